@@ -1,0 +1,60 @@
+"""Worker threads that never change a result.
+
+Work is cut into fixed pieces (by shape alone), each piece is computed by one thread with one BLAS
+thread, and the pieces are put together in a fixed order. How many threads run is then a matter of
+speed only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import joblib
+from threadpoolctl import threadpool_limits
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Threads:
+    """A context in which BLAS runs on one thread and `map` runs on ``n_jobs``.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of worker threads; ``None`` and ``-1`` take every core joblib grants here (one inside
+        a joblib worker). The number never changes a result.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        self._pool: ThreadPoolExecutor | None = None
+        self._limits: Any = None
+
+    def __enter__(self) -> Threads:
+        self._limits = threadpool_limits(1, user_api="blas")
+        if self.n_jobs > 1:
+            self._pool = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="laconic")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+        if self._limits is not None:
+            self._limits.restore_original_limits()
+            self._limits = None
+
+    def map(self, function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
+        """Apply ``function`` to each item; answers come in the order of the items."""
+        items = list(items)
+        if self._pool is None or len(items) < 2:
+            return map(function, items)
+        return self._pool.map(function, items)
+
+
+def row_blocks(n_rows: int, block: int) -> list[slice]:
+    """Cut ``n_rows`` into consecutive slices of ``block`` rows (the last may be shorter)."""
+    return [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
