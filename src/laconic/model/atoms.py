@@ -1,0 +1,219 @@
+"""Atoms, and the feature maps that compute their values on new rows.
+
+An atom is a small immutable record. A *feature map* is the deployable form of several atoms of one
+kind: flat arrays, no trainer inside. It turns rows into columns (one per atom, more for a group),
+and knows its names and its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy import sparse
+
+
+class Column(NamedTuple):
+    """One input column, x ↦ x_r."""
+
+    feature: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return 1
+
+
+class ColumnGroup(NamedTuple):
+    """A group of input columns chosen together (ShareBoost section 2.1)."""
+
+    features: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return len(self.features)
+
+
+class Product(NamedTuple):
+    """The product of two input columns, x ↦ x_i x_j with i < j."""
+
+    first: int
+    second: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return 1
+
+
+class Stump(NamedTuple):
+    """A decision stump (ShareBoost section 3.1): one yes/no question about one feature.
+
+    ``kind`` is ``"le"`` for 1[v ≤ value], ``"eq"`` for 1[v = value] (a category) and ``"missing"``
+    for 1[v is missing]. A missing v answers no to ``"le"`` and ``"eq"``.
+    """
+
+    feature: int
+    value: float
+    kind: str = "le"
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return 1
+
+
+Atom = Column | ColumnGroup | Product | Stump
+
+
+class FeatureMap(Protocol):
+    """What a predictor needs of its atoms; see the classes below."""
+
+    kind: str
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows, (n_rows, n_columns), in the units of the input."""
+
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable name per column."""
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read."""
+
+    def operations(self) -> int:
+        """Multiplications and comparisons needed to compute the columns of one row."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays that `feature_map` rebuilds the map from."""
+
+
+def _name(feature: int, feature_names: Sequence[str] | None) -> str:
+    return f"x{feature}" if feature_names is None else str(feature_names[feature])
+
+
+def _take(X: Any, features: np.ndarray) -> np.ndarray:
+    """Columns of a dense or sparse matrix as a dense array."""
+    taken = X[:, features]
+    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken)
+
+
+class ColumnsMap:
+    """Input columns as they are."""
+
+    kind = "columns"
+
+    def __init__(self, feature: np.ndarray) -> None:
+        self.feature = np.asarray(feature, dtype=np.int64)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows."""
+        return _take(X, self.feature)
+
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable name per column."""
+        return [_name(f, feature_names) for f in self.feature]
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read."""
+        return np.unique(self.feature)
+
+    def operations(self) -> int:
+        """Reading a column costs no arithmetic."""
+        return 0
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        return {"feature": self.feature}
+
+
+class ProductsMap:
+    """Products of two input columns."""
+
+    kind = "products"
+
+    def __init__(self, first: np.ndarray, second: np.ndarray) -> None:
+        self.first = np.asarray(first, dtype=np.int64)
+        self.second = np.asarray(second, dtype=np.int64)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows."""
+        return _take(X, self.first) * _take(X, self.second)
+
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable name per column."""
+        return [
+            f"{_name(i, feature_names)} * {_name(j, feature_names)}"
+            for i, j in zip(self.first, self.second, strict=True)
+        ]
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read."""
+        return np.unique(np.concatenate([self.first, self.second]))
+
+    def operations(self) -> int:
+        """One multiplication a product."""
+        return self.first.size
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        return {"first": self.first, "second": self.second}
+
+
+STUMP_KINDS = ("le", "eq", "missing")
+
+
+class StumpsMap:
+    """Decision stumps: 1[v ≤ value], 1[v = value] or 1[v is missing]."""
+
+    kind = "stumps"
+
+    def __init__(self, feature: np.ndarray, value: np.ndarray, test: np.ndarray) -> None:
+        self.feature = np.asarray(feature, dtype=np.int64)
+        self.value = np.asarray(value, dtype=np.float64)
+        self.test = np.asarray(test, dtype=np.uint8)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows, 0 or 1."""
+        v = _take(X, self.feature)
+        dtype = v.dtype if v.dtype.kind == "f" else np.dtype(np.float64)
+        out = np.empty(v.shape, dtype=dtype)
+        with np.errstate(invalid="ignore"):
+            for test, question in enumerate((np.less_equal, np.equal)):
+                of = self.test == test
+                out[:, of] = question(v[:, of], self.value[of])
+        of = self.test == STUMP_KINDS.index("missing")
+        out[:, of] = np.isnan(v[:, of])
+        return out
+
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable question per stump."""
+        form = ("{} <= {:.6g}", "{} = {:.6g}", "{} is missing")
+        return [
+            form[t].format(_name(f, feature_names), v)
+            for f, v, t in zip(self.feature, self.value, self.test, strict=True)
+        ]
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read."""
+        return np.unique(self.feature)
+
+    def operations(self) -> int:
+        """One comparison a stump."""
+        return self.feature.size
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        return {"feature": self.feature, "value": self.value, "test": self.test}
+
+
+_MAPS: dict[str, Any] = {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap)}
+
+
+def feature_map(kind: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
+    """Rebuild a feature map from its kind and `FeatureMap.arrays`."""
+    if kind not in _MAPS:
+        raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(_MAPS))}")
+    made: FeatureMap = _MAPS[kind](**arrays)
+    return made

@@ -1,0 +1,143 @@
+"""The contract of a pool: a set of atoms over the training rows, never written down whole.
+
+A pool object (`Columns`, `Stumps`, `Products`, or your own) holds settings only. Its ``bind``
+prepares once for the training rows and returns a `BoundPool`, which answers with sums over rows.
+It does not know which booster asks, nor what the loss is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from laconic.model.atoms import FeatureMap
+from laconic.threads import Threads
+
+
+class Pool(Protocol):
+    """Settings of a pool; ``bind`` makes it answer for the training rows."""
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundPool:
+        """Prepare once for the training rows.
+
+        ``weight`` has one positive number per row, summing to one.
+        """
+
+
+class Choice(NamedTuple):
+    """What `BoundPool.best` found."""
+
+    index: int
+    """Number of the best atom, or -1 if none is admissible."""
+    score: float
+    """Its score."""
+    steepest: float
+    """Largest ‖∇_r L‖₁ over *all* columns of the pool, admissible or not."""
+
+
+class BoundPool(ABC):
+    """A pool over training rows, whose atoms are numbered 0 to ``n_atoms - 1``.
+
+    Every column is scaled (see each pool); ``gradients`` and ``columns`` speak in scaled units and
+    ``scales`` leads back to the units of the input. Unless the pool forms groups, atom r is
+    column r.
+    """
+
+    n_atoms: int
+    n_columns: int
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Column sums Xᵀ residual in blocks ``(first_column, sums)``, columns in order.
+
+        ``residual`` is (n_rows, k); ``sums`` is (columns in the block, k) in float64.
+        """
+
+    @abstractmethod
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted squared norms Σ_i weight_i x_ir² of every column."""
+
+    @abstractmethod
+    def columns(self, atoms: Sequence[int]) -> np.ndarray:
+        """Scaled training columns of the atoms, (n_rows, total width), in ``dtype``."""
+
+    @abstractmethod
+    def scales(self, atoms: Sequence[int]) -> np.ndarray:
+        """Factor of every column of the atoms: scaled column = factor times input column."""
+
+    @abstractmethod
+    def atom(self, index: int) -> Any:
+        """The record of atom ``index``."""
+
+    @abstractmethod
+    def index(self, atom: Any) -> int:
+        """The number of an atom record; a `ValueError` if the pool has no such atom."""
+
+    @abstractmethod
+    def matching(self, item: Any) -> np.ndarray:
+        """Numbers of the atoms an item of an include or exclude list means.
+
+        An item is an atom record or an input feature's number (every atom that reads it).
+        """
+
+    @abstractmethod
+    def extract(self, atoms: Sequence[int]) -> FeatureMap:
+        """The feature map of the atoms for new rows."""
+
+    @abstractmethod
+    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
+        """Cost of every atom: the sum of the costs of the input features it reads."""
+
+    def width(self, index: int) -> int:
+        """Number of columns of atom ``index``."""
+        return 1
+
+    def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
+        """From the scores of a block of columns to ``(first_atom, scores of its atoms)``."""
+        return first, column_scores
+
+    def best(
+        self,
+        residual: np.ndarray,
+        forbidden: np.ndarray | None = None,
+        normaliser: np.ndarray | None = None,
+        costs: np.ndarray | None = None,
+    ) -> Choice:
+        """The atom of largest l1 gradient norm, ShareBoost eq. (7), ties to the lowest number.
+
+        Parameters
+        ----------
+        residual : ndarray of shape (n_rows, k)
+            Negative gradient of the loss in the scores, sample weights included.
+        forbidden : ndarray of int, optional
+            Atoms that must not be chosen.
+        normaliser : ndarray of shape (n_columns,), optional
+            Every column's l1 norm is divided by its entry.
+        costs : ndarray of shape (n_atoms,), optional
+            Rank by guaranteed decrease per cost, (score / 2)² / cost (Lemma 2), instead of score.
+        """
+        forbidden = np.empty(0, dtype=np.int64) if forbidden is None else np.sort(forbidden)
+        best, best_value, best_score, steepest = -1, -np.inf, -np.inf, 0.0
+        for first, sums in self.gradients(residual):
+            norms = np.abs(sums).sum(axis=1)
+            steepest = max(steepest, float(norms.max(initial=0.0)))
+            if normaliser is not None:
+                norms = norms / normaliser[first : first + len(norms)]
+            start, scores = self.collect(first, norms)
+            value = scores
+            if costs is not None:
+                value = (scores / 2) ** 2 / costs[start : start + len(scores)]
+            low, high = np.searchsorted(forbidden, [start, start + len(scores)])
+            if high > low:
+                value = value.copy()
+                value[forbidden[low:high] - start] = -np.inf
+            if len(value) == 0:
+                continue
+            top = int(np.argmax(value))
+            if value[top] > best_value:
+                best, best_value, best_score = start + top, value[top], float(scores[top])
+        return Choice(best, best_score, steepest)
