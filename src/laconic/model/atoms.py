@@ -7,7 +7,7 @@ and knows its names and its cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +18,11 @@ class Column(NamedTuple):
     """One input column, x ↦ x_r."""
 
     feature: int
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features the atom reads."""
+        return (self.feature,)
 
     @property
     def width(self) -> int:
@@ -31,6 +36,11 @@ class ColumnGroup(NamedTuple):
     features: tuple[int, ...]
 
     @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features the atom reads."""
+        return self.features
+
+    @property
     def width(self) -> int:
         """Number of columns the atom adds to the model."""
         return len(self.features)
@@ -41,6 +51,11 @@ class Product(NamedTuple):
 
     first: int
     second: int
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features the atom reads."""
+        return (self.first, self.second)
 
     @property
     def width(self) -> int:
@@ -60,12 +75,21 @@ class Stump(NamedTuple):
     kind: str = "le"
 
     @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features the atom reads."""
+        return (self.feature,)
+
+    @property
     def width(self) -> int:
         """Number of columns the atom adds to the model."""
         return 1
 
 
 Atom = Column | ColumnGroup | Product | Stump
+
+
+Names = Sequence[str] | None
+Labels = Mapping[int, Sequence[str]] | None
 
 
 class FeatureMap(Protocol):
@@ -76,7 +100,7 @@ class FeatureMap(Protocol):
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows, (n_rows, n_columns), in the units of the input."""
 
-    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
 
     def features(self) -> np.ndarray:
@@ -89,7 +113,7 @@ class FeatureMap(Protocol):
         """Flat arrays that `feature_map` rebuilds the map from."""
 
 
-def _name(feature: int, feature_names: Sequence[str] | None) -> str:
+def _name(feature: int, feature_names: Names) -> str:
     return f"x{feature}" if feature_names is None else str(feature_names[feature])
 
 
@@ -111,7 +135,7 @@ class ColumnsMap:
         """Values on new rows."""
         return _take(X, self.feature)
 
-    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
         return [_name(f, feature_names) for f in self.feature]
 
@@ -141,7 +165,7 @@ class ProductsMap:
         """Values on new rows."""
         return _take(X, self.first) * _take(X, self.second)
 
-    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
         return [
             f"{_name(i, feature_names)} * {_name(j, feature_names)}"
@@ -187,13 +211,16 @@ class StumpsMap:
         out[:, of] = np.isnan(v[:, of])
         return out
 
-    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """One readable question per stump."""
-        form = ("{} <= {:.6g}", "{} = {:.6g}", "{} is missing")
-        return [
-            form[t].format(_name(f, feature_names), v)
-            for f, v, t in zip(self.feature, self.value, self.test, strict=True)
-        ]
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """One readable question per stump; ``categories`` spells codes out."""
+        form = ("{} <= {}", "{} = {}", "{} is missing")
+        out = []
+        for f, v, t in zip(self.feature, self.value, self.test, strict=True):
+            spelled = f"{v:.6g}"
+            if categories and f in categories and STUMP_KINDS[t] == "eq":
+                spelled = categories[f][int(v)]
+            out.append(form[t].format(_name(f, feature_names), spelled))
+        return out
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read."""

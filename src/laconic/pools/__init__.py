@@ -1,0 +1,33 @@
+"""Pools of atoms: settings objects whose ``bind`` answers for the training rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laconic.pools.base import BoundPool, Choice, Pool
+from laconic.pools.columns import Columns
+from laconic.pools.products import Products
+from laconic.pools.stumps import Stumps
+
+POOLS = ("columns", "stumps", "products")
+
+__all__ = ["POOLS", "BoundPool", "Choice", "Columns", "Pool", "Products", "Stumps", "make_pool"]
+
+
+def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int]) -> Pool:
+    """The pool of that name with the estimator's settings, or the pool object as it is."""
+    if isinstance(pool, str) and pool not in POOLS:
+        raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, not {pool!r}")
+    if groups is not None and pool != "columns":
+        raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
+    if pool == "columns":
+        return Columns(scale, groups)
+    if pool == "products":
+        return Products(scale)
+    if pool == "stumps":
+        return Stumps(categorical=categorical or None)
+    if not callable(getattr(pool, "bind", None)):
+        known = ", ".join(repr(name) for name in POOLS)
+        raise TypeError(f"pool must be {known} or an object with a bind method, not {pool!r}")
+    made: Pool = pool
+    return made

@@ -30,7 +30,7 @@ class Pool(Protocol):
 class Choice(NamedTuple):
     """What `BoundPool.best` found."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     """Number of the best atom, or -1 if none is admissible."""
     score: float
     """Its score."""

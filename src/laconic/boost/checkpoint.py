@@ -1,0 +1,100 @@
+"""Checkpoints: the loop's state in a file, so that a killed fit ends with the identical model."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.boost.loop import State
+from laconic.boost.path import PathEntry
+from laconic.correct import Certificate
+from laconic.model.store import read_archive, write_archive
+from laconic.pools.base import BoundPool
+
+# Rows of the data that go into its fingerprint, evenly spaced.
+SAMPLED_ROWS = 1024
+
+_NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
+
+
+def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
+    """Digest of what a fit's answer depends on: settings, labels, weights and a sample of rows."""
+    sha = hashlib.sha256()
+    for name in sorted(settings):
+        value = settings[name]
+        shown = value.tolist() if isinstance(value, np.ndarray) else value
+        sha.update(f"{name}={shown!r};".encode())
+    sample = X[np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(np.int64)]
+    dense = sample.toarray() if sparse.issparse(sample) else np.ascontiguousarray(sample)
+    sha.update(f"{X.shape} {X.dtype}".encode())
+    for part in (dense, y, weight):
+        sha.update(np.ascontiguousarray(part).tobytes())
+    return sha.hexdigest()
+
+
+@dataclass
+class Checkpoint:
+    """Writes the state after every round (it is a hook of the loop) and reads it back.
+
+    Attributes
+    ----------
+    path : str or path-like
+    fingerprint : str
+        Only a state of this fingerprint is taken up.
+    """
+
+    path: str | os.PathLike[str]
+    fingerprint: str
+
+    def __call__(self, state: State) -> None:
+        """Write the state."""
+        header: dict[str, Any] = {"fingerprint": self.fingerprint}
+        arrays: dict[str, np.ndarray] = {}
+        for name in ("entries", "refined"):
+            entries: list[PathEntry] = getattr(state, name)
+            header[name] = [
+                {**{n: getattr(e, n) for n in _NUMBERS}, "certificate": list(e.certificate)}
+                for e in entries
+            ]
+            for i, e in enumerate(entries):
+                key = f"{name}_{i}"
+                arrays[f"{key}_numbers"] = np.array(e.numbers, dtype=np.int64)
+                arrays[f"{key}_gains"] = np.array(e.gains, dtype=np.float64)
+                arrays[f"{key}_weights"] = e.weights
+                arrays[f"{key}_intercept"] = e.intercept
+        write_archive(self.path, "checkpoint", header, arrays)
+
+    def resume(self, pool: BoundPool) -> State:
+        """The state in the file, or a new one if there is no file yet."""
+        if not Path(self.path).exists():
+            return State()
+        header, arrays = read_archive(self.path, "checkpoint")
+        if header["fingerprint"] != self.fingerprint:
+            raise ValueError(
+                f"checkpoint {self.path} was written for other data or settings; "
+                "name another file, or delete it to start anew"
+            )
+        state = State()
+        for name in ("entries", "refined"):
+            for i, plain in enumerate(header[name]):
+                key = f"{name}_{i}"
+                numbers = tuple(int(n) for n in arrays[f"{key}_numbers"])
+                entry = PathEntry(
+                    numbers=numbers,
+                    atoms=tuple(pool.atom(n) for n in numbers),
+                    map=pool.extract(numbers),
+                    weights=arrays[f"{key}_weights"],
+                    intercept=arrays[f"{key}_intercept"],
+                    scales=pool.scales(numbers),
+                    gains=tuple(float(g) for g in arrays[f"{key}_gains"]),
+                    certificate=Certificate(*plain["certificate"]),
+                    **{n: plain[n] for n in _NUMBERS},
+                )
+                getattr(state, name).append(entry)
+        return state

@@ -1,0 +1,78 @@
+"""Hooks of the loop: a held-out part to watch, and a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from laconic.boost.loop import Hook, State
+from laconic.boost.path import PathEntry
+from laconic.losses import Loss
+
+
+@dataclass
+class HeldOut:
+    """Watches the loss on held-out rows and stops the loop when it no longer falls.
+
+    Attributes
+    ----------
+    X, y, weight
+        The held-out rows; ``y`` are class codes, ``weight`` sums to one.
+    training_loss : Loss
+    patience : int
+        Rounds without a new lowest loss after which to stop.
+    """
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    training_loss: Loss
+    patience: int
+    losses: list[float] = field(default_factory=list)
+
+    def __call__(self, state: State) -> bool:
+        """Note the newest entry's held-out loss; whether to stop."""
+        if state.refined:
+            return False
+        self.losses.append(self.loss(state.entries[-1]))
+        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self.patience
+
+    def replay(self, state: State) -> None:
+        """Catch up with the entries of a resumed state."""
+        self.losses = [self.loss(entry) for entry in state.entries]
+
+    def loss(self, entry: PathEntry) -> float:
+        """Held-out loss of an entry's model."""
+        scores = np.ascontiguousarray(entry.scores(self.X).T, dtype=np.float64)
+        target = self.training_loss.targets(self.y, len(scores))
+        return self.training_loss.evaluate(scores, target, self.weight, np.empty_like(scores))
+
+
+@contextmanager
+def progress(verbose: int, max_atoms: int, refined: bool) -> Iterator[Hook]:
+    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``."""
+    if not verbose:
+        yield lambda state: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("atoms  loss {task.fields[loss]:.4f}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as bar:
+        grow = bar.add_task("growing", total=max_atoms, loss=float("nan"))
+        swap = bar.add_task("refining", total=max_atoms, loss=float("nan"), visible=refined)
+
+        def show(state: State) -> None:
+            task = swap if state.refined else grow
+            bar.update(task, completed=state.last.size, loss=state.last.loss)
+
+        yield show

@@ -1,0 +1,189 @@
+"""The loop: choose the atom that helps most, re-optimise everything chosen, leave a path.
+
+Column generation over three contracts: a pool (behind `Rows`), a loss (inside `Rows`) and a
+corrector. Its state is explicit, so that it can be looked at every round, interrupted, written to
+a file and taken up again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from laconic.boost.path import PathEntry
+from laconic.boost.rows import Rows
+from laconic.boost.rules import Rule
+from laconic.correct import Corrector, Solution
+from laconic.penalties import Penalty
+
+
+@dataclass
+class State:
+    """Everything the loop knows between two rounds.
+
+    Attributes
+    ----------
+    entries : list of PathEntry
+        The path so far.
+    refined : list of PathEntry
+        The refined path so far; empty without refinement.
+    status : str
+        Why the loop ended, or "running".
+    """
+
+    entries: list[PathEntry] = field(default_factory=list)
+    refined: list[PathEntry] = field(default_factory=list)
+    status: str = "running"
+
+    @property
+    def last(self) -> PathEntry:
+        """The newest entry."""
+        return self.refined[-1] if self.refined else self.entries[-1]
+
+
+Hook = Callable[[State], "bool | None"]
+"""Called after every round with the state; a true answer ends the loop."""
+
+
+@dataclass
+class Loop:
+    """One fit's settings; see `laconic.ShareBoostClassifier` for their meaning.
+
+    Attributes
+    ----------
+    rows, rule, corrector, penalty
+        The contracts.
+    max_atoms : int
+        Largest size.
+    include : list of int
+        Atoms that are in from the start.
+    forbidden : ndarray of int
+        Atoms that may never be chosen.
+    costs : ndarray or None
+        Cost of every atom; atoms are then ranked by gain per cost.
+    max_cost : float
+        Cap on the sum of the costs.
+    hooks : list of Hook
+    """
+
+    rows: Rows
+    rule: Rule
+    corrector: Corrector
+    penalty: Penalty
+    max_atoms: int
+    include: list[int] = field(default_factory=list)
+    forbidden: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    costs: np.ndarray | None = None
+    max_cost: float = np.inf
+    hooks: list[Hook] = field(default_factory=list)
+
+    def grow(self, state: State) -> None:
+        """Algorithm 1 of ShareBoost, from wherever ``state`` stands."""
+        self._clock = time.perf_counter() - (state.last.seconds if state.entries else 0.0)
+        if state.entries:
+            self.restore(state.entries[-1])
+        elif self._start(state):
+            return
+        while state.entries[-1].size < self.max_atoms:
+            choice = self.choose(state.entries)
+            if choice is None:
+                state.status = "no admissible atom is left that helps"
+                return
+            before = state.entries[-1]
+            self.rows.append(choice)
+            solution = self.solve(weights_of(before, self.rows.intercept))
+            gains = (*before.gains, before.loss - solution.loss)
+            state.entries.append(self.record(solution, gains))
+            if self.told(state):
+                return
+        self.choose(state.entries)  # finds the last entry's steepest gradient
+        state.status = "largest size reached"
+
+    def choose(self, entries: list[PathEntry], also_barred: int | None = None) -> int | None:
+        """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
+        entry = entries[-1]
+        barred = self._barred(entry, also_barred)
+        choice = self.rule.choose(self.rows, self._weights, barred, self.costs)
+        steepest = max(choice.steepest, self._intercept_norm)
+        entries[-1] = replace(entry, steepest=steepest)
+        rounding = 8.0 * np.finfo(self.rows.dtype).eps
+        return None if choice.index < 0 or not choice.score > rounding else choice.index
+
+    def solve(self, start: np.ndarray) -> Solution:
+        """Correct the columns in from ``start``, padded with zeros for new columns."""
+        padded = np.zeros((self.rows.n_columns, self.rows.n_outputs))
+        padded[: len(start)] = start
+        solution = self.corrector.solve(self.rows, self.penalty, padded)
+        self._hold(solution.weights, solution.loss_gradient)
+        return solution
+
+    def restore(self, entry: PathEntry) -> None:
+        """Put the rows back to where they were when ``entry`` was recorded."""
+        self.rows.reset(entry.numbers)
+        weights = weights_of(entry, self.rows.intercept)
+        self._hold(weights, self.rows.evaluate(weights)[1])
+
+    def record(self, solution: Solution, gains: tuple[float, ...]) -> PathEntry:
+        """A path entry for the columns in."""
+        pool, numbers = self.rows.pool, tuple(self.rows.atoms)
+        free = int(self.rows.intercept)
+        zero = np.zeros(self.rows.n_outputs)
+        return PathEntry(
+            numbers=numbers,
+            atoms=tuple(pool.atom(n) for n in numbers),
+            map=pool.extract(numbers),
+            weights=solution.weights[free:],
+            intercept=solution.weights[0] if free else zero,
+            scales=pool.scales(numbers),
+            loss=solution.loss,
+            objective=solution.value,
+            gains=gains,
+            certificate=solution.certificate,
+            inner=float(np.vdot(solution.loss_gradient, solution.weights)),
+            steepest=np.nan,
+            cost=float(len(numbers) if self.costs is None else self.costs[list(numbers)].sum()),
+            seconds=time.perf_counter() - self._clock,
+        )
+
+    def told(self, state: State) -> bool:
+        """Call every hook; whether one of them wants to stop."""
+        answers = [hook(state) for hook in self.hooks]
+        stop = any(bool(a) for a in answers)
+        if stop:
+            state.status = "stopped by a callback"
+        return stop
+
+    def _start(self, state: State) -> bool:
+        """Entry of the base terms: the intercept and the atoms always included."""
+        base = self.solve(np.zeros((0, self.rows.n_outputs)))
+        loss = base.loss
+        gains = []
+        for atom in self.include:
+            self.rows.append(atom)
+            base = self.solve(base.weights)
+            gains.append(loss - base.loss)
+            loss = base.loss
+        state.entries.append(self.record(base, tuple(gains)))
+        return self.told(state)
+
+    def _hold(self, weights: np.ndarray, loss_gradient: np.ndarray) -> None:
+        self._weights = weights
+        free = int(self.rows.intercept)
+        self._intercept_norm = float(np.abs(loss_gradient[:free]).sum())
+
+    def _barred(self, entry: PathEntry, also: int | None) -> np.ndarray:
+        """Atoms that cannot come next: in already, excluded, or too dear for what is left."""
+        extra = [] if also is None else [also]
+        barred = [np.array([*entry.numbers, *extra], dtype=np.int64), self.forbidden]
+        if self.costs is not None and np.isfinite(self.max_cost):
+            left = (self.max_cost - entry.cost) * (1.0 + 1e-12)
+            barred.append(np.flatnonzero(self.costs > left))
+        return np.unique(np.concatenate(barred))
+
+
+def weights_of(entry: PathEntry, intercept: bool) -> np.ndarray:
+    """An entry's weights as the corrector wants them."""
+    return np.vstack([entry.intercept, entry.weights]) if intercept else entry.weights

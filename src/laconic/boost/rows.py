@@ -1,0 +1,300 @@
+"""The training rows: they own scores and residual, and answer only with sums over rows.
+
+The loop, the rules and the corrector never see a row. Everything they learn comes through the
+methods of `Rows`, each a sum over rows (losses, gradients, Hessian products, Gram matrices), so
+that rows can live in memory, as here, or elsewhere behind the same seam.
+
+Rows are cut into blocks of fixed size. A block is computed by one thread, sums over blocks are
+taken in float64 in the order of the blocks, and so no answer depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from scipy.linalg.blas import ssyrk
+
+from laconic.losses import Loss
+from laconic.pools.base import BoundPool, Choice
+from laconic.threads import Threads, row_blocks
+
+T = TypeVar("T")
+
+# Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
+BLOCK_ROWS = 4096
+# Multiplications below which handing blocks to threads costs more than it saves.
+SERIAL = 1 << 22
+# Rows per column that the preconditioner is estimated from.
+PRECONDITIONER_ROWS = 32
+
+
+class _Block:
+    """One block of rows: its columns (Fortran order, room to grow), scores and loss state."""
+
+    def __init__(
+        self, target: np.ndarray, weight: np.ndarray, columns: np.ndarray, offset: np.ndarray | None
+    ) -> None:
+        self.target = target
+        self.weight = weight
+        self.room = columns
+        self.offset = offset
+        self.state: np.ndarray | None = None
+
+    def put(self, first: int, columns: np.ndarray) -> None:
+        """Write columns from position ``first`` on, growing the room where needed."""
+        need = first + columns.shape[1]
+        if need > self.room.shape[1]:
+            grown = np.empty((len(self.weight), 2 * need), dtype=self.room.dtype, order="F")
+            grown[:, :first] = self.room[:, :first]
+            self.room = grown
+        self.room[:, first:need] = columns
+
+
+class Rows:
+    """Training rows in memory.
+
+    Parameters
+    ----------
+    pool : BoundPool
+        The atoms over these rows.
+    loss : Loss
+    y : ndarray of shape (n_rows,)
+        Class codes.
+    weight : ndarray of shape (n_rows,)
+        Positive row weights that sum to one.
+    n_outputs : int
+    threads : Threads
+    intercept : bool
+        Whether a constant column comes first, before those of the atoms.
+
+    Attributes
+    ----------
+    atoms : list of int
+        Atoms whose columns are in, in the order they came.
+    n_columns : int
+        Columns in, the intercept's included.
+    """
+
+    def __init__(
+        self,
+        pool: BoundPool,
+        loss: Loss,
+        y: np.ndarray,
+        weight: np.ndarray,
+        n_outputs: int,
+        threads: Threads,
+        intercept: bool = True,
+    ) -> None:
+        self.pool = pool
+        self.loss = loss
+        self.n_outputs = n_outputs
+        self.threads = threads
+        self.intercept = intercept
+        self.dtype = pool.dtype
+        self.atoms: list[int] = []
+        self.n_columns = 0
+        self._slices = row_blocks(len(y), BLOCK_ROWS)
+        self._y = y
+        self._blocks = [
+            _Block(
+                loss.targets(y[s], n_outputs),
+                weight[s].astype(self.dtype),
+                np.empty((s.stop - s.start, 8), dtype=self.dtype, order="F"),
+                None,
+            )
+            for s in self._slices
+        ]
+        self._class_sums = np.zeros((0, n_outputs))
+        self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
+        if intercept:
+            self._put(np.ones((len(y), 1), dtype=self.dtype))
+
+    # -- which columns are in ------------------------------------------------------------------
+
+    def append(self, atom: int) -> None:
+        """Let the columns of an atom in."""
+        self._put(self.pool.columns([atom]))
+        self.atoms.append(atom)
+
+    def reset(self, atoms: Sequence[int]) -> None:
+        """Let in exactly these atoms, in this order; shared leading atoms are kept as they are."""
+        keep = 0
+        while keep < min(len(atoms), len(self.atoms)) and atoms[keep] == self.atoms[keep]:
+            keep += 1
+        self.atoms = self.atoms[:keep]
+        self.n_columns = int(self.intercept) + sum(self.pool.width(a) for a in self.atoms)
+        self._class_sums = self._class_sums[: self.n_columns]
+        for atom in atoms[keep:]:
+            self.append(atom)
+
+    def _put(self, columns: np.ndarray) -> None:
+        sums = np.zeros((columns.shape[1], self.n_outputs))
+        for s, block in zip(self._slices, self._blocks, strict=True):
+            block.put(self.n_columns, columns[s])
+            weighted = (columns[s] * block.weight[:, None]).astype(np.float64)
+            for c in range(columns.shape[1]):
+                sums[c] += np.bincount(self._y[s], weighted[:, c], minlength=self.n_outputs)[
+                    : self.n_outputs
+                ]
+        self._class_sums = np.vstack([self._class_sums, sums])
+        self.n_columns += columns.shape[1]
+
+    def trial(self, atom: int, keep: bool) -> Rows:
+        """Rows in which an atom is tried out.
+
+        With ``keep`` its columns stand after those already in; without, it stands alone and the
+        present scores are a fixed offset.
+        """
+        out = object.__new__(Rows)
+        out.__dict__.update(self.__dict__)
+        out.threads = Threads(1)
+        out.atoms = list(self.atoms) if keep else []
+        out._blocks = []
+        for block in self._blocks:
+            if keep:
+                room = block.room[:, : self.n_columns].copy(order="F")
+                out._blocks.append(_Block(block.target, block.weight, room, None))
+            else:
+                room = np.empty((len(block.weight), 1), dtype=self.dtype, order="F")
+                out._blocks.append(_Block(block.target, block.weight, room, self._scores(block)))
+        if not keep:
+            out.intercept = False
+            out.n_columns = 0
+            out._class_sums = np.zeros((0, self.n_outputs))
+        out.append(atom)
+        return out
+
+    # -- sums over rows ------------------------------------------------------------------------
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether a shift of all scores of a row leaves the loss as it is."""
+        return self.loss.shift_invariant
+
+    @property
+    def class_sums(self) -> np.ndarray:
+        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in, (n_columns, n_outputs)."""
+        return self._class_sums
+
+    def constant_value(self, sigma: np.ndarray) -> float:
+        """Dual value of giving every row the distribution ``sigma``."""
+        return self.loss.constant_value(sigma, self._class_shares)
+
+    def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss at weights ``W`` (n_columns, n_outputs) and its gradient there.
+
+        Scores and residual are those of ``W`` from here on.
+        """
+        self._weights = W.astype(self.dtype)
+
+        def one(block: _Block) -> tuple[float, np.ndarray]:
+            scores = self._scores(block)
+            if block.state is None:
+                block.state = np.empty_like(scores)
+            value = self.loss.evaluate(scores, block.target, block.weight, block.state)
+            residual = self.loss.residual(block.target, block.weight, block.state)
+            return value, -(residual @ block.room[:, : self.n_columns]).T
+
+        parts = self._over_blocks(one)
+        return sum(value for value, _ in parts), _total([g for _, g in parts])
+
+    def curve(self, V: np.ndarray) -> np.ndarray:
+        """Hessian of the loss at the last evaluated weights, applied to ``V``."""
+        step = V.T.astype(self.dtype)
+
+        def one(block: _Block) -> np.ndarray:
+            columns = block.room[:, : self.n_columns]
+            assert block.state is not None
+            curved = self.loss.curve(block.weight, block.state, step @ columns.T)
+            return (curved @ columns).T
+
+        return _total(self._over_blocks(one))
+
+    def class_hessians(self) -> np.ndarray:
+        """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, (n_outputs, n_columns, n_columns).
+
+        They only serve as a preconditioner, so they are taken in single precision and, where
+        rows are many, over evenly spaced ones.
+        """
+        stride = max(1, len(self._y) // (PRECONDITIONER_ROWS * self.n_columns))
+
+        def one(block: _Block) -> np.ndarray:
+            assert block.state is not None
+            some = slice(None, None, stride)
+            curvature = self.loss.curvature(block.weight[some], block.state[:, some])
+            root = np.sqrt(stride * curvature).astype(np.float32)
+            columns = block.room[some, : self.n_columns].astype(np.float32, order="F")
+            out = np.empty((self.n_outputs, self.n_columns, self.n_columns), dtype=np.float32)
+            for c in range(self.n_outputs):
+                out[c] = ssyrk(1.0, columns * root[c][:, None], trans=1)
+            return out
+
+        upper = _total(self._over_blocks(one))
+        return upper + np.triu(upper, 1).transpose(0, 2, 1)
+
+    def residual(self) -> np.ndarray:
+        """Negative gradient of the loss in the scores, (n_rows, n_outputs): for pools only."""
+        out = np.empty((len(self._y), self.n_outputs), dtype=self.dtype)
+
+        def one(item: tuple[slice, _Block]) -> None:
+            s, block = item
+            assert block.state is not None
+            out[s] = self.loss.residual(block.target, block.weight, block.state).T
+
+        list(self.threads.map(one, zip(self._slices, self._blocks, strict=True)))
+        return out
+
+    def best(
+        self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
+    ) -> Choice:
+        """The pool's atom of largest l1 gradient norm, eq. (7); see `BoundPool.best`."""
+        return self.pool.best(self.residual(), forbidden, normaliser, costs)
+
+    def pool_squares(self) -> np.ndarray:
+        """Weighted squared norms of every column of the pool."""
+        return self.pool.squares(self._weight())
+
+    def pool_sums(self, direction: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Weighted inner products of every column of the pool with one of `directions`."""
+        return self.pool.gradients((direction * self._weight())[:, None])
+
+    def directions(self, basis: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """Extend ``basis`` to the columns in, by Gram-Schmidt in the weighted inner product.
+
+        Yields each new direction. ``basis`` holds one direction per column already treated (zero
+        for a column that depends on earlier ones) and belongs to these rows.
+        """
+        weight = self._weight()
+        for column in range(len(basis), self.n_columns):
+            q = np.concatenate([block.room[:, column] for block in self._blocks])
+            length = np.sqrt(np.dot(weight * q, q))
+            for _ in range(2):  # twice is enough (Kahan, Parlett)
+                for other in basis:
+                    q = q - np.dot(weight * other, q) * other
+            rest = np.sqrt(np.dot(weight * q, q))
+            q = q / rest if rest > 1e-5 * length else np.zeros_like(q)
+            basis.append(q)
+            yield q
+
+    def _weight(self) -> np.ndarray:
+        return np.concatenate([block.weight for block in self._blocks])
+
+    def _scores(self, block: _Block) -> np.ndarray:
+        scores = self._weights.T @ block.room[:, : self.n_columns].T
+        if block.offset is not None:
+            scores += block.offset
+        return scores
+
+    def _over_blocks(self, function: Callable[[_Block], T]) -> list[T]:
+        small = len(self._y) * self.n_columns * self.n_outputs < SERIAL
+        return list((map if small else self.threads.map)(function, self._blocks))
+
+
+def _total(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Sum in float64, in order."""
+    out = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        out += part
+    return out

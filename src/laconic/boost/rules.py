@@ -1,0 +1,174 @@
+"""Selection rules: which atom next? (ShareBoost section 2.1)
+
+A rule asks the rows for sums and answers with a `Choice`. The gradient rules read the pool once;
+the others try every admissible atom out, exactly.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from laconic.boost.rows import Rows
+from laconic.correct import Corrector, Objective
+from laconic.penalties import Penalty
+from laconic.pools.base import Choice
+
+
+class Rule(Protocol):
+    """Chooses the next atom for the rows' present weights."""
+
+    def choose(
+        self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
+    ) -> Choice:
+        """The best atom not forbidden, by score or, with costs, by gain per cost."""
+
+
+class GradientRule:
+    """argmax_r ‖∇_r L(W)‖₁, eq. (7); groups by the sum over their columns."""
+
+    def choose(
+        self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
+    ) -> Choice:
+        """One pass over the pool."""
+        return rows.best(forbidden, None, costs)
+
+
+class ProjectionRule:
+    """argmax_r ‖∇_r L(W)‖₁ / ‖x_r − P x_r‖, P the projection onto the columns already in.
+
+    The gradient of a chosen set's optimum sees only the part of a column that the set does not
+    explain; measured against the length of that part, correlated columns lose their handicap.
+    Lengths are weighted norms over the rows. They are kept up to date with one more column of
+    sums per atom added: ‖P x_r‖² = Σ_q ⟨x_r, q⟩² over an orthonormal basis q.
+    """
+
+    def __init__(self) -> None:
+        self._atoms: list[int] | None = None
+
+    def choose(
+        self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
+    ) -> Choice:
+        """One pass over the pool, and one narrow pass per column that came in since."""
+        self._update(rows)
+        unexplained = np.maximum(self._squares - self._explained, 0.0)
+        # A column explained up to rounding has nothing to offer, whatever its gradient says.
+        dull = unexplained <= 1e-6 * self._squares
+        length = np.sqrt(np.where(dull, 1.0, unexplained))
+        length[dull] = np.inf
+        return rows.best(forbidden, length, costs)
+
+    def _update(self, rows: Rows) -> None:
+        known = self._atoms
+        if known is None or rows.atoms[: len(known)] != known:
+            self._squares = rows.pool_squares()
+            self._explained = np.zeros_like(self._squares)
+            self._directions: list[np.ndarray] = []
+            self._atoms = []
+        for q in rows.directions(self._directions):
+            for first, sums in rows.pool_sums(q):
+                self._explained[first : first + len(sums)] += sums[:, 0] ** 2
+        self._atoms = list(rows.atoms)
+
+
+class _TrialRule(ABC):
+    """Tries every admissible atom out and takes the one of largest decrease of Φ."""
+
+    def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
+        self.penalty = penalty
+        self.corrector = corrector
+
+    def choose(
+        self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
+    ) -> Choice:
+        """A small optimisation for every admissible atom, exact."""
+        steepest = rows.best(forbidden, None, costs).steepest
+        admissible = np.setdiff1d(np.arange(rows.pool.n_atoms), forbidden)
+        if len(admissible) == 0:
+            return Choice(-1, -np.inf, steepest)
+        attempt = self._attempt(rows, W)
+        gains = np.array(list(rows.threads.map(attempt, admissible.tolist())))
+        value = gains if costs is None else gains / costs[admissible]
+        top = int(np.argmax(value))
+        return Choice(int(admissible[top]), float(gains[top]), steepest)
+
+    @abstractmethod
+    def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
+        """A function that tries one atom out and returns the decrease of Φ."""
+
+
+class StepRule(_TrialRule):
+    """argmin_r min_a Φ(W + a ∇_r L(W)): the best step along each column's gradient."""
+
+    def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
+        def attempt(atom: int) -> float:
+            trial = rows.trial(atom, keep=False)
+            objective = Objective(trial, self.penalty)
+            zero = np.zeros((trial.n_columns, trial.n_outputs))
+            start, gradient = objective.evaluate(zero)
+            direction, value, a = -gradient, start, 0.0
+            slope = float(np.vdot(gradient, direction))
+            for _ in range(100):
+                if abs(slope) <= 1e-14 * (1.0 + start):
+                    break
+                bend = float(np.vdot(direction, objective.curve(a * direction, direction)))
+                step = -slope / bend if bend > 0 else 1.0
+                gain = -0.5 * slope * step
+                # φ is convex in a: halving a Newton step that overshoots must succeed.
+                for _ in range(60):
+                    new, gradient = objective.evaluate((a + step) * direction)
+                    if new <= value + 1e-4 * slope * step:
+                        break
+                    step *= 0.5
+                else:
+                    break
+                a, value = a + step, new
+                slope = float(np.vdot(gradient, direction))
+                if gain <= self.corrector.tol * max(start - value, 1e-300):
+                    break
+            return start - value
+
+        return attempt
+
+
+class ColumnRule(_TrialRule):
+    """argmin_r min_w Φ(W + w e_rᵀ): the best new column, the others held fixed."""
+
+    def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
+        return self._solved(rows, W, keep=False)
+
+    def _solved(self, rows: Rows, W: np.ndarray, keep: bool) -> Callable[[int], float]:
+        def attempt(atom: int) -> float:
+            trial = rows.trial(atom, keep=keep)
+            zero = np.zeros((rows.pool.width(atom), trial.n_outputs))
+            start = np.vstack([W, zero]) if keep else zero
+            before = Objective(trial, self.penalty).evaluate(start)[0]
+            return before - self.corrector.solve(trial, self.penalty, start).value
+
+        return attempt
+
+
+class RefitRule(ColumnRule):
+    """argmin_r min Φ over weights on I ∪ {r}: a full refit for every candidate."""
+
+    def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
+        return self._solved(rows, W, keep=True)
+
+
+def make_rule(name: str, penalty: Penalty, corrector: Corrector) -> Rule:
+    """The rule of that name."""
+    if name == "gradient":
+        return GradientRule()
+    if name == "projection":
+        return ProjectionRule()
+    trials = {"step": StepRule, "column": ColumnRule, "refit": RefitRule}
+    if name not in trials:
+        known = ", ".join(repr(n) for n in RULES)
+        raise ValueError(f"rule must be one of {known}, not {name!r}")
+    return trials[name](penalty, corrector)
+
+
+RULES = ("gradient", "projection", "step", "column", "refit")

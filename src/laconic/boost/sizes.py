@@ -1,0 +1,40 @@
+"""Choosing the size: one path per fold, and the one-standard-error rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+
+def cross_validate_sizes(
+    estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray, cv: Any
+) -> np.ndarray:
+    """Accuracy of every size on every fold, (n_folds, n_sizes), from one path per fold.
+
+    Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
+    """
+    scores: list[list[float]] = []
+    for fit, test in check_cv(cv, codes, classifier=True).split(X, codes):
+        fold = estimator.__class__(**estimator.get_params(deep=False))
+        fold.set_params(class_weight=None)
+        fold.fit(X[fit], codes[fit], sample_weight=weight[fit])
+        hit = [np.average(p == codes[test], weights=weight[test]) for p in fold.staged_predict(X[test])]
+        scores.append(hit)
+    longest = max(len(s) for s in scores)
+    return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
+
+
+def one_standard_error(scores: np.ndarray) -> int:
+    """Position of the smallest size whose mean score is within one standard error of the best.
+
+    Examples
+    --------
+    >>> one_standard_error(np.array([[0.5, 0.79, 0.80, 0.81], [0.5, 0.81, 0.84, 0.83]]))
+    1
+    """
+    mean = scores.mean(axis=0)
+    error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else mean * 0
+    best = int(np.argmax(mean))
+    return int(np.flatnonzero(mean >= mean[best] - error[best])[0])

@@ -1,0 +1,134 @@
+"""Where estimators meet their users' data: labels, weights, costs, names and data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from laconic.pools.base import BoundPool
+
+
+def normalised_weights(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows, class codes and weights that sum to one; sets ``estimator.classes_``.
+
+    Rows of weight zero are dropped (the others are then copied), and so are classes that only such
+    rows have.
+    """
+    check_classification_targets(y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.all(weight > 0):
+        keep = np.flatnonzero(weight > 0)
+        X, y, weight = X[keep], y[keep], weight[keep]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        found = "no class with positive weight" if len(classes) == 0 else f"one class, {classes[0]!r}"
+        raise ValueError(f"y must hold at least two classes with positive weight; it has {found}")
+    if estimator.class_weight is not None:
+        per_class = compute_class_weight(
+            estimator.class_weight, classes=classes, y=y, sample_weight=weight
+        )
+        if not np.all(per_class > 0):
+            raise ValueError("class_weight must be positive for every class in y")
+        weight = weight * per_class[codes]
+    estimator.classes_ = classes
+    return X, codes.ravel(), weight / weight.sum()
+
+
+def held_out_rows(
+    estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
+    """Split the rows into those to fit and those to watch, every class in both where it can be."""
+    counts = np.bincount(codes)
+    fit, watch = train_test_split(
+        np.arange(len(codes)),
+        test_size=estimator.validation_fraction,
+        random_state=estimator.random_state,
+        stratify=codes if counts.min() >= 2 else None,
+    )
+    if len(np.unique(codes[fit])) < len(counts):
+        raise ValueError(
+            "the held-out part took every row of a class; lower validation_fraction "
+            "or set early_stopping=False"
+        )
+    fit, watch = np.sort(fit), np.sort(watch)
+    kept = (X[watch], codes[watch], weight[watch] / weight[watch].sum())
+    return X[fit], codes[fit], weight[fit] / weight[fit].sum(), kept
+
+
+def check_costs(
+    costs: Any, max_cost: float | None, pool: BoundPool, n_features: int
+) -> tuple[np.ndarray | None, float]:
+    """Cost of every atom (``None`` for one each, without ranking by it) and the cap."""
+    cap = np.inf if max_cost is None else float(max_cost)
+    if costs is None:
+        return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
+    per_feature = np.asarray(costs, dtype=np.float64)
+    if per_feature.shape != (n_features,):
+        raise ValueError(
+            f"costs must have one number per feature ({n_features}), not shape {per_feature.shape}"
+        )
+    if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
+        raise ValueError("costs must be positive and finite")
+    return pool.costs(per_feature), cap
+
+
+def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:
+    """Pool numbers that the items of an include or exclude list mean, in order, each once.
+
+    An item is a feature's name or number (every atom that reads it) or an atom record.
+    """
+    found: list[int] = []
+    for item in items or ():
+        meant = item
+        if isinstance(item, str):
+            if names is None:
+                raise ValueError(f"{argument} names {item!r}, but X has no feature names")
+            where = np.flatnonzero(np.asarray(names) == item)
+            if len(where) == 0:
+                raise ValueError(f"{argument} names {item!r}, which is not a feature of X")
+            meant = int(where[0])
+        try:
+            numbers = pool.matching(meant)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{argument}: {error}") from error
+        if argument == "include" and len(numbers) != 1:
+            raise ValueError(
+                f"include: {item!r} stands for {len(numbers)} atoms; name one atom by its record, "
+                "for example an entry of atoms_"
+            )
+        found += [int(n) for n in numbers if int(n) not in found[-1:]]
+    _, first = np.unique(found, return_index=True)
+    return np.array(found, dtype=np.int64)[np.sort(first)]
+
+
+def frame_categories(X: Any) -> dict[int, list[Any]]:
+    """Categories of the categorical and text columns of a pandas frame, by position."""
+    if not (hasattr(X, "dtypes") and hasattr(X, "assign")):
+        return {}
+    out = {}
+    for position, dtype in enumerate(X.dtypes):
+        column = X.iloc[:, position]
+        if hasattr(dtype, "categories"):
+            out[position] = list(dtype.categories)
+        elif dtype == object or str(dtype).startswith("str"):
+            out[position] = sorted(column.dropna().unique(), key=str)
+    return out
+
+
+def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
+    """A frame with each categorical column as the positions of its values; unknown ones missing."""
+    if not categories or not hasattr(X, "assign"):
+        return X
+    coded = {}
+    for position, known in categories.items():
+        code = {value: float(i) for i, value in enumerate(known)}
+        column = X.iloc[:, position]
+        coded[X.columns[position]] = [code.get(v, np.nan) for v in column]
+    return X.assign(**coded)

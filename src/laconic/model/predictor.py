@@ -1,0 +1,130 @@
+"""The deployable result: flat arrays, no trainer inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from laconic.losses import LOSSES
+from laconic.model.atoms import FeatureMap, feature_map
+from laconic.model.cost import Cost
+from laconic.model.store import read_archive, write_archive
+
+
+class Predictor:
+    """Scores = columns of the atoms times weights, plus the intercept; eq. (1) picks the class.
+
+    Parameters
+    ----------
+    map : FeatureMap
+        Computes the columns of the atoms.
+    weights : ndarray of shape (n_columns, n_classes)
+        In the units of the input.
+    intercept : ndarray of shape (n_classes,)
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    loss : str
+        Name of the loss the weights were fitted with: it says what scores mean as probabilities.
+    n_atoms : int
+    n_features : int
+        Columns an input row has.
+    feature_names : sequence of str, optional
+    categories : mapping of int to sequence of str, optional
+        What the codes of a categorical feature stand for.
+    """
+
+    def __init__(
+        self,
+        map: FeatureMap,
+        weights: np.ndarray,
+        intercept: np.ndarray,
+        classes: np.ndarray,
+        loss: str,
+        n_atoms: int,
+        n_features: int,
+        feature_names: Sequence[str] | None = None,
+        categories: Mapping[int, Sequence[str]] | None = None,
+    ) -> None:
+        self.map = map
+        self.weights = weights
+        self.intercept = intercept
+        self.classes = classes
+        self.loss = loss
+        self.n_atoms = n_atoms
+        self.n_features = n_features
+        self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
+        self.categories = {int(f): list(labels) for f, labels in (categories or {}).items()}
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes) of dense or sparse rows."""
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}")
+        out: np.ndarray = self.map.columns(X) @ self.weights
+        out += self.intercept
+        return out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of the largest score of every row."""
+        return self.classes[self.scores(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, by the link of the loss."""
+        return LOSSES[self.loss]().probabilities(self.scores(X))
+
+    def names(self) -> list[str]:
+        """One readable name per column."""
+        return self.map.names(self.feature_names, self.categories)
+
+    def cost(self) -> Cost:
+        """What predicting one row costs."""
+        numbers = self.weights.size + self.intercept.size
+        arrays = sum(a.size for a in self.map.arrays().values())
+        return Cost(
+            atoms=self.n_atoms,
+            features=len(self.map.features()),
+            operations=self.weights.size + self.map.operations(),
+            bytes=4 * (numbers + arrays),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the predictor to a file that is safe to load from a stranger."""
+        classes = np.asarray(self.classes)
+        if classes.dtype.hasobject:
+            if not all(isinstance(label, str) for label in classes):
+                raise TypeError("class labels must be numbers, booleans or strings to be saved")
+            classes = classes.astype(np.str_)
+        header = {
+            "atoms": self.map.kind,
+            "loss": self.loss,
+            "n_atoms": self.n_atoms,
+            "n_features": self.n_features,
+            "feature_names": self.feature_names,
+            "categories": {str(f): labels for f, labels in self.categories.items()},
+        }
+        arrays = {"weights": self.weights, "intercept": self.intercept, "classes": classes}
+        mapped = {f"map_{name}": array for name, array in self.map.arrays().items()}
+        write_archive(path, "predictor", header, {**arrays, **mapped})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Predictor:
+        """Read a predictor that `save` wrote."""
+        header, arrays = read_archive(path, "predictor")
+        mapped = {
+            name.removeprefix("map_"): array
+            for name, array in arrays.items()
+            if name.startswith("map_")
+        }
+        return cls(
+            feature_map(header["atoms"], mapped),
+            arrays["weights"],
+            arrays["intercept"],
+            arrays["classes"],
+            header["loss"],
+            header["n_atoms"],
+            header["n_features"],
+            header["feature_names"],
+            header["categories"],
+        )

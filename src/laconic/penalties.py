@@ -1,0 +1,184 @@
+"""Penalties on the weights of the chosen columns (ShareBoost section 2.1).
+
+Weights are (n_columns, n_outputs) in scaled units; the intercept, where there is one, is the first
+row and is never penalised: correctors pass the other rows only. Each penalty knows its convex
+conjugate, from which the corrector makes its certificate.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Penalty(Protocol):
+    """A smooth convex penalty Ω."""
+
+    alpha: float
+
+    def value(self, W: np.ndarray) -> float:
+        """Ω(W)."""
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """∇Ω(W)."""
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """∇²Ω(W) applied to V."""
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """Diagonal of ∇²Ω(W)."""
+
+    def shrink(self, U: np.ndarray) -> float:
+        """Largest factor in [0, 1] that brings U into the domain of the conjugate."""
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """Ω*(U), or an upper bound on it."""
+
+
+class L2:
+    """Frobenius penalty (alpha/2) ‖W‖². ShareBoost writes λ‖W‖²: λ = alpha/2."""
+
+    def __init__(self, alpha: float, beta: float = 1.0) -> None:
+        self.alpha = alpha
+
+    def value(self, W: np.ndarray) -> float:
+        """Ω(W)."""
+        return 0.5 * self.alpha * float(np.vdot(W, W))
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """∇Ω(W)."""
+        return self.alpha * W
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """∇²Ω(W) applied to V."""
+        return self.alpha * V
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """Diagonal of ∇²Ω(W)."""
+        return np.full_like(W, self.alpha)
+
+    def shrink(self, U: np.ndarray) -> float:
+        """The conjugate is finite everywhere, unless alpha is 0."""
+        return 1.0 if self.alpha > 0 else 0.0
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """‖U‖² / (2 alpha)."""
+        return float(np.vdot(U, U)) / (2.0 * self.alpha) if self.alpha > 0 else 0.0
+
+
+class SmoothL1:
+    """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
+
+    def __init__(self, alpha: float, beta: float) -> None:
+        self.alpha = alpha
+        self.beta = beta
+
+    def value(self, W: np.ndarray) -> float:
+        """Ω(W)."""
+        return self.alpha / self.beta * float(np.logaddexp(self.beta * W, -self.beta * W).sum())
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """∇Ω(W)."""
+        return self.alpha * np.tanh(self.beta * W)
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """∇²Ω(W) applied to V."""
+        return self.curvature(W) * V
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """Diagonal of ∇²Ω(W)."""
+        return self.alpha * self.beta * (1.0 - np.tanh(self.beta * W) ** 2)
+
+    def shrink(self, U: np.ndarray) -> float:
+        """Every entry must lie within ±alpha."""
+        return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """(alpha/β) Σ p ln p + (1 − p) ln(1 − p) with p = (1 + U/alpha)/2."""
+        if self.alpha == 0:
+            return 0.0
+        p = np.clip(0.5 * (1.0 + U / self.alpha), 0.0, 1.0)
+        return self.alpha / self.beta * float((_xlogx(p) + _xlogx(1.0 - p)).sum())
+
+
+class SmoothLinfL1:
+    """alpha Σ_j (1/β) ln Σ_i (e^{βW_ij} + e^{−βW_ij}), the smooth ‖W‖_{∞,1} of section 2.1.
+
+    Within alpha·ln(2k)/β of alpha·‖W‖_{∞,1} for every column.
+    """
+
+    def __init__(self, alpha: float, beta: float) -> None:
+        self.alpha = alpha
+        self.beta = beta
+
+    def _parts(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ln of each column's sum, and the soft-max weights of +W and −W."""
+        A = self.beta * W
+        top = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
+        up, down = np.exp(A - top), np.exp(-A - top)
+        total = (up + down).sum(axis=1, keepdims=True)
+        return np.log(total) + top, up / total, down / total
+
+    def value(self, W: np.ndarray) -> float:
+        """Ω(W)."""
+        return self.alpha / self.beta * float(self._parts(W)[0].sum())
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """∇Ω(W)."""
+        _, up, down = self._parts(W)
+        return self.alpha * (up - down)
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """∇²Ω(W) applied to V."""
+        _, up, down = self._parts(W)
+        g = up - down
+        return self.alpha * self.beta * ((up + down) * V - g * (g * V).sum(axis=1, keepdims=True))
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """Diagonal of ∇²Ω(W)."""
+        _, up, down = self._parts(W)
+        return self.alpha * self.beta * (up + down - (up - down) ** 2)
+
+    def shrink(self, U: np.ndarray) -> float:
+        """The l1 norm of every column must be at most alpha."""
+        return _fit_within(float(np.abs(U).sum(axis=1).max(initial=0.0)), self.alpha)
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """Per column Σ_i v_i asinh(C v_i) − ln 2C, with v = U/alpha and Σ_i √(1 + C²v_i²) = C.
+
+        Stationarity of ⟨a, v⟩ − ln Σ 2 cosh a_i says sinh a_i = C v_i with C = Σ cosh a_i.
+        """
+        if self.alpha == 0 or U.size == 0:
+            return 0.0
+        v = U / self.alpha
+        # Bracket the root: the left side less C falls from k at C = 0 to below 0 as C grows.
+        room = np.maximum(1.0 - np.abs(v).sum(axis=1), np.finfo(float).tiny)
+        low, high = np.full(len(v), 1.0), np.maximum(v.shape[1] / room, 2.0 * v.shape[1])
+        for _ in range(200):
+            middle = np.sqrt(low * high)
+            above = np.sqrt(1.0 + (middle[:, None] * v) ** 2).sum(axis=1) > middle
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+            if np.all(high - low <= 1e-13 * high):
+                break
+        C = 0.5 * (low + high)
+        # At any a the value ⟨a, v⟩ − ln Σ 2cosh a_i is stationary, so an error in C counts twice.
+        a = np.arcsinh(C[:, None] * v)
+        value = (a * v).sum(axis=1) - np.log(2.0 * np.sqrt(1.0 + (C[:, None] * v) ** 2).sum(axis=1))
+        return self.alpha / self.beta * float(value.sum())
+
+
+def _fit_within(size: float, limit: float) -> float:
+    """Factor that brings ``size`` just inside ``limit``."""
+    return 1.0 if size < limit else (limit / size * (1.0 - 1e-12) if size > 0 else 1.0)
+
+
+def _xlogx(p: np.ndarray) -> np.ndarray:
+    return np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0)
+
+
+PENALTIES: dict[str, type[L2] | type[SmoothL1] | type[SmoothLinfL1]] = {
+    "l2": L2,
+    "l1": SmoothL1,
+    "linf_l1": SmoothLinfL1,
+}

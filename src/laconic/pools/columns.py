@@ -1,0 +1,204 @@
+"""The input columns themselves, one at a time or in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
+from laconic.pools.base import BoundPool
+from laconic.pools.dense import transpose_product
+from laconic.pools.scaling import column_scales
+from laconic.threads import Threads, row_blocks
+
+# Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
+SPARSE_TASK = 1 << 21
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The pool of input columns (ShareBoost algorithm 1), or of groups of them (section 2.1).
+
+    A round reads the data once, O(m d k) operations. Dense data of either order, memory maps, CSR
+    and CSC are read where they lie: the pool adds d numbers to them, and scales are applied to the
+    sums.
+
+    Parameters
+    ----------
+    scale : {"max", "std"} or None, default="max"
+        Scale of the columns, see `laconic.pools.scaling.column_scales`. The l1 rule depends on
+        it: the paper assumes columns in [-1, 1], which ``"max"`` gives.
+    groups : sequence, default=None
+        One label per input feature (features of one label form a group), or a list of lists of
+        feature numbers that together name every feature once. A group is one atom; its score is
+        the sum of its columns' l1 gradient norms. ``None`` makes every column an atom.
+    """
+
+    scale: str | None = "max"
+    groups: Any = None
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundColumns:
+        """Prepare for the training rows: find the scales, keep X as it is."""
+        members = None if self.groups is None else group_members(self.groups, X.shape[1])
+        return BoundColumns(X, column_scales(X, self.scale, weight), members, threads)
+
+
+def group_members(groups: Any, n_features: int) -> list[np.ndarray]:
+    """Feature numbers of every group, groups in order of label, or as listed."""
+    if len(groups) and all(isinstance(g, (list, tuple, np.ndarray, range)) for g in groups):
+        members = [np.asarray(g, dtype=np.int64).ravel() for g in groups]
+    else:
+        labels = np.asarray(groups)
+        if labels.shape != (n_features,):
+            raise ValueError(
+                f"groups must have one label per feature ({n_features}) or be a list of lists of "
+                f"feature numbers, not an array of shape {labels.shape}"
+            )
+        codes = np.unique(labels, return_inverse=True)[1].ravel()
+        return [np.flatnonzero(codes == g) for g in range(codes.max() + 1)]
+    for number, g in enumerate(members):
+        if g.size == 0:
+            raise ValueError(f"group {number} of groups is empty; give it features or leave it out")
+    named = np.sort(np.concatenate(members))
+    if not np.array_equal(named, np.arange(n_features)):
+        raise ValueError(
+            f"groups must name each of the {n_features} features exactly once; "
+            "put a feature that stands alone into a group of one"
+        )
+    return members
+
+
+class BoundColumns(BoundPool):
+    """`Columns` over training rows."""
+
+    def __init__(
+        self, X: Any, factors: np.ndarray, members: list[np.ndarray] | None, threads: Threads
+    ) -> None:
+        self._X = X if sparse.issparse(X) else np.asarray(X)
+        self._factors = factors
+        self._members = members
+        self._threads = threads
+        self.dtype = self._X.dtype
+        self.n_columns = self._X.shape[1]
+        self.n_atoms = self.n_columns if members is None else len(members)
+        if members is not None:
+            self._group_of = np.empty(self.n_columns, dtype=np.int64)
+            for number, g in enumerate(members):
+                self._group_of[g] = number
+
+    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Column sums in one block."""
+        yield 0, self._sums(self._X, residual) * self._factors[:, None]
+
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted squared norms of every column."""
+        total = np.zeros(self.n_columns)
+        for s in row_blocks(self._X.shape[0], 4096):
+            block = self._X[s]
+            squared = block.multiply(block) if sparse.issparse(block) else np.square(block)
+            total += np.asarray(squared.T @ weight[s], dtype=np.float64)
+        return total * self._factors**2
+
+    def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
+        if not sparse.issparse(X):
+            return transpose_product(X, residual, self._threads)
+        if X.format == "csc":
+            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X))
+            return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
+        total = np.zeros((X.shape[1], residual.shape[1]))
+        for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], _row_views(X)):
+            total += part
+        return total
+
+    def columns(self, atoms: Sequence[int]) -> np.ndarray:
+        """Scaled training columns."""
+        features = self._features(atoms)
+        taken = self._X[:, features]
+        taken = taken.toarray() if sparse.issparse(taken) else taken
+        return np.asfortranarray(taken * self._factors[features], dtype=self.dtype)
+
+    def scales(self, atoms: Sequence[int]) -> np.ndarray:
+        """Factors of the columns."""
+        return self._factors[self._features(atoms)]
+
+    def atom(self, index: int) -> Column | ColumnGroup:
+        """The record of atom ``index``."""
+        if self._members is None:
+            return Column(int(index))
+        return ColumnGroup(tuple(int(f) for f in self._members[index]))
+
+    def index(self, atom: Any) -> int:
+        """The number of an atom record."""
+        if self._members is None and isinstance(atom, Column) and 0 <= atom[0] < self.n_columns:
+            return atom.feature
+        if self._members is not None and isinstance(atom, ColumnGroup) and atom.features:
+            first = atom.features[0]
+            if 0 <= first < self.n_columns:
+                number = int(self._group_of[first])
+                if self.atom(number) == atom:
+                    return number
+        raise ValueError(f"{atom!r} is not an atom of this pool")
+
+    def matching(self, item: Any) -> np.ndarray:
+        """An atom record, or a feature's number: its column, or the group it is in."""
+        if isinstance(item, (Column, ColumnGroup)):
+            return np.array([self.index(item)])
+        feature = int(item)
+        if not 0 <= feature < self.n_columns:
+            raise ValueError(f"feature {feature} does not exist; X has {self.n_columns} features")
+        return np.array([feature if self._members is None else self._group_of[feature]])
+
+    def extract(self, atoms: Sequence[int]) -> ColumnsMap:
+        """The feature map of the atoms."""
+        return ColumnsMap(self._features(atoms))
+
+    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
+        """Cost of every column, or of every group as the sum of its columns' costs."""
+        return self.collect(0, feature_costs)[1]
+
+    def width(self, index: int) -> int:
+        """Number of columns of atom ``index``."""
+        return 1 if self._members is None else len(self._members[index])
+
+    def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
+        """Sum the scores of each group's columns."""
+        if self._members is None:
+            return first, column_scores
+        return 0, np.bincount(self._group_of, column_scores, minlength=self.n_atoms)
+
+    def _features(self, atoms: Sequence[int]) -> np.ndarray:
+        if self._members is None:
+            return np.asarray(atoms, dtype=np.int64)
+        return np.concatenate([self._members[a] for a in atoms] or [np.empty(0, dtype=np.int64)])
+
+
+def _cuts(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut the major axis of a sparse matrix into runs of about `SPARSE_TASK` stored entries."""
+    marks = np.arange(SPARSE_TASK, int(indptr[-1]) + SPARSE_TASK, SPARSE_TASK)
+    edges = np.unique(np.r_[0, np.searchsorted(indptr, marks), len(indptr) - 1])
+    edges = edges[edges < len(indptr)]
+    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+
+
+def _view(X: Any, a: int, b: int, make: Any, shape: tuple[int, int]) -> Any:
+    """Lines a to b of the major axis, sharing the stored entries of X."""
+    low, high = X.indptr[a], X.indptr[b]
+    out = make(shape, dtype=X.dtype)
+    out.data, out.indices = X.data[low:high], X.indices[low:high]
+    out.indptr = X.indptr[a : b + 1] - low
+    return out
+
+
+def _column_views(X: Any) -> list[Any]:
+    return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in _cuts(X.indptr)]
+
+
+def _row_views(X: Any) -> list[tuple[slice, Any]]:
+    return [
+        (slice(a, b), _view(X, a, b, sparse.csr_matrix, (b - a, X.shape[1])))
+        for a, b in _cuts(X.indptr)
+    ]

@@ -1,0 +1,310 @@
+"""From values to codes, and from codes to sums: what `laconic.pools.stumps` stands on.
+
+Every feature is coded once: the code of a value is the number of *cuts* below it, and a missing
+value has the last code. All stumps of a feature are then answered by one pass over its codes
+(ShareBoost section 3.1). This module imports Numba, so it is imported at first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from laconic.threads import row_blocks
+
+SAMPLE = 200_000  # rows that bin edges are found from
+NARROW = 65_536  # a feature with more codes keeps its rows in sorted order instead of codes
+_SURVEY = 255  # distinct values listed without sorting, where bins do not say
+_READ = 16_384  # rows read at once: a block of eight features stays in a core's cache
+_STEP = 256  # values searched for in step
+_SUM = 8_192  # rows summed at once: their residuals stay in cache from feature to feature
+
+
+class Coding(NamedTuple):
+    """How the values of one feature become codes, and which stumps it has."""
+
+    cuts: np.ndarray
+    """The code of v is the number of cuts below v: thresholds, or the categories themselves."""
+    values: np.ndarray
+    """Thresholds or categories that are asked about; stump j is about code j."""
+    categorical: bool
+    missing: bool
+    """Whether there is a missing stump, the feature's last atom, about its last code."""
+    order: np.ndarray | None = None
+    """Rows by ascending value, missing last; only where there are more than `NARROW` codes."""
+    starts: np.ndarray | None = None
+    """Where each code's rows start in ``order``, and the number of rows."""
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes, that of missing values included."""
+        return len(self.cuts) + (not self.categorical) + self.missing
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of stumps."""
+        return len(self.values) + self.missing
+
+    def question(self, j: int) -> tuple[str, float, int]:
+        """Kind and value of the feature's stump ``j``, and the code it is about."""
+        if j == len(self.values):
+            return "missing", 0.0, self.n_codes - 1
+        return "eq" if self.categorical else "le", float(self.values[j]), j
+
+    def sums(self, by_code: np.ndarray) -> np.ndarray:
+        """From residual sums of every code to those of every stump, (n_atoms, k)."""
+        head, rest = by_code[: len(self.values)], by_code[len(by_code) - self.missing :]
+        return np.concatenate([head if self.categorical else np.cumsum(head, axis=0), rest])
+
+
+def midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Thresholds θ with low ≤ θ < high, halfway where floats allow."""
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2  # low + high could overflow
+    return np.where((low <= middle) & (middle < high), middle, low)
+
+
+def quantile_cuts(values: np.ndarray, mass: np.ndarray, bins: int) -> np.ndarray:
+    """Thresholds that cut sorted distinct ``values`` into ``bins`` of about equal mass.
+
+    A value heavier than a bin counts as one bin, so that the others still share the rest.
+    """
+    if len(values) <= bins:
+        return midpoints(values[:-1], values[1:])
+    heavy, rest = 0, float(mass.sum())
+    for top in np.sort(mass)[: -bins - 1 : -1]:
+        if top <= rest / (bins - heavy):
+            break
+        heavy, rest = heavy + 1, rest - top
+    share = rest / (bins - heavy)
+    below = np.cumsum(np.minimum(mass, share))
+    # The tolerance makes a sum that should equal a quantile reach it whatever its rounding: the
+    # rounding of a row of weight 2 differs from that of the same row twice.
+    last = np.searchsorted(below, share * (np.arange(1, bins) - 1e-6))
+    last = np.unique(last[last < len(values) - 1])
+    return midpoints(values[last], values[last + 1])
+
+
+def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
+    """A block of X, one feature after another; always a fresh float64 array (one kernel type)."""
+    taken = X[rows, features]
+    return np.array((taken.toarray() if sparse.issparse(taken) else taken).T, np.float64, order="C")
+
+
+def _chunks(X: Any, features: slice) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows of some features; a sparse matrix is densified over all rows."""
+    for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else _READ):
+        yield rows, _read(X, rows, features)
+
+
+def _coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
+    """Coding with every distinct value apart."""
+    if not categorical:
+        cuts = midpoints(distinct[:-1], distinct[1:])
+        return Coding(cuts, cuts, False, missing and len(distinct) > 0)
+    # A category is the complement of the other one, or of missing, where these two are all.
+    keep = len(distinct) if len(distinct) + missing > 2 else len(distinct) - 1
+    return Coding(distinct, distinct[: max(keep, 0)], True, missing and len(distinct) > 0)
+
+
+def _starts(column: np.ndarray) -> np.ndarray:
+    """Where each distinct value of a sorted column starts."""
+    return np.flatnonzero(np.r_[True, column[1:] > column[:-1]])
+
+
+def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool) -> Coding:
+    """Exact coding of a feature of many distinct values, from one sort."""
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    order = np.argsort(column, kind="stable")
+    column = column[order]
+    present = len(column) - int(np.isnan(column).sum()) if missing else len(column)
+    starts = _starts(column[:present])
+    coding = _coding(column[starts], missing, categorical)
+    if coding.n_codes <= NARROW:
+        return coding
+    ends = [present, len(column)] if missing else [present]
+    small = np.uint32 if len(column) < 2**32 else np.int64
+    return coding._replace(order=order.astype(small), starts=np.append(starts, ends).astype(small))
+
+
+def _binned_coding(X: Any, feature: int, missing: bool, weight: np.ndarray, bins: int) -> Coding:
+    """Coding by weighted quantiles of an even-stride sample of at most `SAMPLE` rows."""
+    only = slice(feature, feature + 1)
+    if missing:  # a sample of all rows might hold few values
+        column = _read(X, slice(None), only)[0]
+        present = np.flatnonzero(~np.isnan(column))
+        rows = present[:: -(-len(present) // SAMPLE)]
+        column, mass = column[rows], weight[rows]
+    else:
+        stride = slice(None, None, -(-X.shape[0] // SAMPLE))
+        column, mass = _read(X, stride, only)[0], weight[stride]
+    order = np.argsort(column)
+    column = column[order]
+    starts = _starts(column)
+    cuts = quantile_cuts(column[starts], np.add.reduceat(mass[order], starts), bins)
+    return Coding(cuts, cuts, False, missing)
+
+
+def codings(
+    X: Any, features: slice, weight: np.ndarray, bins: int | None, categorical: np.ndarray
+) -> list[Coding]:
+    """Codings of a few neighbouring features."""
+    n = features.stop - features.start
+    distinct = np.empty((n, (bins or _SURVEY) + 1))  # one more than wanted: full is too many
+    counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    for _, block in _chunks(X, features):
+        survey(block, distinct, counts, missing)
+    found = []
+    for j, feature in enumerate(range(features.start, features.stop)):
+        gaps, named = bool(missing[j]), bool(categorical[feature])
+        if counts[j] < distinct.shape[1]:
+            found.append(_coding(distinct[j, : counts[j]].copy(), gaps, named))
+        elif bins is None or named:
+            found.append(_sorted_coding(X, feature, gaps, named))
+        else:
+            found.append(_binned_coding(X, feature, gaps, weight, bins))
+    return found
+
+
+def write_codes(X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]]) -> None:
+    """Write codes of some of the features; ``how`` has (place in the block, coding, target)."""
+    for rows, block in _chunks(X, features):
+        for place, coding, target in how:
+            encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
+
+
+@njit(nogil=True, cache=True)
+def _rank(values: Any, listed: Any, n: int, ranks: Any) -> None:
+    """How many of the first ``n`` > 0 of an ascending list are below each value (NaN: any number).
+
+    Binary search of all values in step, which has no branch to mispredict and vectorises.
+    """
+    ranks[:] = 0
+    while n > 1:
+        half = n >> 1
+        for i in range(values.size):
+            at = ranks[i]
+            above = at + half
+            ranks[i] = above if listed[above - 1] < values[i] else at
+        n -= half
+    for i in range(values.size):
+        at = ranks[i]
+        ranks[i] = at + 1 if listed[at] < values[i] else at
+
+
+@njit(nogil=True, cache=True)
+def survey(block: Any, listed: Any, counts: Any, missing: Any) -> None:
+    """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
+    n_features, n_rows = block.shape
+    ranks = np.zeros(_STEP, dtype=np.uint32)
+    for f in range(n_features):
+        n = counts[f]
+        for low in range(0, n_rows, _STEP):
+            values = block[f, low : low + _STEP]
+            if 0 < n < listed.shape[1]:
+                _rank(values, listed[f], n, ranks)
+            for i in range(values.size):
+                v = values[i]
+                if np.isnan(v):
+                    missing[f] = True
+                elif n < listed.shape[1] and (n == 0 or listed[f, min(ranks[i], n - 1)] != v):
+                    # Unknown, or moved by a value that was added after its rank was found.
+                    place = np.searchsorted(listed[f, :n], v)
+                    if place == n or listed[f, place] != v:
+                        for j in range(n, place, -1):
+                            listed[f, j] = listed[f, j - 1]
+                        listed[f, place] = v
+                        n += 1
+        counts[f] = n
+
+
+@njit(nogil=True, cache=True)
+def encode(values: Any, cuts: Any, missing: int, out: Any) -> None:
+    """Codes of the values of one feature: the number of cuts below, or ``missing``."""
+    ranks = np.zeros(_STEP, dtype=np.uint32)
+    for low in range(0, values.size, _STEP):
+        part = values[low : low + _STEP]
+        if cuts.size > 0:
+            _rank(part, cuts, cuts.size, ranks)
+        for i in range(part.size):
+            out[low + i] = missing if np.isnan(part[i]) else ranks[i]
+
+
+@njit(nogil=True, cache=True)
+def _add2(h: Any, c: int, r0: float, r1: float) -> None:
+    a0, a1 = h[c, 0] + r0, h[c, 1] + r1
+    h[c, 0], h[c, 1] = a0, a1
+
+
+@njit(nogil=True, cache=True)
+def _add3(h: Any, c: int, r0: float, r1: float, r2: float) -> None:
+    a0, a1, a2 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2
+    h[c, 0], h[c, 1], h[c, 2] = a0, a1, a2
+
+
+@njit(nogil=True, cache=True)
+def _add4(h: Any, c: int, r0: float, r1: float, r2: float, r3: float) -> None:
+    a0, a1, a2, a3 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2, h[c, 3] + r3
+    h[c, 0], h[c, 1], h[c, 2], h[c, 3] = a0, a1, a2, a3
+
+
+@njit(nogil=True, cache=True)
+def accumulate(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    """Residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``.
+
+    Rows come in order for every feature, so a sum depends on that feature alone. Few outputs are
+    written out one by one, all loads before all stores, or the compiler could not vectorise them;
+    two features at a time, or rows of equal codes would wait for each other's sums.
+    """
+    n_features, n_rows = codes.shape
+    k = residual.shape[1]
+    paired = n_features - n_features % 2 if k <= 4 else 0
+    for low in range(0, n_rows, _SUM):
+        high = min(low + _SUM, n_rows)
+        for f in range(0, paired, 2):
+            h, c = sums[base[f] :], codes[f]
+            g, e = sums[base[f + 1] :], codes[f + 1]
+            if k == 1:
+                for i in range(low, high):
+                    h[c[i], 0] += residual[i, 0]
+                    g[e[i], 0] += residual[i, 0]
+            elif k == 2:
+                for i in range(low, high):
+                    r0, r1 = residual[i, 0], residual[i, 1]
+                    _add2(h, c[i], r0, r1)
+                    _add2(g, e[i], r0, r1)
+            elif k == 3:
+                for i in range(low, high):
+                    r0, r1, r2 = residual[i, 0], residual[i, 1], residual[i, 2]
+                    _add3(h, c[i], r0, r1, r2)
+                    _add3(g, e[i], r0, r1, r2)
+            else:
+                for i in range(low, high):
+                    r0, r1, r2, r3 = residual[i, 0], residual[i, 1], residual[i, 2], residual[i, 3]
+                    _add4(h, c[i], r0, r1, r2, r3)
+                    _add4(g, e[i], r0, r1, r2, r3)
+        for f in range(paired, n_features):
+            h, c = sums[base[f] :], codes[f]
+            for i in range(low, high):
+                code = c[i]
+                for j in range(k):
+                    h[code, j] += residual[i, j]
+
+
+@njit(nogil=True, cache=True)
+def accumulate_sorted(order: Any, starts: Any, residual: Any, running: bool, sums: Any) -> None:
+    """Residual sums of consecutive codes, rows sorted; of all codes so far where ``running``."""
+    k = residual.shape[1]
+    total = np.zeros(k)
+    for code in range(starts.size - 1):
+        if not running:
+            total[:] = 0.0
+        for p in range(starts[code], starts[code + 1]):
+            row = order[p]
+            for j in range(k):
+                total[j] += residual[row, j]
+        sums[code] = total

@@ -1,0 +1,253 @@
+"""Products of two input columns: every pair, summed over rows by BLAS and never written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.atoms import Product, ProductsMap
+from laconic.pools.base import BoundPool
+from laconic.pools.scaling import column_scales
+from laconic.threads import Threads, row_blocks
+
+# Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the work.
+ROWS = 1024
+# First features times classes in one BLAS product: fewer would not keep BLAS at full rate.
+LEFT = 512
+# First features of a piece at most: a piece that starts at the diagonal wastes half their square.
+TALL = 64
+# Sums of a piece, 8 MB in float64: what bounds the memory of a thread when d or k is large.
+SUMS = 1 << 20
+# Columns copied together where BLAS cannot read X in place: 8 MB in float64 for a block of rows.
+COPIED = 1024
+# Atoms whose training columns are formed together: row-major and CSR data are read in one sweep.
+TOGETHER = 32
+
+
+@dataclass(frozen=True)
+class Products:
+    """The pool of all products x_i x_j of two different input columns, i < j.
+
+    There are d(d-1)/2 of them, numbered (0, 1), (0, 2), ..., (0, d-1), (1, 2), ... The *features*
+    are scaled; their product is not scaled again.
+
+    Sums over rows are blocks of Xᵀ diag(r_c) X, one matrix for every output c. A round costs
+    n k d²/2 multiply-accumulates, the triangle i < j (up to twice that where d is below 64), and
+    memory for a copy of the residual and at most some 50 MB a thread, whatever the rows and
+    features. Sparse X is made dense a tile at a time, so it saves memory but no time.
+
+    Parameters
+    ----------
+    scale : {"max", "std"} or None, default="max"
+        Scale of the features, see `laconic.pools.scaling.column_scales`. With ``"max"`` every
+        scaled product lies in [-1, 1], which Lemma 2 of ShareBoost assumes.
+    """
+
+    scale: str | None = "max"
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundProducts:
+        """Prepare for the training rows: find the scales of the features, keep X as it is."""
+        if not sparse.issparse(X):
+            X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] < 2:
+            raise ValueError(
+                f"X must have at least two columns to form products of two, not shape {X.shape}"
+            )
+        if X.dtype not in (np.float32, np.float64):
+            raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
+        return BoundProducts(X, column_scales(X, self.scale, weight), threads)
+
+
+class _Piece(NamedTuple):
+    """The pairs (i, j), i < j, with start ≤ i < stop and left ≤ j < right."""
+
+    start: int
+    stop: int
+    left: int
+    right: int
+
+
+def _pieces(d: int, k: int) -> Iterator[_Piece]:
+    """Cut all pairs of d features into pieces, in the order of the atoms, for k outputs."""
+    start = 0
+    while start < d - 1:
+        tall = max(1, min(TALL, LEFT // k, SUMS // (k * (d - 1 - start))))
+        stop = min(start + tall, d - 1)
+        # Only a piece of a single first feature can be too wide, so atoms stay consecutive.
+        wide = max(1, SUMS // (k * tall))
+        for left in range(start + 1, d, wide):
+            yield _Piece(start, stop, left, min(left + wide, d))
+        start = stop
+
+
+class BoundProducts(BoundPool):
+    """`Products` over training rows."""
+
+    def __init__(self, X: Any, factors: np.ndarray, threads: Threads) -> None:
+        self._X = X
+        self._factors = factors
+        self._threads = threads
+        self._n_rows, self._d = X.shape
+        self.dtype = X.dtype
+        # Number of the first atom (i, i + 1) of every first feature i: exact integers, no roots.
+        i = np.arange(self._d - 1, dtype=np.int64)
+        self._starts = i * (2 * self._d - i - 1) // 2
+        self.n_atoms = self.n_columns = self._d * (self._d - 1) // 2
+        self._in_place = not sparse.issparse(X) and X.dtype.itemsize in X.strides
+
+    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Sums Σ_n x_ni x_nj residual_nc of every product, in blocks of consecutive atoms."""
+        return self._sums(residual, squared=False)
+
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted squared norms Σ_n weight_n x_ni² x_nj² of every product."""
+        norms = np.empty(self.n_columns)
+        for first, sums in self._sums(weight[:, None], squared=True):
+            norms[first : first + len(sums)] = sums[:, 0]
+        return norms
+
+    def columns(self, atoms: Sequence[int]) -> np.ndarray:
+        """Scaled products on the training rows, in Fortran order."""
+        first, second = self._pairs(atoms)
+        out = np.empty((self._n_rows, len(first)), dtype=self.dtype, order="F")
+        for some in row_blocks(len(first), TOGETHER):
+            pairs = np.stack([first[some], second[some]])
+            features, where = np.unique(pairs, return_inverse=True)
+            i, j = where.reshape(pairs.shape)
+            for rows in row_blocks(self._n_rows, SUMS // (2 * TOGETHER)):
+                read = self._tile(rows, features) * self._factors[features]
+                np.multiply(read[:, i], read[:, j], out=out[rows, some], casting="same_kind")
+        return out
+
+    def scales(self, atoms: Sequence[int]) -> np.ndarray:
+        """Factor of every product: the product of the factors of its features."""
+        first, second = self._pairs(atoms)
+        return self._factors[first] * self._factors[second]
+
+    def atom(self, index: int) -> Product:
+        """The record of atom ``index``."""
+        first, second = self._pairs([index])
+        return Product(int(first[0]), int(second[0]))
+
+    def index(self, atom: Any) -> int:
+        """The number of `Product` ``(i, j)``."""
+        i, j = self._features(atom)
+        if not 0 <= i < j < self._d:
+            raise ValueError(
+                f"the pool has no product ({i}, {j}); it has (i, j) for 0 <= i < j < {self._d}"
+            )
+        return int(self._starts[i]) + j - i - 1
+
+    def matching(self, item: Any) -> np.ndarray:
+        """The atom of a pair of features in either order, or all atoms that read one feature."""
+        if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+            feature = int(item)
+            if not 0 <= feature < self._d:
+                raise ValueError(
+                    f"the pool has no feature {feature}; it has features 0 to {self._d - 1}"
+                )
+            before = np.arange(feature, dtype=np.int64)
+            after = np.arange(self._d - 1 - feature, dtype=np.int64)
+            if len(after):
+                after += self._starts[feature]
+            return np.concatenate([self._starts[:feature] + feature - before - 1, after])
+        return np.array([self.index(tuple(sorted(self._features(item))))], dtype=np.int64)
+
+    def extract(self, atoms: Sequence[int]) -> ProductsMap:
+        """The feature map of the atoms for new rows."""
+        return ProductsMap(*self._pairs(atoms))
+
+    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
+        """Cost of every product: the sum of the costs of its two features."""
+        costs = np.empty(self.n_atoms)
+        for i, start in enumerate(self._starts):
+            after = feature_costs[i + 1 :]
+            np.add(after, feature_costs[i], out=costs[start : start + len(after)])
+        return costs
+
+    def _features(self, atom: Any) -> tuple[int, int]:
+        """The two features of a pair, as Python integers."""
+        if not (
+            isinstance(atom, tuple)
+            and len(atom) == 2
+            and all(isinstance(f, (int, np.integer)) and not isinstance(f, bool) for f in atom)
+        ):
+            raise ValueError(f"{atom!r} is not a product; give Product(i, j) with i < j")
+        return int(atom[0]), int(atom[1])
+
+    def _pairs(self, atoms: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """First and second features of the atoms."""
+        numbers = np.asarray(atoms, dtype=np.int64)
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.n_atoms):
+            wrong = next(a for a in numbers if not 0 <= a < self.n_atoms)
+            raise ValueError(f"the pool has no atom {wrong}; it has 0 to {self.n_atoms - 1}")
+        first = np.searchsorted(self._starts, numbers, side="right") - 1
+        return first, numbers - self._starts[first] + first + 1
+
+    def _sums(self, residual: np.ndarray, squared: bool) -> Iterator[tuple[int, np.ndarray]]:
+        """`gradients`, of the products or of their squares."""
+        outputs = np.ascontiguousarray(residual.T, dtype=self.dtype)
+        compute = partial(self._piece, outputs=outputs, squared=squared)
+        pieces = _pieces(self._d, len(outputs))
+        first = 0
+        # The next batch is in the threads' queue while this one is consumed: threads stay busy,
+        # and no more than two batches are held.
+        ready: Iterator[np.ndarray] = iter(())
+        while batch := list(islice(pieces, self._threads.n_jobs)):
+            coming = self._threads.map(compute, batch)
+            for sums in ready:
+                yield first, sums
+                first += len(sums)
+            ready = coming
+        for sums in ready:
+            yield first, sums
+            first += len(sums)
+
+    def _piece(self, piece: _Piece, outputs: np.ndarray, squared: bool) -> np.ndarray:
+        """Sums of one piece, (pairs, k), by one thread in shapes that the piece alone decides."""
+        start, stop, left, right = piece
+        tall, wide, k = stop - start, right - left, len(outputs)
+        step = wide if self._in_place and not squared else COPIED
+        total = np.zeros((tall * k, wide))
+        weighted = np.empty((tall, k, min(ROWS, self._n_rows)), dtype=self.dtype)
+        for rows in row_blocks(self._n_rows, ROWS):
+            # All outputs in one product: (first features x outputs, rows) @ (rows, features).
+            factor = self._tile(rows, slice(start, stop)).T * self._factors[start:stop, None]
+            factor = (factor**2 if squared else factor).astype(self.dtype)
+            lhs = weighted[:, :, : rows.stop - rows.start]
+            np.multiply(factor[:, None, :], outputs[:, rows], out=lhs)
+            lhs = lhs.reshape(tall * k, -1)
+            for some in row_blocks(wide, step):
+                second = slice(left + some.start, left + some.stop)
+                rhs = self._tile(rows, second)
+                if squared:
+                    rhs = ((rhs * self._factors[second]) ** 2).astype(self.dtype)
+                total[:, some] += lhs @ rhs
+        # Both factors are in a square already: X² itself could overflow.
+        factors = np.ones(wide) if squared else self._factors[left:right]
+        return _pairs_first(total.reshape(tall, k, wide), piece, factors)
+
+    def _tile(self, rows: slice, columns: slice | np.ndarray) -> np.ndarray:
+        """Part of X as BLAS can read it: a view where possible."""
+        tile = self._X[rows, columns]
+        if sparse.issparse(tile):
+            return np.asarray(tile.toarray())
+        return tile if self._in_place else np.ascontiguousarray(tile)
+
+
+def _pairs_first(total: np.ndarray, piece: _Piece, factors: np.ndarray) -> np.ndarray:
+    """From (first features, k, second features) to (pairs of the triangle, k), times factors."""
+    lengths = [piece.right - max(i + 1, piece.left) for i in range(piece.start, piece.stop)]
+    sums = np.empty((sum(lengths), total.shape[1]))
+    at = 0
+    for of_first, length in zip(total, lengths, strict=True):
+        out = sums[at : at + length]
+        np.multiply(of_first[:, -length:].T, factors[-length:, None], out=out)
+        at += length
+    return sums

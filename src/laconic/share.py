@@ -1,0 +1,510 @@
+"""`ShareBoostClassifier`: the loop of ShareBoost as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from laconic.boost.checkpoint import Checkpoint, fingerprint
+from laconic.boost.hooks import HeldOut, progress
+from laconic.boost.loop import Hook, Loop, State
+from laconic.boost.path import Path, rounds_needed
+from laconic.boost.refine import refine
+from laconic.boost.rows import Rows
+from laconic.boost.rules import RULES, make_rule
+from laconic.boost.sizes import cross_validate_sizes, one_standard_error
+from laconic.correct import Newton
+from laconic.edge import (
+    check_costs,
+    encode_frame,
+    frame_categories,
+    held_out_rows,
+    normalised_weights,
+    resolve_atoms,
+)
+from laconic.losses import LOSSES
+from laconic.model.predictor import Predictor
+from laconic.penalties import PENALTIES
+from laconic.pools import make_pool
+from laconic.threads import Threads
+
+# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
+_NOT_IN_FINGERPRINT = {
+    "max_atoms", "max_cost", "checkpoint", "callbacks", "n_jobs", "verbose", "cv",
+    "n_iter_no_change",
+}  # fmt: skip
+
+
+class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Multiclass classifier whose classes share a few features (ShareBoost).
+
+    Grows the predictor argmax_y (W x)_y, eq. (1), one atom at a time: choose the atom whose column
+    of the gradient has the largest l1 norm, eq. (7), then re-optimise the weights of all chosen
+    atoms (algorithm 1). One fit gives every size up to ``max_atoms``. It minimises
+
+        Φ(W) = Σ_i w_i ℓ(W, (x_i, y_i)) / Σ_i w_i + Ω(W)   s.t. at most n non-zero columns,
+
+    eq. (4) with the penalty of section 2.1. T rounds cost O(T m d k) to choose, and the
+    corrections a few dozen products of the m x t chosen block with a t x k matrix each. Theorem 2:
+    4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for any W*; choosing the best n columns exactly is NP-hard.
+
+    Parameters
+    ----------
+    max_atoms : int, default=20
+        Largest number of atoms, T in the paper. The path also holds every smaller size.
+    pool : {"columns", "stumps", "products"} or pool object, default="columns"
+        Where atoms come from: input columns; decision stumps on them (section 3.1); products of
+        two of them; or an object of `laconic.pools` with settings of its own.
+    loss : {"margin", "log"}, default="margin"
+        The loss of eq. (3), or the plain multinomial log-loss.
+    rule : {"gradient", "projection", "step", "column", "refit"}, default="gradient"
+        How the next atom is chosen (section 2.1): largest l1 gradient, eq. (7); the same over the
+        length of the part of the column that the chosen ones do not explain; best step along the
+        gradient; best new column; full refit for every candidate. The last three try every atom
+        out and are slow for large pools.
+    penalty : {"l2", "l1", "linf_l1"}, default="l2"
+        Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
+        alpha. Weights are penalised in scaled units; the intercept is not penalised.
+    alpha : float, default=1e-6
+        Strength of the penalty. 0 switches it off.
+    beta : float, default=20.0
+        β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
+    scale : {"max", "std"} or None, default="max"
+        Scale of the columns, applied on the fly: the l1 rule depends on it, and the paper assumes
+        columns in [-1, 1]. ``coef_`` is in the units of the input. Stumps need none.
+    fit_intercept : bool, default=True
+        Whether a constant column is always in.
+    refine : bool, default=False
+        Sweep over the finished path with swap moves. Never a higher loss at any size, often a
+        lower one; the models of different sizes need not nest.
+    groups : sequence, default=None
+        Labels of the features, or lists of feature numbers: features of a group are chosen
+        together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`.
+    costs : array-like of shape (n_features,), default=None
+        Cost of reading each feature. An atom costs the sum over the features it reads, and atoms
+        are ranked by gain per cost.
+    max_cost : float, default=None
+        Cap on the sum of the atoms' costs (on their number where ``costs`` is None).
+    include, exclude : list, default=None
+        Atoms that are always or never in: feature names, feature numbers, or atom records.
+    early_stopping : bool, default=False
+        Hold out a part of the rows, stop when their loss no longer falls, and use the size at which
+        it was lowest.
+    validation_fraction : float, default=0.1
+        The part held out.
+    n_iter_no_change : int, default=10
+        Rounds without a lower held-out loss after which to stop.
+    cv : int or splitter, default=None
+        Choose the size by cross-validation with the one-standard-error rule, from one path a fold:
+        the smallest size whose accuracy is within one standard error of the best.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class.
+    tol : float, default=1e-5
+        Relative tolerance of each correction; see `laconic.correct.Newton`.
+    checkpoint : str or path-like, default=None
+        File that the state is written to after every round. A fit that finds it resumes from it and
+        ends with the identical model; other data or settings are refused.
+    callbacks : list of callables, default=None
+        Called with the loop's state after every round; a true answer ends the fit.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out part. Nothing else is random.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    path_ : Path
+        Atoms, weights, losses, certificates and times for each size.
+    n_atoms_ : int
+        The size in use: the largest of the path, or the one chosen by ``early_stopping`` or ``cv``.
+    atoms_ : list
+        Records of the atoms of that size.
+    coef_ : ndarray of shape (n_classes, n_columns)
+        Weights of the atoms' columns in the units of the input.
+    intercept_ : ndarray of shape (n_classes,)
+    predictor_ : Predictor
+        The deployable result.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares in the decrease of the training loss; 0 for features that are not read.
+    status_ : str
+        Why the fit ended.
+    validation_losses_ : ndarray
+        Held-out loss of every path entry, with ``early_stopping``.
+    cv_scores_ : ndarray of shape (n_folds, n_sizes)
+        Accuracy of every size on every fold, with ``cv``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    *Probabilities.* With ``loss="log"`` they are the softmax of the scores. The margin of eq. (3)
+    asks the true class to win by 1, which stretches the scores: their softmax s is over-confident.
+    ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q). On
+    finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
+
+    References
+    ----------
+    Shalev-Shwartz, Wexler, Shashua. ShareBoost: Efficient Multiclass Learning with Feature
+    Sharing. NIPS 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laconic import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ShareBoostClassifier(max_atoms=2).fit(X, y)
+    >>> model.atoms_
+    [Column(feature=3), Column(feature=2)]
+    >>> round(model.score(X, y), 2), round(model.at(1).score(X, y), 2)
+    (0.96, 0.96)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+        "max_atoms": [Interval(Integral, 0, None, closed="left")],
+        "pool": "no_validation",  # make_pool checks it
+        "loss": [StrOptions(set(LOSSES))],
+        "rule": [StrOptions(set(RULES))],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 1, None, closed="left")],
+        "scale": [StrOptions({"max", "std"}), None],
+        "fit_intercept": ["boolean"],
+        "refine": ["boolean"],
+        "groups": ["array-like", None],
+        "costs": ["array-like", None],
+        "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "include": [list, tuple, None],
+        "exclude": [list, tuple, None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "checkpoint": "no_validation",
+        "callbacks": [list, tuple, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        max_atoms: int = 20,
+        *,
+        pool: Any = "columns",
+        loss: str = "margin",
+        rule: str = "gradient",
+        penalty: str = "l2",
+        alpha: float = 1e-6,
+        beta: float = 20.0,
+        scale: str | None = "max",
+        fit_intercept: bool = True,
+        refine: bool = False,
+        groups: Any = None,
+        costs: Any = None,
+        max_cost: float | None = None,
+        include: Any = None,
+        exclude: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        cv: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-5,
+        checkpoint: Any = None,
+        callbacks: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_atoms = max_atoms
+        self.pool = pool
+        self.loss = loss
+        self.rule = rule
+        self.penalty = penalty
+        self.alpha = alpha
+        self.beta = beta
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.refine = refine
+        self.groups = groups
+        self.costs = costs
+        self.max_cost = max_cost
+        self.include = include
+        self.exclude = exclude
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.cv = cv
+        self.class_weight = class_weight
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ShareBoostClassifier:
+        """Fit the whole path.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            float32 stays float32. Missing values only for ``pool="stumps"``.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone.
+
+        Returns
+        -------
+        self
+            Also after Ctrl-C: then with the path learned so far.
+        """
+        self._validate_params()
+        if self.cv is not None and self.early_stopping:
+            raise ValueError("choose the size by cv or by early_stopping, not by both")
+        X, y = self._validated(X, y)
+        pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
+        X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        if self.cv is not None:
+            self._cross_validate(X, codes, weight)
+        held: HeldOut | None = None
+        if self.early_stopping:
+            X, codes, weight, kept = held_out_rows(self, X, codes, weight)
+            held = HeldOut(*kept, LOSSES[self.loss](), self.n_iter_no_change)
+        with Threads(self.n_jobs) as threads:
+            bound = pool.bind(X, weight, threads)
+            loss = LOSSES[self.loss]()
+            n_outputs = loss.n_outputs(len(self.classes_))
+            rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+            state = self._run(rows, X, codes, weight, held)
+        self._keep(state, held)
+        return self
+
+    def _run(
+        self, rows: Rows, X: Any, codes: np.ndarray, weight: np.ndarray, held: HeldOut | None
+    ) -> State:
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
+        penalty = PENALTIES[self.penalty](self.alpha, self.beta)
+        corrector = Newton(self.tol)
+        names = getattr(self, "feature_names_in_", None)
+        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1])
+        hooks: list[Hook] = [] if held is None else [held]
+        state = State()
+        if self.checkpoint is not None:
+            settings = {n: v for n, v in self.get_params(deep=False).items()
+                        if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+            saver = Checkpoint(self.checkpoint, fingerprint(X, codes, weight, settings))
+            state = saver.resume(rows.pool)
+            hooks.append(saver)
+        loop = Loop(
+            rows,
+            make_rule(self.rule, penalty, corrector),
+            corrector,
+            penalty,
+            self.max_atoms,
+            include=resolve_atoms(self.include, rows.pool, names, "include").tolist(),
+            forbidden=resolve_atoms(self.exclude, rows.pool, names, "exclude"),
+            costs=costs,
+            max_cost=max_cost,
+            hooks=hooks + list(self.callbacks or []),
+        )
+        if held is not None:
+            held.replay(state)
+        with progress(self.verbose, self.max_atoms, self.refine) as bar:
+            loop.hooks.append(bar)
+            try:
+                loop.grow(state)
+                if self.refine:
+                    refine(loop, state)
+            except KeyboardInterrupt:
+                if not state.entries:
+                    raise
+                state.status = "interrupted"
+                warnings.warn(
+                    f"fit was interrupted; the model keeps the {state.last.size} atoms it had",
+                    stacklevel=3,
+                )
+        return state
+
+    def _cross_validate(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> None:
+        single = copy.copy(self).set_params(cv=None, checkpoint=None, callbacks=None, verbose=0)
+        self.cv_scores_ = cross_validate_sizes(single, X, codes, weight, self.cv)
+
+    def _keep(self, state: State, held: HeldOut | None) -> None:
+        """Turn the loop's state into fitted attributes."""
+        entries = list(state.entries)
+        entries[: len(state.refined)] = state.refined
+        self.path_ = Path(entries)
+        self.status_ = state.status
+        size = entries[-1].size
+        if held is not None:
+            losses = np.array([held.loss(entry) for entry in entries])
+            self.validation_losses_ = losses
+            size = entries[int(np.argmin(losses))].size
+        if self.cv is not None:
+            size = min(size, entries[0].size + one_standard_error(self.cv_scores_))
+        self._use(size)
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use."""
+        entry = self.path_[size]
+        weights = entry.input_weights()
+        self.n_atoms_ = size
+        self.atoms_ = list(entry.atoms)
+        self.coef_ = weights.T
+        self.intercept_ = entry.intercept
+        self.predictor_ = Predictor(
+            entry.map,
+            weights,
+            entry.intercept,
+            self.classes_,
+            self.loss,
+            size,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            {f: [str(c) for c in known] for f, known in self._categories.items()},
+        )
+
+    # -- other sizes ---------------------------------------------------------------------------
+
+    def at(self, n_atoms: int) -> ShareBoostClassifier:
+        """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other._use(n_atoms)
+        return other
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predicted labels of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield self.classes_[scores.argmax(axis=1)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield LOSSES[self.loss]().probabilities(scores)
+
+    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        X = self._validated(X)
+        for entry in self.path_:
+            yield entry.scores(X)
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes); for two classes the second less the first."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of the largest score, eq. (1)."""
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; see the notes on what the margin loss does to them."""
+        return LOSSES[self.loss]().probabilities(self._scores(X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Columns of the chosen atoms, in the units of the input."""
+        check_is_fitted(self)
+        return self.predictor_.map.columns(self._validated(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Readable names of the columns of `transform`."""
+        check_is_fitted(self)
+        return np.array(self.predictor_.names(), dtype=object)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.predictor_.scores(self._validated(X))
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    def describe(self, file: Any = None) -> None:
+        """Print the model for people: every atom, its weights per class, its share of the gain."""
+        from laconic.look.card import card
+
+        check_is_fitted(self)
+        print(card(self), file=file)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Plot loss, and error on (X, y) where given, against the number of atoms.
+
+        Returns the matplotlib axes. Needs the ``plot`` extra.
+        """
+        from laconic.look.plots import plot_path
+
+        check_is_fitted(self)
+        return plot_path(self, X, y, ax)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every input feature in the decrease of the training loss."""
+        check_is_fitted(self)
+        entry = self.path_[self.n_atoms_]
+        out = np.zeros(self.n_features_in_)
+        for atom, gain in zip(entry.atoms, entry.gains, strict=True):
+            out[list(atom.reads)] += max(gain, 0.0) / len(atom.reads)
+        total = out.sum()
+        return out / total if total > 0 else out
+
+    def excess_loss_bound(self, norm: float) -> float:
+        """Bound on how much lower the training loss of any sparse or dense rival can be.
+
+        For every weight matrix W* over the whole pool with ‖W*‖_{∞,1} ≤ ``norm``, in scaled units and
+        the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁ (from Lemma 3).
+        """
+        check_is_fitted(self)
+        return self.path_[self.n_atoms_].excess_loss_bound(norm)
+
+    @staticmethod
+    def rounds_needed(norm: float, epsilon: float) -> int:
+        """Rounds after which the loss is at most L(W*) + epsilon, ‖W*‖_{∞,1} ≤ norm (Theorem 2)."""
+        return rounds_needed(norm, epsilon)
+
+    # -- the scikit-learn edge -----------------------------------------------------------------
+
+    def _validated(self, X: Any, y: Any = None) -> Any:
+        """Check input the way scikit-learn does; fits pass ``y``."""
+        reset = y is not None
+        missing = self._allows_missing()
+        if reset:
+            self._categories = frame_categories(X) if missing else {}
+        X = encode_frame(X, self._categories)
+        checked = validate_data(
+            self,
+            X,
+            **({"y": y} if reset else {}),
+            reset=reset,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if missing else True,
+        )
+        return checked
+
+    def _allows_missing(self) -> bool:
+        return self.pool == "stumps" or bool(getattr(self.pool, "allows_missing", False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing()
+        return tags
