@@ -124,7 +124,7 @@ class Objective:
         blocks = self.problem.class_hessians()
         diagonal = np.einsum("cii->ci", blocks)
         diagonal[:, self.free :] += self.penalty.curvature(W[self.free :]).T
-        # Single precision Grams of nearly collinear columns can lose definiteness.
+        # Gram matrices of nearly collinear columns can lose definiteness to rounding.
         diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
         out: np.ndarray = np.linalg.inv(blocks)
         return out
@@ -178,7 +178,7 @@ class Newton:
                 converged = True
                 break
             # A new preconditioner costs a few products: renew it as soon as that may pay.
-            if inverse is None or used > 4 + problem.n_columns // 32:
+            if inverse is None or used > 8 + problem.n_columns // 32:
                 inverse = objective.preconditioner(W)
             step, used = self._step(objective, W, gradient, inverse)
             slope = float(np.vdot(gradient, step))

@@ -28,7 +28,9 @@ def normalised_weights(
         X, y, weight = X[keep], y[keep], weight[keep]
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        found = "no class with positive weight" if len(classes) == 0 else f"one class, {classes[0]!r}"
+        found = (
+            "no class with positive weight" if len(classes) == 0 else f"one class, {classes[0]!r}"
+        )
         raise ValueError(f"y must hold at least two classes with positive weight; it has {found}")
     if estimator.class_weight is not None:
         per_class = compute_class_weight(
@@ -46,11 +48,14 @@ def held_out_rows(
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
     """Split the rows into those to fit and those to watch, every class in both where it can be."""
     counts = np.bincount(codes)
+    watched = int(np.ceil(estimator.validation_fraction * len(codes)))
+    watched = max(watched, len(counts))
+    even = counts.min() >= 2 and len(codes) - watched >= len(counts)
     fit, watch = train_test_split(
         np.arange(len(codes)),
-        test_size=estimator.validation_fraction,
+        test_size=watched if even else estimator.validation_fraction,
         random_state=estimator.random_state,
-        stratify=codes if counts.min() >= 2 else None,
+        stratify=codes if even else None,
     )
     if len(np.unique(codes[fit])) < len(counts):
         raise ValueError(

@@ -9,9 +9,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import Checkpoint, fingerprint
 from laconic.boost.hooks import HeldOut, progress
@@ -278,11 +278,11 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._validate_params()
         if self.cv is not None and self.early_stopping:
             raise ValueError("choose the size by cv or by early_stopping, not by both")
-        X, y = self._validated(X, y)
+        X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
-        X, codes, weight = normalised_weights(self, X, y, sample_weight)
         if self.cv is not None:
-            self._cross_validate(X, codes, weight)
+            self.cv_scores_ = self._cross_validate(X, y, sample_weight)
+        X, codes, weight = normalised_weights(self, X, y, sample_weight)
         held: HeldOut | None = None
         if self.early_stopping:
             X, codes, weight, kept = held_out_rows(self, X, codes, weight)
@@ -342,9 +342,12 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 )
         return state
 
-    def _cross_validate(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> None:
-        single = copy.copy(self).set_params(cv=None, checkpoint=None, callbacks=None, verbose=0)
-        self.cv_scores_ = cross_validate_sizes(single, X, codes, weight, self.cv)
+    def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray:
+        fold = clone(self).set_params(cv=None, checkpoint=None, callbacks=None, verbose=0)
+        if self._categories and self.pool == "stumps":
+            fold.set_params(pool=make_pool("stumps", None, None, list(self._categories)))
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return cross_validate_sizes(fold, X, y, weight, self.cv)
 
     def _keep(self, state: State, held: HeldOut | None) -> None:
         """Turn the loop's state into fitted attributes."""
@@ -482,9 +485,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
-    def _validated(self, X: Any, y: Any = None) -> Any:
-        """Check input the way scikit-learn does; fits pass ``y``."""
-        reset = y is not None
+    def _validated(self, X: Any, y: Any = None, reset: bool = False) -> Any:
+        """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
         missing = self._allows_missing()
         if reset:
             self._categories = frame_categories(X) if missing else {}

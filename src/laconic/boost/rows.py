@@ -10,16 +10,17 @@ taken in float64 in the order of the blocks, and so no answer depends on the num
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
-from scipy.linalg.blas import ssyrk
+from scipy.linalg.blas import dsyrk, ssyrk
 
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
 from laconic.threads import Threads, row_blocks
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
@@ -27,7 +28,7 @@ BLOCK_ROWS = 4096
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
 # Rows per column that the preconditioner is estimated from.
-PRECONDITIONER_ROWS = 32
+PRECONDITIONER_ROWS = 64
 
 
 class _Block:
@@ -215,24 +216,38 @@ class Rows:
     def class_hessians(self) -> np.ndarray:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, (n_outputs, n_columns, n_columns).
 
-        They only serve as a preconditioner, so they are taken in single precision and, where
-        rows are many, over evenly spaced ones.
+        They only serve as a preconditioner. Where rows are many they are estimated from some,
+        taken at even steps of accumulated curvature: rows predicted with confidence hardly bend
+        the loss, and hardly count.
         """
-        stride = max(1, len(self._y) // (PRECONDITIONER_ROWS * self.n_columns))
+        curvatures = self._over_blocks(self._curvature)
+        step = 0.0
+        if len(self._y) > 2 * PRECONDITIONER_ROWS * self.n_columns:
+            mass = sum(float(h.sum()) for h in curvatures)
+            step = mass / (PRECONDITIONER_ROWS * self.n_columns)
 
-        def one(block: _Block) -> np.ndarray:
-            assert block.state is not None
-            some = slice(None, None, stride)
-            curvature = self.loss.curvature(block.weight[some], block.state[:, some])
-            root = np.sqrt(stride * curvature).astype(np.float32)
-            columns = block.room[some, : self.n_columns].astype(np.float32, order="F")
-            out = np.empty((self.n_outputs, self.n_columns, self.n_columns), dtype=np.float32)
+        def one(item: tuple[_Block, np.ndarray]) -> np.ndarray:
+            block, h = item
+            columns = block.room[:, : self.n_columns]
+            if step > 0:
+                mass = np.cumsum(h.sum(axis=0, dtype=np.float64))
+                at = np.searchsorted(mass, np.arange(0.5 * step, mass[-1], step))
+                h = step * h[:, at] / h[:, at].sum(axis=0)
+                columns = columns[at]
+            columns = np.asfortranarray(columns)
+            root = np.sqrt(h)
+            syrk = ssyrk if columns.dtype == np.float32 else dsyrk
+            out = np.empty((self.n_outputs, self.n_columns, self.n_columns), columns.dtype)
             for c in range(self.n_outputs):
-                out[c] = ssyrk(1.0, columns * root[c][:, None], trans=1)
+                out[c] = syrk(1.0, columns * root[c][:, None], trans=1)
             return out
 
-        upper = _total(self._over_blocks(one))
+        upper = _total(list(self._map(one, zip(self._blocks, curvatures, strict=True))))
         return upper + np.triu(upper, 1).transpose(0, 2, 1)
+
+    def _curvature(self, block: _Block) -> np.ndarray:
+        assert block.state is not None
+        return self.loss.curvature(block.weight, block.state)
 
     def residual(self) -> np.ndarray:
         """Negative gradient of the loss in the scores, (n_rows, n_outputs): for pools only."""
@@ -288,8 +303,11 @@ class Rows:
         return scores
 
     def _over_blocks(self, function: Callable[[_Block], T]) -> list[T]:
+        return list(self._map(function, self._blocks))
+
+    def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         small = len(self._y) * self.n_columns * self.n_outputs < SERIAL
-        return list((map if small else self.threads.map)(function, self._blocks))
+        return map(function, items) if small else self.threads.map(function, items)
 
 
 def _total(parts: Sequence[np.ndarray]) -> np.ndarray:

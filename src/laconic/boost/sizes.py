@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 
 def cross_validate_sizes(
-    estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray, cv: Any
+    estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray, cv: Any
 ) -> np.ndarray:
     """Accuracy of every size on every fold, (n_folds, n_sizes), from one path per fold.
 
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
+    Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
     scores: list[list[float]] = []
-    for fit, test in check_cv(cv, codes, classifier=True).split(X, codes):
-        fold = estimator.__class__(**estimator.get_params(deep=False))
-        fold.set_params(class_weight=None)
-        fold.fit(X[fit], codes[fit], sample_weight=weight[fit])
-        hit = [np.average(p == codes[test], weights=weight[test]) for p in fold.staged_predict(X[test])]
-        scores.append(hit)
+    for fit, test in check_cv(cv, y, classifier=True).split(X, y):
+        if not weight[test].sum() > 0:
+            continue
+        fold = clone(estimator).fit(X[fit], y[fit], sample_weight=weight[fit])
+        predicted = fold.staged_predict(X[test])
+        scores.append([float(np.average(p == y[test], weights=weight[test])) for p in predicted])
     longest = max(len(s) for s in scores)
     return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
 

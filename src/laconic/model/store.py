@@ -65,7 +65,9 @@ def read_archive(
     except (
         OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip
-        raise ValueError(f"{path} is not a readable Laconic file, or is damaged: {error}") from error
+        raise ValueError(
+            f"{path} is not a readable Laconic file, or is damaged: {error}"
+        ) from error
     if not sound:
         raise ValueError(f"{path} is damaged: its contents do not match its digest")
     if header.get("format") != f"laconic {kind}":

@@ -29,8 +29,9 @@ PANEL_ROWS = 64
 AHEAD_BYTES = 1024
 # Rows an F-ordered tile sums in the data's dtype: the panel of R for 13 classes must stay in level 1.
 import os
-PANEL_STEPS = int(os.environ.get('PS',32))
-LEAD = int(os.environ.get('LEAD',16))
+
+PANEL_STEPS = int(os.environ.get("PS", 32))
+LEAD = int(os.environ.get("LEAD", 16))
 
 _INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
@@ -192,7 +193,8 @@ def _column_tile(context, x, x_step, r, steps, out, ahead, item, columns, k):  #
         def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
             weight, heads, later = addresses[0], addresses[1 : 1 + width], addresses[1 + width :]
             for address in later:
-                _prefetch(builder, address)
+                if not os.environ.get("NOPF"):
+                    _prefetch(builder, address)
             values = [_load(builder, head, vector, size) for head in heads]
             new = []
             for c in range(classes):
@@ -283,7 +285,9 @@ def column_kernel(
         x_step = X.strides[1]
         scratch = np.empty(passes * panel * k + lanes, X.dtype)
         shift = (-scratch.ctypes.data % width) // item
-        packed = scratch[shift : shift + passes * panel * k].reshape((passes, PANEL_STEPS, k, lanes))
+        packed = scratch[shift : shift + passes * panel * k].reshape(
+            (passes, PANEL_STEPS, k, lanes)
+        )
         for i in range(0, rows, panel):
             steps = min(panel, rows - i) // lanes
             for p in range(passes):
