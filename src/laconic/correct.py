@@ -21,7 +21,6 @@ import numpy as np
 
 from laconic.penalties import Penalty
 
-
 # How far conjugate gradients reduce the residual of a Newton step, in the preconditioner's norm.
 # Tenfold was fastest: coarser takes more evaluations, finer more products.
 FORCING = 0.1
@@ -151,8 +150,8 @@ class Newton:
     ----------
     tol : float
         Stop after a step whose predicted gain, half the squared Newton decrement, is at most
-        ``tol * max(Φ, 1e-3)``; what remains is of second order in that. The absolute part ends the solve on separable data, where the
-        infimum of the loss lies at infinity.
+        ``tol * max(Φ, 1e-3)``; what remains is of second order in that. The absolute part ends the
+        solve on separable data, where the infimum of the loss lies at infinity.
     gradient_tol : float or None
         Where given, stop when the Euclidean norm of ∇Φ is at most this, and not before.
     max_iter : int

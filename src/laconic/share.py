@@ -53,8 +53,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Φ(W) = Σ_i w_i ℓ(W, (x_i, y_i)) / Σ_i w_i + Ω(W)   s.t. at most n non-zero columns,
 
     eq. (4) with the penalty of section 2.1. T rounds cost O(T m d k) to choose, and the
-    corrections a few dozen products of the m x t chosen block with a t x k matrix each. Theorem 2:
-    4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for any W*; choosing the best n columns exactly is NP-hard.
+    corrections a few dozen products of the m x t chosen block with a t x k matrix each.
+    4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for any W* (Theorem 2); to choose the best n columns
+    exactly is NP-hard.
 
     Parameters
     ----------
@@ -150,8 +151,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     -----
     *Probabilities.* With ``loss="log"`` they are the softmax of the scores. The margin of eq. (3)
     asks the true class to win by 1, which stretches the scores: their softmax s is over-confident.
-    ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q). On
-    finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
+    ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q).
+    On finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
 
     References
     ----------
@@ -170,7 +171,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     (0.96, 0.96)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "max_atoms": [Interval(Integral, 0, None, closed="left")],
         "pool": "no_validation",  # make_pool checks it
         "loss": [StrOptions(set(LOSSES))],
@@ -472,8 +473,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def excess_loss_bound(self, norm: float) -> float:
         """Bound on how much lower the training loss of any sparse or dense rival can be.
 
-        For every weight matrix W* over the whole pool with ‖W*‖_{∞,1} ≤ ``norm``, in scaled units and
-        the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁ (from Lemma 3).
+        For every weight matrix W* over the whole pool with ‖W*‖_{∞,1} ≤ ``norm``, in scaled units
+        and the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁
+        (from Lemma 3).
         """
         check_is_fitted(self)
         return self.path_[self.n_atoms_].excess_loss_bound(norm)

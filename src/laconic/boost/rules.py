@@ -164,7 +164,11 @@ def make_rule(name: str, penalty: Penalty, corrector: Corrector) -> Rule:
         return GradientRule()
     if name == "projection":
         return ProjectionRule()
-    trials = {"step": StepRule, "column": ColumnRule, "refit": RefitRule}
+    trials: dict[str, Callable[[Penalty, Corrector], Rule]] = {
+        "step": StepRule,
+        "column": ColumnRule,
+        "refit": RefitRule,
+    }
     if name not in trials:
         known = ", ".join(repr(n) for n in RULES)
         raise ValueError(f"rule must be one of {known}, not {name!r}")

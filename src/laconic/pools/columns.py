@@ -78,7 +78,7 @@ class BoundColumns(BoundPool):
     def __init__(
         self, X: Any, factors: np.ndarray, members: list[np.ndarray] | None, threads: Threads
     ) -> None:
-        self._X = X if sparse.issparse(X) else np.asarray(X)
+        self._X: Any = X if sparse.issparse(X) else np.asarray(X)
         self._factors = factors
         self._members = members
         self._threads = threads

@@ -1,6 +1,3 @@
-import numpy as np
-
-
 def transpose_product(X, R, threads):
     from laconic.threads import row_blocks
 

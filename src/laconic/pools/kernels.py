@@ -1,12 +1,13 @@
 """Compiled kernels for XᵀR with a skinny R, where BLAS spends its time packing X.
 
-Each kernel walks X once, in tiles whose sums stay in vector registers: a tile reads a stretch of
-rows, multiplies it with up to `Registers.sums` columns of R, and adds its sums to float64 ones.
-The tiles are written as LLVM vector instructions, because a compiler left to itself moves the sums
-through the cache at every row. The loops around them are Numba's.
+A kernel reads X once, in tiles whose sums stay in vector registers: a tile takes a few columns of
+X over a panel of rows, multiplies them with a few classes (columns of R) in the data's dtype, and
+adds its sums to float64 ones. The tiles are written as LLVM vector instructions, because a
+compiler left to itself moves the sums through the cache at every row. The loops around them are
+Numba's. There is one tile for rows that lie contiguous in memory and one for columns.
 
-Nothing here is imported before it is used (Numba takes a while to load), and a kernel is compiled
-once per machine for each (dtype, order, classes at a time).
+Import this module only where a kernel is needed: Numba takes a while to load. A kernel is compiled
+once per machine for each dtype, order and number of classes.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-# Rows a C-ordered tile sums in the data's dtype: few enough that the pages they lie on stay in the
-# first-level TLB (64 entries or more), enough that adding to float64 costs little.
+# Rows of a panel of contiguous rows: few enough that their pages stay in the first-level TLB (64
+# entries or more), enough that adding to float64 costs little.
 PANEL_ROWS = 64
-# How far ahead along a row to prefetch: rows are pages apart, so the hardware does not. Less comes
-# too late, more gains nothing. The hint asks for level 2, so that level 1 keeps the panel of R.
+# Bytes between the tile at work and the one prefetched along contiguous rows: these lie pages
+# apart, which hardware does not prefetch. Half of it comes too late, twice as much gains nothing.
 AHEAD_BYTES = 1024
-# Rows an F-ordered tile sums in the data's dtype: the panel of R for 13 classes must stay in level 1.
-import os
-
-PANEL_STEPS = int(os.environ.get("PS", 32))
-LEAD = int(os.environ.get("LEAD", 16))
+# Registers of rows in a panel of contiguous columns: long stretches keep hardware prefetching,
+# which runs on past the end of each, from wasting bandwidth; the panel of R stays in level 2.
+PANEL_STEPS = 128
+# Most columns of a tile of contiguous columns: each is a stream of its own to the prefetchers.
+MOST_COLUMNS = 8
 
 _INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
@@ -42,8 +43,27 @@ class Registers(NamedTuple):
 
     width: int
     """Bytes in one register."""
+    number: int
+    """How many there are."""
+
+
+class Tiles(NamedTuple):
+    """A kernel and the tiles it cuts X and R into.
+
+    Tile t holds columns ``t * columns`` onwards, pass p classes ``p * classes`` onwards. The last
+    tile and the last pass end at the last column and class, and so may overlap those before.
+    """
+
+    kernel: Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+    """``kernel(X, R, sums)`` adds to ``sums[t, p]`` in float64, column by column in each class."""
+    columns: int
+    """Columns of a tile."""
+    classes: int
+    """Classes of a pass."""
     sums: int
-    """How many may hold running sums; the others hold what is being multiplied."""
+    """Length of ``sums[t, p]``; entries beyond ``classes * columns`` mean nothing."""
+    rows: int
+    """The number of rows must be a multiple of this."""
 
 
 @lru_cache(maxsize=1)
@@ -51,67 +71,191 @@ def registers() -> Registers:
     """Vector registers of this machine: AVX-512, AVX2, or 16 bytes elsewhere."""
     features = llvm.get_host_cpu_features()
     if features.get("avx512f"):
-        return Registers(64, 28)
+        return Registers(64, 32)
     if features.get("avx2"):
-        return Registers(32, 12)
-    return Registers(16, 28 if llvm.get_default_triple().startswith(("aarch64", "arm64")) else 12)
+        return Registers(32, 16)
+    return Registers(16, 32 if llvm.get_default_triple().startswith(("aarch64", "arm64")) else 16)
 
 
-def _load(builder: Any, address: Any, kind: Any, align: int) -> Any:
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+def row_tiles(dtype: str, k: int) -> Tiles:
+    """Tiles for an X whose rows lie contiguous, and R with ``k`` classes, in C order.
+
+    A tile is one register wide: wider ones ask for several cache lines at a time, and prefetches
+    that come in bursts are dropped. Four registers are left for what is being multiplied.
+    """
+    width, number = registers()
+    lanes = width // np.dtype(dtype).itemsize
+    classes = _share(k, number - 4)
+    return Tiles(_row_kernel(dtype, classes), lanes, classes, classes * lanes, 1)
 
 
-def _multiply_add(builder: Any, x: Any, y: Any, total: Any) -> Any:
-    # "contract" lets LLVM fuse the two wherever the machine can, and nothing else.
-    product = builder.fmul(x, y, flags=("contract",))
-    return builder.fadd(product, total, flags=("contract",))
+def column_tiles(dtype: str, k: int, n_columns: int) -> Tiles:
+    """Tiles for an X whose columns lie contiguous, with at least ``n_columns`` of them.
+
+    Every product needs a load of X and one of R, so tiles near square load least: 4 to 6 classes,
+    the number that wastes fewest in the last pass, and as many columns as registers allow.
+    """
+    width, number = registers()
+    lanes = width // np.dtype(dtype).itemsize
+    classes = min((6, 5, 4), key=lambda c: -(-k // c) * c) if k > 3 else k
+    columns = min((number - 1) // (classes + 1), MOST_COLUMNS, n_columns)
+    sums = -(-columns * classes // lanes) * lanes
+    return Tiles(_column_kernel(dtype, columns, classes), columns, classes, sums, lanes)
 
 
-def _prefetch(builder: Any, address: Any) -> None:
-    pointer = _INT8.as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-    read, level_2, data = _INT32(0), _INT32(2), _INT32(1)
-    builder.call(function, [builder.inttoptr(address, pointer), read, level_2, data])
+def _share(total: int, most: int) -> int:
+    """Size of the fewest equal shares of ``total`` that are no larger than ``most``."""
+    return -(-total // -(-total // most))
 
 
-def _splat(builder: Any, value: Any, vector: Any) -> Any:
-    undefined = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(undefined, value, _INT32(0))
-    mask = ir.Constant(ir.VectorType(_INT32, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, undefined, mask)
+@lru_cache(maxsize=None)
+def _row_kernel(dtype: str, k: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+    item, width = np.dtype(dtype).itemsize, registers().width
+    lanes, lead = width // item, AHEAD_BYTES // width
+
+    @njit(_signature(dtype), nogil=True, cache=True)
+    def kernel(X: Any, R: Any, sums: Any) -> None:
+        rows, columns = X.shape
+        tiles, passes, length = sums.shape
+        x_step, r_step = X.strides[0], R.strides[0]
+        for i in range(0, rows, PANEL_ROWS):
+            panel = X.ctypes.data + i * x_step
+            n = min(PANEL_ROWS, rows - i)
+            for p in range(passes):
+                r = R.ctypes.data + i * r_step + min(p * k, R.shape[1] - k) * item
+                for t in range(tiles):
+                    x = panel + min(t * lanes, columns - lanes) * item
+                    down, along = divmod(t + lead, tiles)
+                    ahead = panel + down * PANEL_ROWS * x_step + along * width
+                    out = sums.ctypes.data + (t * passes + p) * length * 8
+                    _row_tile(x, x_step, r, r_step, n, ahead, out, item, k)
+
+    return kernel
 
 
-def _transpose_sum(builder: Any, vectors: list[Any]) -> Any:
-    """One vector whose lane q is the sum over the lanes of ``vectors[q]``."""
-    lanes = vectors[0].type.count
-    segment = lanes
-    while len(vectors) > 1:
-        half = segment // 2
-        starts = range(0, 2 * lanes, segment)
-        low = [start + lane for start in starts for lane in range(half)]
-        masks = [
-            ir.Constant(ir.VectorType(_INT32, lanes), [lane + shift for lane in low])
-            for shift in (0, half)
-        ]
-        vectors = [
-            builder.fadd(*[builder.shuffle_vector(a, b, mask) for mask in masks])
-            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
-        ]
-        segment = half
-    return vectors[0]
+@lru_cache(maxsize=None)
+def _column_kernel(
+    dtype: str, columns: int, k: int
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+    item, width = np.dtype(dtype).itemsize, registers().width
+    lanes = width // item
+    panel = PANEL_STEPS * lanes
+
+    @njit(_signature(dtype), nogil=True, cache=True)
+    def kernel(X: Any, R: Any, sums: Any) -> None:
+        rows, n_columns = X.shape
+        tiles, passes, length = sums.shape
+        x_step = X.strides[1]
+        # R register by register, so that a tile reads it in one stream of aligned loads.
+        size = passes * panel * k
+        scratch = np.empty(size + lanes, X.dtype)
+        shift = (-scratch.ctypes.data % width) // item
+        packed = scratch[shift : shift + size].reshape((passes, PANEL_STEPS, k, lanes))
+        for i in range(0, rows, panel):
+            steps = min(panel, rows - i) // lanes
+            for p in range(passes):
+                first = min(p * k, R.shape[1] - k)
+                for s in range(steps):
+                    for lane in range(lanes):
+                        for c in range(k):
+                            packed[p, s, c, lane] = R[i + s * lanes + lane, first + c]
+            here = X.ctypes.data + i * item
+            for t in range(tiles):
+                x = here + min(t * columns, n_columns - columns) * x_step
+                ahead = x + columns * x_step if t + 1 < tiles else here + panel * item
+                for p in range(passes):
+                    r = packed.ctypes.data + p * panel * k * item
+                    out = sums.ctypes.data + (t * passes + p) * length * 8
+                    _column_tile(x, x_step, r, steps, ahead, out, item, columns, k)
+
+    return kernel
 
 
-def _add_to(builder: Any, address: Any, vectors: list[Any]) -> None:
-    """Add vectors to consecutive float64 ones in memory."""
-    for place, vector in enumerate(vectors):
-        wide = ir.VectorType(_DOUBLE, vector.type.count)
-        if vector.type.element != _DOUBLE:
-            vector = builder.fpext(vector, wide)
-        offset = _INT64(place * 8 * vector.type.count)
-        pointer = builder.inttoptr(builder.add(address, offset), wide.as_pointer())
-        total = builder.fadd(builder.load(pointer, align=8), vector)
-        builder.store(total, pointer, align=8)
+def _signature(dtype: str) -> Any:
+    # Read-only and of any strides: one compilation serves slices and memory maps too.
+    source = types.Array(getattr(types, dtype), 2, "A", readonly=True)
+    return types.void(source, source, types.Array(types.float64, 3, "C"))
+
+
+@intrinsic(prefer_literal=True)
+def _row_tile(
+    context: Any,
+    x: Any,
+    x_step: Any,
+    r: Any,
+    r_step: Any,
+    rows: Any,
+    ahead: Any,
+    out: Any,
+    item: Any,
+    k: Any,
+) -> Any:
+    """One register of columns by ``k`` classes, over ``rows``; addresses, and steps in bytes."""
+    size, classes = item.literal_value, k.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_step, r, r_step, rows, ahead, out = arguments[:7]
+        vector = _vector(size)
+
+        def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
+            column, weight, later = addresses
+            _prefetch(builder, later)
+            values = _load(builder, column, 0, vector)
+            for c in range(classes):
+                factor = _splat(builder, _load(builder, weight, c * size, vector.element), vector)
+                sums[c] = _multiply_add(builder, values, factor, sums[c])
+            return sums
+
+        walks = [(x, x_step), (r, r_step), (ahead, x_step)]
+        _add_to(builder, out, _loop(builder, rows, walks, vector, classes, body))
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 7, item, k), generate
+
+
+@intrinsic(prefer_literal=True)
+def _column_tile(
+    context: Any,
+    x: Any,
+    x_step: Any,
+    r: Any,
+    steps: Any,
+    ahead: Any,
+    out: Any,
+    item: Any,
+    columns: Any,
+    k: Any,
+) -> Any:
+    """``columns`` by ``k`` classes, over ``steps`` registers of rows; addresses, bytes."""
+    size, across, classes = item.literal_value, columns.literal_value, k.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_step, r, steps, ahead, out = arguments[:6]
+        vector, step = _vector(size), registers().width
+
+        def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
+            weight, *heads = addresses
+            for later in heads[across:]:
+                _prefetch(builder, later)
+            values = [_load(builder, head, 0, vector) for head in heads[:across]]
+            for c in range(classes):
+                factor = _load(builder, weight, c * step, vector)
+                for j in range(across):
+                    q = c * across + j
+                    sums[q] = _multiply_add(builder, values[j], factor, sums[q])
+            return sums
+
+        walks = [(r, _INT64(classes * step))]
+        for first in (x, ahead):
+            offsets = [builder.mul(x_step, _INT64(j)) for j in range(across)]
+            walks += [(builder.add(first, offset), _INT64(step)) for offset in offsets]
+        sums = _loop(builder, steps, walks, vector, across * classes, body)
+        sums += [ir.Constant(vector, None)] * (-len(sums) % vector.count)
+        groups = [sums[q : q + vector.count] for q in range(0, len(sums), vector.count)]
+        _add_to(builder, out, [_lane_sums(builder, group) for group in groups])
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 6, item, columns, k), generate
 
 
 def _loop(
@@ -122,9 +266,9 @@ def _loop(
     n_sums: int,
     body: Callable[[list[Any], list[Any]], list[Any]],
 ) -> list[Any]:
-    """Run ``body(addresses, sums) -> sums`` ``count`` (at least one) times; return the sums.
+    """Run ``body(addresses, sums) -> sums`` ``count`` times, at least once; return the sums.
 
-    ``walks`` has the first address and the step of every address; the sums begin at zero.
+    ``walks`` has the first value and the step of every address; the sums begin at zero.
     """
     before, loop = builder.block, builder.append_basic_block("tile")
     builder.branch(loop)
@@ -132,177 +276,77 @@ def _loop(
     left = builder.phi(_INT64)
     addresses = [builder.phi(_INT64) for _ in walks]
     sums = [builder.phi(vector) for _ in range(n_sums)]
-    after = body(addresses, sums)
-    next_left = builder.sub(left, _INT64(1))
-    left.add_incoming(count, before)
-    left.add_incoming(next_left, loop)
-    for address, (start, step) in zip(addresses, walks, strict=True):
-        address.add_incoming(start, before)
-        address.add_incoming(builder.add(address, step), loop)
-    for total, new in zip(sums, after, strict=True):
-        total.add_incoming(ir.Constant(vector, None), before)
-        total.add_incoming(new, loop)
+    new = body(addresses, list(sums))
+    starts = [count, *[first for first, _ in walks], *[ir.Constant(vector, None)] * n_sums]
+    steps = [builder.add(address, step) for address, (_, step) in zip(addresses, walks)]
+    less = builder.sub(left, _INT64(1))
+    for value, start, following in zip([left, *addresses, *sums], starts, [less, *steps, *new]):
+        value.add_incoming(start, before)
+        value.add_incoming(following, loop)
     done = builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed(">", next_left, _INT64(0)), loop, done)
+    builder.cbranch(builder.icmp_signed(">", less, _INT64(0)), loop, done)
     builder.position_at_end(done)
-    return after
+    return new
 
 
 def _vector(item: int) -> Any:
     return ir.VectorType(_DOUBLE if item == 8 else ir.FloatType(), registers().width // item)
 
 
-@intrinsic(prefer_literal=True)
-def _row_tile(context, x, x_step, r, r_step, rows, out, ahead, item, k):  # type: ignore[no-untyped-def]
-    """Sums over rows of one register of columns times ``k`` classes; all but the last two are addresses, steps in bytes."""
-    size, classes = item.literal_value, k.literal_value
-    signature = types.void(*[types.intp] * 7, item, k)
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        x, x_step, r, r_step, rows, out, ahead = arguments[:7]
-        vector = _vector(size)
-
-        def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
-            column, weight, later = addresses
-            _prefetch(builder, later)
-            values = _load(builder, column, vector, size)
-            new = []
-            for c, total in enumerate(sums):
-                scalar = _load(builder, builder.add(weight, _INT64(c * size)), vector.element, size)
-                new.append(_multiply_add(builder, values, _splat(builder, scalar, vector), total))
-            return new
-
-        walks = [(x, x_step), (r, r_step), (ahead, x_step)]
-        _add_to(builder, out, _loop(builder, rows, walks, vector, classes, body))
-        return context.get_dummy_value()
-
-    return signature, generate
+def _load(builder: Any, address: Any, offset: int, kind: Any) -> Any:
+    pointer = builder.inttoptr(builder.add(address, _INT64(offset)), kind.as_pointer())
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    return builder.load(pointer, align=8 if element == _DOUBLE else 4)
 
 
-@intrinsic(prefer_literal=True)
-def _column_tile(context, x, x_step, r, steps, out, ahead, item, columns, k):  # type: ignore[no-untyped-def]
-    """Sums over ``steps`` registers of rows of ``columns`` columns times ``k`` classes."""
-    size, width, classes = item.literal_value, columns.literal_value, k.literal_value
-    signature = types.void(*[types.intp] * 6, item, columns, k)
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        x, x_step, r, steps, out, ahead = arguments[:6]
-        vector = _vector(size)
-        step = registers().width
-
-        def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
-            weight, heads, later = addresses[0], addresses[1 : 1 + width], addresses[1 + width :]
-            for address in later:
-                if not os.environ.get("NOPF"):
-                    _prefetch(builder, address)
-            values = [_load(builder, head, vector, size) for head in heads]
-            new = []
-            for c in range(classes):
-                factor = _load(builder, builder.add(weight, _INT64(c * step)), vector, size)
-                for j in range(width):
-                    new.append(_multiply_add(builder, values[j], factor, sums[c * width + j]))
-            return new
-
-        walks = [(r, _INT64(classes * step))]
-        for start in (x, ahead):
-            for j in range(width):
-                offset = builder.mul(x_step, _INT64(j))
-                walks.append((builder.add(start, offset), _INT64(step)))
-        sums = _loop(builder, steps, walks, vector, width * classes, body)
-        sums += [ir.Constant(vector, None)] * (-len(sums) % vector.count)
-        groups = [sums[q : q + vector.count] for q in range(0, len(sums), vector.count)]
-        _add_to(builder, out, [_transpose_sum(builder, group) for group in groups])
-        return context.get_dummy_value()
-
-    return signature, generate
+def _multiply_add(builder: Any, x: Any, y: Any, total: Any) -> Any:
+    # "contract" lets LLVM fuse the two where the machine can, and change nothing else.
+    product = builder.fmul(x, y, flags=("contract",))
+    return builder.fadd(product, total, flags=("contract",))
 
 
-def _signature(dtype: str, layout: str) -> Any:
-    # Read-only and of any strides: one compilation serves slices and memory maps too.
-    scalar = types.float32 if dtype == "float32" else types.float64
-    source = types.Array(scalar, 2, layout, readonly=True)
-    return types.void(source, source, types.Array(types.float64, 3, "C"))
+def _prefetch(builder: Any, address: Any) -> None:
+    pointer = _INT8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+    # Into level 2: level 1 is too small to hold what is asked for this early.
+    read, level_2, data = _INT32(0), _INT32(2), _INT32(1)
+    builder.call(function, [builder.inttoptr(address, pointer), read, level_2, data])
 
 
-@lru_cache(maxsize=None)
-def row_kernel(dtype: str, k: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    """Kernel for rows that lie contiguous in memory, ``k`` classes at a time.
+def _splat(builder: Any, value: Any, vector: Any) -> Any:
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, _INT32(0))
+    return builder.shuffle_vector(first, undefined, _mask([0] * vector.count))
 
-    Returns
-    -------
-    kernel : callable
-        ``kernel(X, R, out)`` adds the sums of tile t and pass p to ``out[t, p]``, class by class.
-        Tiles are one register wide; the last tile and the last pass end at the last column and
-        class, and so may overlap the ones before.
+
+def _mask(lanes: list[int]) -> Any:
+    return ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+
+
+def _lane_sums(builder: Any, vectors: list[Any]) -> Any:
+    """One vector whose lane q is the sum over the lanes of ``vectors[q]``.
+
+    Each round halves the vectors by adding the two halves of every segment, side by side.
     """
-    item = np.dtype(dtype).itemsize
-    width = registers().width
-    lanes = width // item
-    lead = AHEAD_BYTES // width
-
-    @njit(_signature(dtype, "A"), nogil=True, cache=True)
-    def kernel(X, R, out):  # type: ignore[no-untyped-def]
-        rows, columns = X.shape
-        tiles, passes = out.shape[:2]
-        x_step, r_step = X.strides[0], R.strides[0]
-        for i in range(0, rows, PANEL_ROWS):
-            panel = X.ctypes.data + i * x_step
-            n = min(PANEL_ROWS, rows - i)
-            for p in range(passes):
-                r = R.ctypes.data + i * r_step + min(p * k, R.shape[1] - k) * item
-                for t in range(tiles):
-                    x = panel + min(t * lanes, columns - lanes) * item
-                    sums = out.ctypes.data + (t * passes + p) * k * lanes * 8
-                    down, along = divmod(t + lead, tiles)
-                    ahead = panel + down * PANEL_ROWS * x_step + along * width
-                    _row_tile(x, x_step, r, r_step, n, sums, ahead, item, k)
-
-    return kernel
+    lanes = segment = len(vectors)
+    while segment > 1:
+        half = segment // 2
+        low = [start + lane for start in range(0, 2 * lanes, segment) for lane in range(half)]
+        masks = [_mask(low), _mask([lane + half for lane in low])]
+        vectors = [
+            builder.fadd(*[builder.shuffle_vector(a, b, mask) for mask in masks])
+            for a, b in zip(vectors[::2], vectors[1::2])
+        ]
+        segment = half
+    return vectors[0]
 
 
-@lru_cache(maxsize=None)
-def column_kernel(
-    dtype: str, columns: int, k: int
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    """Kernel for columns that lie contiguous in memory, ``columns`` by ``k`` classes at a time.
-
-    Returns
-    -------
-    kernel : callable
-        ``kernel(X, R, out)`` adds the sums of tile t and pass p to ``out[t, p]``, the columns of a
-        class side by side. The number of rows must be a multiple of `lanes`; tiles and passes
-        overlap at the end as those of `row_kernel` do.
-    """
-    item = np.dtype(dtype).itemsize
-    width = registers().width
-    lanes = width // item
-    panel = PANEL_STEPS * lanes
-
-    @njit(_signature(dtype, "A"), nogil=True, cache=True)
-    def kernel(X, R, out):  # type: ignore[no-untyped-def]
-        rows, n_columns = X.shape
-        tiles, passes, slots = out.shape
-        x_step = X.strides[1]
-        scratch = np.empty(passes * panel * k + lanes, X.dtype)
-        shift = (-scratch.ctypes.data % width) // item
-        packed = scratch[shift : shift + passes * panel * k].reshape(
-            (passes, PANEL_STEPS, k, lanes)
-        )
-        for i in range(0, rows, panel):
-            steps = min(panel, rows - i) // lanes
-            for p in range(passes):
-                first = min(p * k, R.shape[1] - k)
-                for s in range(steps):
-                    for lane in range(lanes):
-                        for c in range(k):
-                            packed[p, s, c, lane] = R[i + s * lanes + lane, first + c]
-            for t in range(tiles):
-                x = X.ctypes.data + i * item + min(t * columns, n_columns - columns) * x_step
-                down, along = divmod(t + LEAD, tiles)
-                ahead = X.ctypes.data + (i + down * panel) * item + along * columns * x_step
-                for p in range(passes):
-                    r = packed.ctypes.data + p * panel * k * item
-                    sums = out.ctypes.data + (t * passes + p) * slots * 8
-                    _column_tile(x, x_step, r, steps, sums, ahead, item, columns, k)
-
-    return kernel
+def _add_to(builder: Any, address: Any, vectors: list[Any]) -> None:
+    """Add vectors to consecutive float64 ones in memory."""
+    wide = ir.VectorType(_DOUBLE, vectors[0].type.count)
+    for place, vector in enumerate(vectors):
+        value = vector if vector.type == wide else builder.fpext(vector, wide)
+        offset = builder.add(address, _INT64(place * wide.count * 8))
+        pointer = builder.inttoptr(offset, wide.as_pointer())
+        builder.store(builder.fadd(builder.load(pointer, align=8), value), pointer, align=8)
