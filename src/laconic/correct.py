@@ -8,13 +8,14 @@ Notes
 Newton's method, its steps found by preconditioned conjugate gradients. A Hessian product costs two
 skinny matrix products and no exponential, so few evaluations and cheap products make a solve. The
 preconditioner is the class-diagonal of the Hessian, Σ_i ρ_ic (1 − ρ_ic) x_i x_iᵀ for every class c,
-between projections onto weights that sum to zero over the classes: a shift common to all classes
-leaves the softmax, and so the loss, as it is, and a preconditioner that ignores this null space
-costs ten times the products.
+between projections onto weights that sum to zero over the classes. A shift common to all classes
+leaves the softmax, and so the loss, as it is: there only the penalty bends, and a preconditioner
+that ignores this costs ten times the products.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -112,21 +113,42 @@ class Objective:
         return self.loss + self.penalty.value(W[self.free :]), gradient
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """∇²Φ(W) applied to ``V``; ``W`` must be the last evaluated point."""
+        """∇²Φ(W), damped, applied to ``V``; ``W`` must be the last evaluated point."""
         self.products += 1
         out = self.problem.curve(V)
-        out[self.free :] += self.penalty.curve(W[self.free :], V[self.free :])
+        held, moved = W[self.free :], V[self.free :]
+        out[self.free :] += self.penalty.curve(held, moved) + self.penalty.damping(held) * moved
         return out
 
-    def preconditioner(self, W: np.ndarray) -> np.ndarray:
+    def class_inverses(self, W: np.ndarray) -> np.ndarray:
         """Inverse of the class-diagonal of ∇²Φ(W), (n_outputs, n_columns, n_columns)."""
         blocks = self.problem.class_hessians()
         diagonal = np.einsum("cii->ci", blocks)
-        diagonal[:, self.free :] += self.penalty.curvature(W[self.free :]).T
+        diagonal[:, self.free :] += self._penalty_curvature(W).T
         # Gram matrices of nearly collinear columns can lose definiteness to rounding.
         diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
         out: np.ndarray = np.linalg.inv(blocks)
         return out
+
+    def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Apply an approximate inverse of ∇²Φ(W)."""
+        inverse = self.class_inverses(W)
+        bend = self._penalty_curvature(W).mean(axis=1)
+        shift = np.zeros(len(W))
+        shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
+
+        def apply(r: np.ndarray) -> np.ndarray:
+            if not self.problem.shift_invariant:
+                return np.matmul(inverse, r.T[:, :, None])[:, :, 0].T
+            mean = r.mean(axis=1, keepdims=True)
+            z = np.matmul(inverse, (r - mean).T[:, :, None])[:, :, 0].T
+            return z - z.mean(axis=1, keepdims=True) + shift[:, None] * mean
+
+        return apply
+
+    def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
+        held = W[self.free :]
+        return self.penalty.curvature(held) + self.penalty.damping(held)
 
     def solution(
         self, W: np.ndarray, value: float, gradient: np.ndarray, decrement: float, converged: bool
@@ -170,16 +192,16 @@ class Newton:
         objective = Objective(problem, penalty)
         W = start
         value, gradient = objective.evaluate(W)
-        inverse: np.ndarray | None = None
+        apply: Callable[[np.ndarray], np.ndarray] | None = None
         decrement, converged, used = np.inf, False, 0
         for _ in range(self.max_iter):
             if self._close(gradient):
                 converged = True
                 break
             # A new preconditioner costs a few products: renew it as soon as that may pay.
-            if inverse is None or used > 8 + problem.n_columns // 32:
-                inverse = objective.preconditioner(W)
-            step, used = self._step(objective, W, gradient, inverse)
+            if apply is None or used > 8 + problem.n_columns // 32:
+                apply = objective.preconditioner(W)
+            step, used = self._step(objective, W, gradient, apply)
             slope = float(np.vdot(gradient, step))
             decrement = -0.5 * slope
             moved = self._search(objective, W, step, value, slope)
@@ -197,17 +219,13 @@ class Newton:
         return norm == 0 or (self.gradient_tol is not None and norm <= self.gradient_tol)
 
     def _step(
-        self, objective: Objective, W: np.ndarray, gradient: np.ndarray, inverse: np.ndarray
+        self,
+        objective: Objective,
+        W: np.ndarray,
+        gradient: np.ndarray,
+        apply: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, int]:
         """Solve ∇²Φ step = −∇Φ roughly; returns the step and the products it took."""
-
-        def apply(r: np.ndarray) -> np.ndarray:
-            if not objective.problem.shift_invariant:
-                return np.matmul(inverse, r.T[:, :, None])[:, :, 0].T
-            r = r - r.mean(axis=1, keepdims=True)
-            z = np.matmul(inverse, r.T[:, :, None])[:, :, 0].T
-            return z - z.mean(axis=1, keepdims=True)
-
         r = -gradient
         z = apply(r)
         p, rz = z, float(np.vdot(r, z))
@@ -235,7 +253,8 @@ class Newton:
         """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
         # Differences of Φ below its own rounding say nothing about the step.
         noise = 4.0 * np.finfo(objective.loss_gradient.dtype).eps * abs(value)
-        t = 1.0
+        # Where Φ is all but flat a Newton step can be absurdly long.
+        t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
         for _ in range(40):
             candidate = W + t * step
             new, gradient = objective.evaluate(candidate)

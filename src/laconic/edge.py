@@ -122,7 +122,7 @@ def frame_categories(X: Any) -> dict[int, list[Any]]:
         column = X.iloc[:, position]
         if hasattr(dtype, "categories"):
             out[position] = list(dtype.categories)
-        elif dtype == object or str(dtype).startswith("str"):
+        elif str(dtype) in ("object", "str", "string"):
             out[position] = sorted(column.dropna().unique(), key=str)
     return out
 

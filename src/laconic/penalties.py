@@ -12,6 +12,11 @@ from typing import Protocol
 import numpy as np
 
 
+# The smooth norms are all but linear far from zero, where nothing but a shift of all classes may
+# move them. So little slows the end of a solve by next to nothing.
+DAMPING = 0.05
+
+
 class Penalty(Protocol):
     """A smooth convex penalty Ω."""
 
@@ -28,6 +33,9 @@ class Penalty(Protocol):
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Diagonal of ∇²Ω(W)."""
+
+    def damping(self, W: np.ndarray) -> np.ndarray:
+        """Curvature to add to the diagonal for steps that do not run away where Ω is all but flat."""
 
     def shrink(self, U: np.ndarray) -> float:
         """Largest factor in [0, 1] that brings U into the domain of the conjugate."""
@@ -57,6 +65,10 @@ class L2:
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Diagonal of ∇²Ω(W)."""
         return np.full_like(W, self.alpha)
+
+    def damping(self, W: np.ndarray) -> np.ndarray:
+        """A quadratic is never flat."""
+        return np.zeros_like(W)
 
     def shrink(self, U: np.ndarray) -> float:
         """The conjugate is finite everywhere, unless alpha is 0."""
@@ -89,6 +101,12 @@ class SmoothL1:
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Diagonal of ∇²Ω(W)."""
         return self.alpha * self.beta * (1.0 - np.tanh(self.beta * W) ** 2)
+
+    def damping(self, W: np.ndarray) -> np.ndarray:
+        """A part of the sharpest quadratic that touches Ω at W and lies above it, alpha·tanh/W."""
+        A = self.beta * np.abs(W)
+        sharp = np.divide(np.tanh(A), A, out=np.ones_like(A), where=A > 1e-8)
+        return DAMPING * self.alpha * self.beta * sharp
 
     def shrink(self, U: np.ndarray) -> float:
         """Every entry must lie within ±alpha."""
@@ -139,6 +157,11 @@ class SmoothLinfL1:
         """Diagonal of ∇²Ω(W)."""
         _, up, down = self._parts(W)
         return self.alpha * self.beta * (up + down - (up - down) ** 2)
+
+    def damping(self, W: np.ndarray) -> np.ndarray:
+        """A part of the Hessian's diagonal before its rank-one term is taken off."""
+        _, up, down = self._parts(W)
+        return DAMPING * self.alpha * self.beta * (up + down)
 
     def shrink(self, U: np.ndarray) -> float:
         """The l1 norm of every column must be at most alpha."""

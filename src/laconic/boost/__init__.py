@@ -1,0 +1,1 @@
+"""The loop and its parts: rows, rules, path, refinement, checkpoints, hooks."""

@@ -81,7 +81,7 @@ def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
     """
     loop.restore(entry)
     W = weights_of(entry, loop.rows.intercept)
-    inverse = Objective(loop.rows, loop.penalty).preconditioner(W)
+    inverse = Objective(loop.rows, loop.penalty).class_inverses(W)
     found = []
     first = int(loop.rows.intercept)
     for number in entry.numbers:

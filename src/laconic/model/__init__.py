@@ -1,0 +1,1 @@
+"""The deployable side: atoms with their feature maps, predictors, costs, files."""

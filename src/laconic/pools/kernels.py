@@ -13,12 +13,12 @@ once per machine for each dtype, order and number of classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -31,11 +31,14 @@ AHEAD_BYTES = 1024
 # Registers of rows in a panel of contiguous columns: long stretches keep hardware prefetching,
 # which runs on past the end of each, from wasting bandwidth; the panel of R stays in level 2.
 PANEL_STEPS = 128
-# Most columns of a tile of contiguous columns: each is a stream of its own to the prefetchers.
-MOST_COLUMNS = 8
 
 _INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
+
+# kernel(X, R, sums) adds to sums[t, p], for tile t of X and pass p over R, the sums of their
+# columns in each class, class after class. The last tile and the last pass end at the last column
+# and class, and so may overlap those before them.
+Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Registers(NamedTuple):
@@ -47,26 +50,7 @@ class Registers(NamedTuple):
     """How many there are."""
 
 
-class Tiles(NamedTuple):
-    """A kernel and the tiles it cuts X and R into.
-
-    Tile t holds columns ``t * columns`` onwards, pass p classes ``p * classes`` onwards. The last
-    tile and the last pass end at the last column and class, and so may overlap those before.
-    """
-
-    kernel: Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-    """``kernel(X, R, sums)`` adds to ``sums[t, p]`` in float64, column by column in each class."""
-    columns: int
-    """Columns of a tile."""
-    classes: int
-    """Classes of a pass."""
-    sums: int
-    """Length of ``sums[t, p]``; entries beyond ``classes * columns`` mean nothing."""
-    rows: int
-    """The number of rows must be a multiple of this."""
-
-
-@lru_cache(maxsize=1)
+@cache
 def registers() -> Registers:
     """Vector registers of this machine: AVX-512, AVX2, or 16 bytes elsewhere."""
     features = llvm.get_host_cpu_features()
@@ -77,39 +61,13 @@ def registers() -> Registers:
     return Registers(16, 32 if llvm.get_default_triple().startswith(("aarch64", "arm64")) else 16)
 
 
-def row_tiles(dtype: str, k: int) -> Tiles:
-    """Tiles for an X whose rows lie contiguous, and R with ``k`` classes, in C order.
+@cache
+def row_kernel(dtype: str, k: int) -> Kernel:
+    """Kernel for an X whose rows lie contiguous; tiles are one register of columns by ``k``.
 
     A tile is one register wide: wider ones ask for several cache lines at a time, and prefetches
-    that come in bursts are dropped. Four registers are left for what is being multiplied.
+    that come in bursts are dropped.
     """
-    width, number = registers()
-    lanes = width // np.dtype(dtype).itemsize
-    classes = _share(k, number - 4)
-    return Tiles(_row_kernel(dtype, classes), lanes, classes, classes * lanes, 1)
-
-
-def column_tiles(dtype: str, k: int, n_columns: int) -> Tiles:
-    """Tiles for an X whose columns lie contiguous, with at least ``n_columns`` of them.
-
-    Every product needs a load of X and one of R, so tiles near square load least: 4 to 6 classes,
-    the number that wastes fewest in the last pass, and as many columns as registers allow.
-    """
-    width, number = registers()
-    lanes = width // np.dtype(dtype).itemsize
-    classes = min((6, 5, 4), key=lambda c: -(-k // c) * c) if k > 3 else k
-    columns = min((number - 1) // (classes + 1), MOST_COLUMNS, n_columns)
-    sums = -(-columns * classes // lanes) * lanes
-    return Tiles(_column_kernel(dtype, columns, classes), columns, classes, sums, lanes)
-
-
-def _share(total: int, most: int) -> int:
-    """Size of the fewest equal shares of ``total`` that are no larger than ``most``."""
-    return -(-total // -(-total // most))
-
-
-@lru_cache(maxsize=None)
-def _row_kernel(dtype: str, k: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     item, width = np.dtype(dtype).itemsize, registers().width
     lanes, lead = width // item, AHEAD_BYTES // width
 
@@ -133,10 +91,12 @@ def _row_kernel(dtype: str, k: int) -> Callable[[np.ndarray, np.ndarray, np.ndar
     return kernel
 
 
-@lru_cache(maxsize=None)
-def _column_kernel(
-    dtype: str, columns: int, k: int
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+@cache
+def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
+    """Kernel for an X whose columns lie contiguous; tiles are ``columns`` by ``k``.
+
+    The number of rows must be a multiple of the numbers in a register.
+    """
     item, width = np.dtype(dtype).itemsize, registers().width
     lanes = width // item
     panel = PANEL_STEPS * lanes
@@ -178,18 +138,7 @@ def _signature(dtype: str) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def _row_tile(
-    context: Any,
-    x: Any,
-    x_step: Any,
-    r: Any,
-    r_step: Any,
-    rows: Any,
-    ahead: Any,
-    out: Any,
-    item: Any,
-    k: Any,
-) -> Any:
+def _row_tile(context, x, x_step, r, r_step, rows, ahead, out, item, k):  # type: ignore[no-untyped-def]
     """One register of columns by ``k`` classes, over ``rows``; addresses, and steps in bytes."""
     size, classes = item.literal_value, k.literal_value
 
@@ -214,18 +163,7 @@ def _row_tile(
 
 
 @intrinsic(prefer_literal=True)
-def _column_tile(
-    context: Any,
-    x: Any,
-    x_step: Any,
-    r: Any,
-    steps: Any,
-    ahead: Any,
-    out: Any,
-    item: Any,
-    columns: Any,
-    k: Any,
-) -> Any:
+def _column_tile(context, x, x_step, r, steps, ahead, out, item, columns, k):  # type: ignore[no-untyped-def]
     """``columns`` by ``k`` classes, over ``steps`` registers of rows; addresses, bytes."""
     size, across, classes = item.literal_value, columns.literal_value, k.literal_value
 
@@ -277,10 +215,13 @@ def _loop(
     addresses = [builder.phi(_INT64) for _ in walks]
     sums = [builder.phi(vector) for _ in range(n_sums)]
     new = body(addresses, list(sums))
-    starts = [count, *[first for first, _ in walks], *[ir.Constant(vector, None)] * n_sums]
-    steps = [builder.add(address, step) for address, (_, step) in zip(addresses, walks)]
     less = builder.sub(left, _INT64(1))
-    for value, start, following in zip([left, *addresses, *sums], starts, [less, *steps, *new]):
+    zero = ir.Constant(vector, None)
+    values = [(left, count, less)]
+    for address, (first, step) in zip(addresses, walks, strict=True):
+        values.append((address, first, builder.add(address, step)))
+    values += [(old, zero, following) for old, following in zip(sums, new, strict=True)]
+    for value, start, following in values:
         value.add_incoming(start, before)
         value.add_incoming(following, loop)
     done = builder.append_basic_block("done")
@@ -336,7 +277,7 @@ def _lane_sums(builder: Any, vectors: list[Any]) -> Any:
         masks = [_mask(low), _mask([lane + half for lane in low])]
         vectors = [
             builder.fadd(*[builder.shuffle_vector(a, b, mask) for mask in masks])
-            for a, b in zip(vectors[::2], vectors[1::2])
+            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
         ]
         segment = half
     return vectors[0]

@@ -1,0 +1,237 @@
+"""The model for people, in plain text: a row for every atom, a column for every class."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laconic.model.predictor import Predictor
+
+MIN_WIDTH = 40
+# Longer class labels are shortened: a table of classes should not be mostly headings.
+LABEL_WIDTH = 12
+GAP = "  "
+
+_HOW_TO_READ = {
+    "stumps": "A stump counts 1 where its question is answered yes, else 0. A class adds up the "
+    'weights of the stumps that count and its "always in" number; the class with the largest sum '
+    "wins.",
+    "products": "A class adds up weight × product for every atom and its \"always in\" number; the "
+    "class with the largest sum wins. Weights are in units of the input.",
+    "columns": "A class adds up weight × value for every atom and its \"always in\" number; the "
+    "class with the largest sum wins. Weights are in units of the input.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table; ``weights`` is None for the line that announces a group."""
+
+    label: str
+    share: str
+    weights: np.ndarray | None
+
+
+def card(model: Any, width: int | None = None) -> str:
+    """The model as a table of weights, with a headline and how to read it.
+
+    Parameters
+    ----------
+    model : ShareBoostClassifier or Predictor
+        A fitted classifier, or a predictor, which does not hold the training loss and the shares
+        in its decrease.
+    width : int, default=None
+        Longest line, at least 40; the terminal's width by default, 100 where there is none. Classes
+        that do not fit side by side go into blocks one below the other.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laconic import ShareBoostClassifier
+    >>> iris = load_iris(as_frame=True)
+    >>> print(card(ShareBoostClassifier(2).fit(iris.data, iris.target), width=68))
+    2 columns · 2 of 4 features · 3 classes
+    training loss 1.65 → 0.251 (margin) · 6 operations and 44 bytes a row
+    <BLANKLINE>
+                          share      0        1      2
+    1  petal width (cm)  91.7 %  -6.32  0.00189   6.32
+    2  petal length (cm)  8.3 %
+    """
+    fitted = hasattr(model, "predictor_")
+    predictor: Predictor = model.predictor_ if fitted else model
+    entry = model.path_[model.n_atoms_] if fitted else None
+    width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
+    width = max(width, MIN_WIDTH)
+    widths = [1] * predictor.n_atoms if entry is None else [atom.width for atom in entry.atoms]
+    parts = [
+        _join(_headline(predictor, entry, widths), width),
+        _table(_rows(predictor, entry, widths), _labels(predictor.classes), width),
+        textwrap.fill(_closing(predictor, entry), width),
+    ]
+    return "\n\n".join(parts)
+
+
+def shares(gains: Sequence[float]) -> np.ndarray:
+    """Percentages of the gains, in tenths that add up to 100 (all 0 where nothing was gained).
+
+    Examples
+    --------
+    >>> shares([2.0, 1.0, 0.0]).tolist()
+    [66.7, 33.3, 0.0]
+    """
+    positive = np.maximum(np.asarray(gains, dtype=np.float64), 0.0)
+    total = positive.sum()
+    if not total > 0:
+        return np.zeros(len(positive))
+    exact = 1000.0 * positive / total
+    tenths = np.floor(exact)
+    short = round(1000.0 - tenths.sum())
+    tenths[np.argsort(tenths - exact, kind="stable")[:short]] += 1.0
+    return tenths / 10.0
+
+
+def shorten(text: Any, width: int) -> str:
+    """Text of at most ``width`` printable characters: the middle goes, the ends tell apart.
+
+    Control characters are shown as ``?``: names may come from a stranger's file.
+
+    Examples
+    --------
+    >>> shorten("mean_temperature_of_the_last_week", 16)
+    'mean_tem…st_week'
+    """
+    clean = "".join(c if c.isprintable() else "?" for c in str(text))
+    if len(clean) <= width:
+        return clean
+    tail = (width - 1) // 2
+    return clean[: width - 1 - tail] + "…" + (clean[-tail:] if tail else "")
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: 1 column, 2 columns, 2 classes."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
+    cost = predictor.cost()
+    kind = predictor.map.kind.removesuffix("s")
+    n_columns = len(predictor.weights)
+    if n_columns == len(widths):
+        first = count(n_columns, kind)
+    else:
+        first = f"{count(n_columns, kind)} in {count(len(widths), 'group')}"
+    out = [
+        first,
+        f"{cost.features} of {count(predictor.n_features, 'feature')}",
+        count(len(predictor.classes), "class"),
+    ]
+    if entry is None:
+        out.append(f"{predictor.loss} loss")
+    else:
+        before = entry.loss + sum(entry.gains)
+        out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")
+    out.append(f"{count(cost.operations, 'operation')} and {count(cost.bytes, 'byte')} a row")
+    return out
+
+
+def _closing(predictor: Predictor, entry: Any) -> str:
+    how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
+    if entry is None:
+        return how + " The file of a model does not hold the atoms' shares in the loss decrease."
+    return how + " Shares are of the decrease of the training loss."
+
+
+def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
+    names = predictor.names()
+    percent = [""] * len(widths)
+    if entry is not None:
+        percent = [f"{s:.1f} %" for s in shares(entry.gains)]
+    digits = len(str(len(widths)))
+    rows: list[_Row] = []
+    if len(names) != sum(widths):
+        # A predictor of groups alone: which columns came together is not known.
+        rows += [_Row(n, "", w) for n, w in zip(names, predictor.weights, strict=True)]
+        widths = []
+    at = 0
+    for i, width in enumerate(widths):
+        place = f"{i + 1:>{digits}}{GAP}"
+        if width == 1:
+            rows.append(_Row(place + names[at], percent[i], predictor.weights[at]))
+        else:
+            rows.append(_Row(place + f"group of {width}", percent[i], None))
+            for j in range(at, at + width):
+                rows.append(_Row(" " * (digits + 4) + names[j], "", predictor.weights[j]))
+        at += width
+    return [*rows, _Row("always in", "", predictor.intercept)]
+
+
+def _labels(classes: np.ndarray) -> list[str]:
+    return [shorten(c, LABEL_WIDTH) for c in classes]
+
+
+def _table(rows: list[_Row], labels: list[str], width: int) -> str:
+    """Rows by classes, in as many blocks as the width asks for."""
+    room = max(16, width // 3)
+    names = [shorten(r.label, room) for r in rows]
+    name_width = max(map(len, names))
+    share_width = max(len(r.share) for r in rows)
+    if share_width:
+        share_width = max(share_width, len("share"))
+    cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
+    cell_width = max(len(c) for line in [labels, *cells] for c in line)
+
+    left = name_width + (len(GAP) + share_width if share_width else 0)
+    fit = max(1, (width - left) // (len(GAP) + cell_width))
+    n_blocks = -(-len(labels) // fit)
+    blocks = []
+    for number, block in enumerate(np.array_split(np.arange(len(labels)), n_blocks)):
+        head = [" " * name_width, "share".rjust(share_width)]
+        lines = [_line(head, [labels[c] for c in block], cell_width, bool(share_width))]
+        if number:
+            lines[0] = lines[0].replace("share", "     ", 1)
+        for name, row, line in zip(names, rows, cells, strict=True):
+            share = "" if number else row.share
+            start = [name.ljust(name_width), share.rjust(share_width)]
+            lines.append(_line(start, [line[c] for c in block], cell_width, bool(share_width)))
+        lines.insert(1, "─" * max(map(len, lines)))
+        lines.insert(-1, lines[1])
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def _line(start: list[str], cells: list[str], cell_width: int, with_share: bool) -> str:
+    parts = start if with_share else start[:1]
+    return GAP.join([*parts, *(c.rjust(cell_width) for c in cells)]).rstrip()
+
+
+def _numbers(row: np.ndarray) -> list[str]:
+    """A row's weights with as many decimals as give the largest three significant digits."""
+    top = float(np.abs(row).max())
+    power = math.floor(math.log10(top)) if top > 0 else 0
+    form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
+    return [_number(float(v), form) for v in row]
+
+
+def _number(value: float, form: str) -> str:
+    text = format(value, form)
+    if float(text) != 0.0:
+        return text
+    return "0" if "e" in text else text.removeprefix("-")
+
+
+def _join(pieces: list[str], width: int) -> str:
+    """Pieces with dots between them, broken only between pieces where they fit."""
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + 3 + len(piece) <= width:
+            lines[-1] += " · " + piece
+        else:
+            lines.append(piece)
+    return "\n".join(wrapped for line in lines for wrapped in textwrap.wrap(line, width))

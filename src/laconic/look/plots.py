@@ -1,0 +1,210 @@
+"""The path as a picture: loss, and error where there are rows to measure it on, at every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's colours: told apart by readers with any colour vision.
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+INK, FAINT = "#4B5563", "#E5E7EB"
+# Points between two labels at the ends of lines, so that they do not run into each other.
+LABEL_STEP = 13.0
+
+Line = tuple[str, np.ndarray, np.ndarray, str]
+"""Name, sizes, values and colour."""
+
+
+def plot_path(
+    model: Any, X: Any = None, y: Any = None, ax: Any = None, *, name: str = "given rows"
+) -> Any:
+    """Plot the loss, and the error where it is known, against the number of atoms.
+
+    The left panel has the training loss and, after ``early_stopping``, the held-out loss. The right
+    one has the error of every size on (X, y) and, after ``cv``, the cross-validated error with a
+    band of one standard error; it is there only when one of them is. The size in use is marked.
+
+    Parameters
+    ----------
+    model : ShareBoostClassifier
+        Fitted.
+    X, y : array-like, default=None
+        Rows and labels to measure the error of every size on.
+    ax : Axes or pair of Axes, default=None
+        Where to draw; a new figure by default. One axes makes room for the second panel where
+        there is one.
+    name : str, default="given rows"
+        What to call the rows of (X, y).
+
+    Returns
+    -------
+    Axes, or ndarray of two Axes
+        The panel of the loss, and that of the error where there is one.
+    """
+    if (X is None) != (y is None):
+        raise ValueError("give both X and y to plot an error, or neither")
+    with_error = X is not None or hasattr(model, "cv_scores_")
+    panels = np.atleast_1d(_new_axes(with_error) if ax is None else ax)
+    if with_error and panels.shape == (1,):
+        panels = _split(panels[0])
+    if panels.shape != (1 + with_error,):
+        raise ValueError("ax must be one axes, or a pair where there is an error to draw")
+    _draw_loss(panels[0], model)
+    if with_error:
+        _draw_error(panels[1], model, X, y, name)
+    return panels if with_error else panels[0]
+
+
+def _new_axes(with_error: bool) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plots need matplotlib: pip install "laconic[plot]"') from error
+    columns, inches = (2, 9.0) if with_error else (1, 5.4)
+    figure, axes = plt.subplots(ncols=columns, figsize=(inches, 3.4), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    return axes
+
+
+def _split(ax: Any) -> np.ndarray:
+    """The axes in the left half of its place in the figure's grid, and a new one in the right."""
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError("ax has no place in a grid of subplots to share; give a pair of axes")
+    halves = place.subgridspec(1, 2, wspace=0.6)
+    ax.set_subplotspec(halves[0])
+    return np.array([ax, ax.figure.add_subplot(halves[1])])
+
+
+def _draw_loss(ax: Any, model: Any) -> None:
+    sizes, losses = model.path_.sizes, model.path_.losses
+    lines = [("training", sizes, losses, BLUE)]
+    if hasattr(model, "validation_losses_"):
+        lines.append(("held out", sizes, model.validation_losses_, ORANGE))
+    _draw(ax, lines)
+    _frame(ax, sizes, f"{model.loss} loss")
+    ax.set_ylim(bottom=0.0)
+    _label_ends(ax, lines)
+    _mark(
+        ax, lines[-1], model.n_atoms_, "loss {:.3g}" if len(lines) == 1 else "held-out loss {:.3g}"
+    )
+
+
+def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
+    lines = []
+    sizes = model.path_.sizes
+    if hasattr(model, "cv_scores_"):
+        errors = 100.0 * (1.0 - model.cv_scores_)
+        at = sizes[0] + np.arange(errors.shape[1])
+        mean = errors.mean(axis=0)
+        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else 0 * mean
+        ax.fill_between(at, mean - spread, mean + spread, color=GREEN, alpha=0.18, linewidth=0)
+        lines.append(("cross-validated\n± 1 s.e.", at, mean, GREEN))
+    if X is not None:
+        truth = np.asarray(y)
+        errors = np.array([100.0 * np.mean(p != truth) for p in model.staged_predict(X)])
+        lines.append((name, sizes, errors, ORANGE))
+    _draw(ax, lines)
+    values = np.concatenate([line[2] for line in lines])
+    _frame(ax, np.concatenate([line[1] for line in lines]), "error (%)")
+    # The first atoms halve the error again and again, the last ones matter by a few parts in a
+    # hundred: a logarithmic scale shows both.
+    if values.min() > 0 and values.max() > 5 * values.min():
+        _logarithmic(ax, values.min(), values.max())
+        ax.set_ylabel("error (%), log scale")
+    else:
+        ax.set_ylim(bottom=0.0)
+    _label_ends(ax, lines)
+    _mark(ax, lines[-1], model.n_atoms_, "error {:.1f} %")
+
+
+def _draw(ax: Any, lines: list[Line]) -> None:
+    for label, sizes, values, colour in lines:
+        ax.plot(
+            sizes,
+            values,
+            color=colour,
+            label=label.replace("\n", " "),
+            linewidth=1.8,
+            marker="o",
+            # Dots show where the sizes are, until there are too many of them to be seen apart.
+            markersize=3.5 if len(sizes) <= 50 else 0.0,
+            solid_capstyle="round",
+        )
+
+
+def _frame(ax: Any, sizes: np.ndarray, what: str) -> None:
+    """Axes that stay behind the data: no box, a light grid, whole numbers of atoms."""
+    from matplotlib.ticker import MaxNLocator
+
+    first, last = int(sizes.min()), int(sizes.max())
+    margin = 0.03 * (last - first) or 0.5
+    ax.set_xlim(first - margin, last + margin)
+    ax.set_xlabel("atoms", color=INK)
+    ax.set_ylabel(what, color=INK)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    ax.grid(axis="y", color=FAINT, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["bottom"].set_color(INK)
+    ax.tick_params(which="both", colors=INK, length=0)
+    ax.tick_params(axis="x", length=3)
+
+
+def _logarithmic(ax: Any, low: float, high: float) -> None:
+    """A logarithmic scale with the ticks that people read: 1, 2, 5, 10, 20, 50."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_yscale("log")
+    decade = 10.0 ** np.floor(np.log10(low))
+    ax.set_ylim(max(n * decade for n in (1.0, 2.0, 5.0) if n * decade <= low), 1.25 * high)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
+def _label_ends(ax: Any, lines: list[Line]) -> None:
+    """The name of every line beside its end, apart from each other."""
+    points = ax.bbox.height * 72.0 / ax.figure.dpi
+    place = -np.inf
+    for label, sizes, values, colour in sorted(lines, key=lambda line: line[2][-1]):
+        last = (sizes[-1], values[-1])
+        end = ax.transAxes.inverted().transform(ax.transData.transform(last))[1] * points
+        place = max(end, place + LABEL_STEP * (1 + 0.5 * label.count("\n")))
+        ax.annotate(
+            label,
+            last,
+            xytext=(9, place - end),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontsize="small",
+            annotation_clip=False,
+        )
+
+
+def _mark(ax: Any, line: Line, size: int, what: str) -> None:
+    """A ring at the size in use, and what it is, above the panel."""
+    _, sizes, values, colour = line
+    where = np.flatnonzero(sizes == size)
+    if len(where) == 0:
+        return
+    value = values[where[0]]
+    top = ax.get_ylim()[1]
+    ax.plot([size, size], [value, top], color=INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)
+    ring = {"markersize": 8, "markeredgecolor": "white", "markeredgewidth": 1.5, "zorder": 4}
+    ax.plot([size], [value], "o", color=colour, **ring)
+    left, right = ax.get_xlim()
+    along = (size - left) / (right - left)
+    ax.annotate(
+        f"in use: {size} {'atom' if size == 1 else 'atoms'}, {what.format(value)}",
+        (size, top),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="left" if along < 0.35 else "right" if along > 0.65 else "center",
+        va="bottom",
+        color=INK,
+        fontsize="small",
+        annotation_clip=False,
+    )

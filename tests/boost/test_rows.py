@@ -1,0 +1,128 @@
+"""Rows: every sum against its definition, for any blocks, threads and weights."""
+
+import numpy as np
+import pytest
+
+import laconic.boost.rows as rows_module
+from laconic.threads import Threads
+from problems import make_rows, random_problem
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Several blocks even for small problems, and threads at once."""
+    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(rows_module, "SERIAL", 0)
+
+
+def filled(loss="margin", **kwargs):
+    X, y = random_problem(m=100, d=4)
+    weight = np.random.default_rng(0).random(100)
+    rows = make_rows(X, y, loss=loss, weight=weight, **kwargs)
+    for atom in (2, 0):
+        rows.append(atom)
+    B = np.column_stack([np.ones(100), X[:, [2, 0]]])
+    return rows, B, y, weight / weight.sum()
+
+
+@pytest.mark.parametrize("loss", ["margin", "log"])
+def test_sums_by_their_definitions(loss):
+    rows, B, y, w = filled(loss)
+    W = np.random.default_rng(1).standard_normal((3, 3))
+    value, gradient = rows.evaluate(W)
+    F = B @ W + rows.loss.margin
+    F[np.arange(100), y] -= rows.loss.margin
+    rho = np.exp(F) / np.exp(F).sum(axis=1, keepdims=True)
+    losses = np.log(np.exp(F).sum(axis=1)) - (B @ W)[np.arange(100), y]
+    assert value == pytest.approx(w @ losses, rel=1e-12)
+    residual = w[:, None] * (np.eye(3)[y] - rho)
+    np.testing.assert_allclose(rows.residual(), residual, atol=1e-15)
+    np.testing.assert_allclose(gradient, -B.T @ residual, atol=1e-14)
+    V = np.random.default_rng(2).standard_normal((3, 3))
+    Z = B @ V
+    curved = w[:, None] * rho * (Z - (rho * Z).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(rows.curve(V), B.T @ curved, atol=1e-14)
+    for c, block in enumerate(rows.class_hessians()):
+        exact = B.T @ (B * (w * rho[:, c] * (1 - rho[:, c]))[:, None])
+        np.testing.assert_allclose(block, exact, atol=1e-14)
+    hot = np.eye(3)[y]
+    np.testing.assert_allclose(rows.class_sums, B.T @ (w[:, None] * hot), atol=1e-15)
+
+
+def test_gradient_is_the_slope_of_the_loss():
+    rows, *_ = filled()
+    W = np.random.default_rng(1).standard_normal((3, 3))
+    gradient = rows.evaluate(W)[1]
+    for index in np.ndindex(W.shape):
+        step = np.zeros_like(W)
+        step[index] = 1e-6
+        slope = (rows.evaluate(W + step)[0] - rows.evaluate(W - step)[0]) / 2e-6
+        assert gradient[index] == pytest.approx(slope, abs=1e-9)
+
+
+def test_threads_change_nothing():
+    W = np.random.default_rng(1).standard_normal((3, 3))
+    answers = []
+    for n_jobs in (1, 2, 3):
+        rows, *_ = filled()
+        with Threads(n_jobs) as threads:
+            rows.threads = threads
+            value, gradient = rows.evaluate(W)
+            answers.append((value, gradient, rows.curve(W), rows.class_hessians(), rows.residual()))
+    for other in answers[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(answers[0], other, strict=True))
+
+
+def test_reset_keeps_the_shared_beginning_and_forgets_the_rest():
+    rows, *_ = filled()
+    fresh = filled()[0]
+    rows.append(3)
+    rows.reset([2, 1])
+    fresh.reset([])
+    fresh.append(2)
+    fresh.append(1)
+    W = np.random.default_rng(1).standard_normal((3, 3))
+    assert rows.atoms == [2, 1]
+    assert rows.evaluate(W)[0] == fresh.evaluate(W)[0]
+    np.testing.assert_array_equal(rows.class_sums, fresh.class_sums)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_trial_leaves_the_rows_as_they_are(keep):
+    rows, B, *_ = filled()
+    W = np.random.default_rng(1).standard_normal((3, 3))
+    value, gradient = rows.evaluate(W)
+    trial = rows.trial(1, keep=keep)
+    start = np.vstack([W, np.zeros((1, 3))]) if keep else np.zeros((1, 3))
+    assert trial.evaluate(start)[0] == pytest.approx(value, rel=1e-14)
+    trial.evaluate(start + 1.0)
+    assert rows.atoms == [2, 0]
+    again, gradient_again = rows.evaluate(W)
+    assert again == value
+    np.testing.assert_array_equal(gradient, gradient_again)
+
+
+def test_estimated_class_hessians_come_close(monkeypatch):
+    X, y = random_problem(m=4000, d=3)
+    rows = make_rows(X, y)
+    for atom in range(3):
+        rows.append(atom)
+    rows.evaluate(np.random.default_rng(0).standard_normal((4, 3)))
+    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 10**9)
+    exact = rows.class_hessians()
+    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 200)
+    some = rows.class_hessians()
+    assert np.linalg.norm(some - exact) < 0.1 * np.linalg.norm(exact)
+    assert not np.array_equal(some, exact)
+
+
+def test_directions_are_orthonormal_in_the_weighted_product():
+    rows, B, _, w = filled()
+    rows.append(2)  # once more: adds nothing new
+    basis = []
+    new = list(rows.directions(basis))
+    Q = np.column_stack(basis)
+    assert len(new) == 4
+    np.testing.assert_allclose(Q[:, :3].T @ (Q[:, :3] * w[:, None]), np.eye(3), atol=1e-12)
+    assert not Q[:, 3].any()
+    assert list(rows.directions(basis)) == []

@@ -1,0 +1,57 @@
+"""Fixtures that more than one test file uses."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import laconic
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items):
+    """A test that asks for the real data sets is a ``data`` test."""
+    for item in items:
+        if "data_dir" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Folder of the real data sets, beside the repository."""
+    folder = REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data sets are not beside the repository")
+    return folder
+
+
+@pytest.fixture
+def three_classes():
+    """150 rows of 8 columns; three classes of different sizes live in the first four, noisily."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((150, 8)) * [1, 3, 0.2, 1, 1, 10, 1, 1]
+    scores = (X / np.abs(X).max(axis=0))[:, :4] @ rng.standard_normal((4, 3)) + [0.3, 0, -0.3]
+    y = (scores + 0.15 * rng.standard_normal(scores.shape)).argmax(axis=1)
+    return X, y
+
+
+@pytest.fixture
+def python():
+    """Start a fresh interpreter that can import this very package; returns a `Popen`."""
+    source = str(Path(laconic.__file__).resolve().parents[1])
+    path = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    def start(code, *arguments):
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start

@@ -1,0 +1,37 @@
+"""Small problems and naive twins that several tests share."""
+
+import numpy as np
+
+from laconic.boost.rows import Rows
+from laconic.losses import LOSSES
+from laconic.pools import Columns
+from laconic.threads import Threads
+
+
+def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
+    """Overlapping classes: the unpenalised optimum is finite."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (m, d)).astype(dtype)
+    W = 2 * rng.standard_normal((d, k))
+    y = np.argmax(X @ W + noise * rng.gumbel(size=(m, k)), axis=1)
+    y[:k] = np.arange(k)
+    return X, y
+
+
+def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1):
+    """Rows over the columns of X, none of them in yet."""
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    weight = weight / weight.sum()
+    threads = Threads(n_jobs)
+    pool = Columns(scale, groups).bind(X, weight, threads)
+    return Rows(pool, LOSSES[loss](), y, weight, int(y.max()) + 1, threads, intercept)
+
+
+def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True):
+    """Φ(W) from its definition; W has the intercept's row first where there is one."""
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    B = np.column_stack([np.ones(len(y)), X]) if intercept else X
+    F = B @ W
+    shift = margin * (np.arange(F.shape[1]) != y[:, None])
+    losses = np.log(np.exp(shift + F - F[np.arange(len(y)), y][:, None]).sum(axis=1))
+    return weight @ losses / weight.sum() + penalty.value(W[int(intercept) :])

@@ -1,0 +1,202 @@
+"""The corrector against second solvers, and its certificate against the truth."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from problems import make_rows, naive_objective, random_problem
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from laconic.correct import Nesterov, Newton, Objective
+from laconic.losses import LOSSES
+from laconic.penalties import L2, PENALTIES
+
+TIGHT = Newton(tol=1e-12)
+
+
+def all_in(X, y, **kwargs):
+    rows = make_rows(X, y, **kwargs)
+    for atom in range(rows.pool.n_atoms):
+        rows.append(atom)
+    return rows
+
+
+def zeros(rows):
+    return np.zeros((rows.n_columns, rows.n_outputs))
+
+
+def second_solver(X, y, loss, penalty, weight=None, intercept=True):
+    """The optimum by SciPy's BFGS on the naive objective."""
+    margin = LOSSES[loss].margin
+    rows = all_in(X, y, loss=loss, weight=weight, intercept=intercept)
+    objective = Objective(rows, penalty)
+    shape = zeros(rows).shape
+
+    def both(w):
+        value, gradient = objective.evaluate(w.reshape(shape))
+        naive = naive_objective(X, y, w.reshape(shape), margin, penalty, weight, intercept)
+        assert value == pytest.approx(naive, rel=1e-12)
+        return value, gradient.ravel()
+
+    options = {"gtol": 1e-10, "maxiter": 5000}
+    return minimize(both, np.zeros(np.prod(shape)), jac=True, method="BFGS", options=options).fun
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("name", sorted(PENALTIES))
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_optimum_of_a_second_solver(loss, name, intercept, weighted):
+    X, y = random_problem(m=80, d=4)
+    weight = np.random.default_rng(5).random(80) if weighted else None
+    penalty = PENALTIES[name](0.01, 5.0)
+    rows = all_in(X, y, loss=loss, weight=weight, intercept=intercept)
+    solution = TIGHT.solve(rows, penalty, zeros(rows))
+    best = second_solver(X, y, loss, penalty, weight, intercept)
+    assert solution.certificate.converged
+    assert solution.value == pytest.approx(best, rel=1e-8)
+    assert solution.value >= best - 1e-10
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1e-1])
+def test_optimum_of_scikit_learn(alpha):
+    X, y = random_problem(m=300, d=5, k=4)
+    rows = all_in(X, y, loss="log")
+    solution = TIGHT.solve(rows, L2(alpha), zeros(rows))
+    peer = LogisticRegression(C=1 / (alpha * len(y)), solver="newton-cg", tol=1e-12, max_iter=1000)
+    peer.fit(X, y)
+    W = np.vstack([peer.intercept_, peer.coef_.T])
+    best = naive_objective(X, y, W, 0.0, L2(alpha))
+    assert solution.value == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["l2", "linf_l1"])
+def test_optimum_of_cvxpy(name):
+    X, y = random_problem(m=60, d=3)
+    B = np.column_stack([np.ones(60), X])
+    W = cp.Variable((4, 3))
+    F = B @ W
+    hot = np.eye(3)[y]
+    loss = cp.sum(cp.log_sum_exp(F + (1 - hot), axis=1) - cp.sum(cp.multiply(hot, F), axis=1)) / 60
+    if name == "l2":
+        penalty = 0.005 * cp.sum_squares(W[1:])
+    else:
+        penalty = 0.01 / 5 * cp.sum(cp.log_sum_exp(cp.hstack([5 * W[1:], -5 * W[1:]]), axis=1))
+    best = cp.Problem(cp.Minimize(loss + penalty)).solve(solver="CLARABEL")
+    rows = all_in(X, y)
+    solution = TIGHT.solve(rows, PENALTIES[name](0.01, 5.0), zeros(rows))
+    assert solution.value == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(PENALTIES))
+def test_nesterovs_method_agrees(name):
+    X, y = random_problem(m=80, d=3)
+    penalty = PENALTIES[name](0.05, 3.0)
+    rows = all_in(X, y)
+    reference = Nesterov(gradient_tol=1e-8).solve(rows, penalty, zeros(rows))
+    ours = TIGHT.solve(rows, penalty, zeros(rows))
+    assert reference.certificate.converged
+    assert ours.value == pytest.approx(reference.value, rel=1e-10)
+    assert ours.certificate.evaluations < reference.certificate.evaluations
+
+
+class TestCertificate:
+    """gap ≥ Φ(W) − min Φ wherever the solve is broken off."""
+
+    @pytest.mark.parametrize("name", sorted(PENALTIES))
+    @pytest.mark.parametrize("loss", sorted(LOSSES))
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_gap_bounds_the_excess(self, name, loss, intercept):
+        X, y = random_problem(m=100, d=4, seed=2)
+        penalty = PENALTIES[name](0.02, 4.0)
+        rows = all_in(X, y, loss=loss, intercept=intercept)
+        best = TIGHT.solve(rows, penalty, zeros(rows)).value
+        start = 0.5 * np.random.default_rng(3).standard_normal(zeros(rows).shape)
+        for steps in range(1, 15):
+            solution = Newton(tol=1e-15, max_iter=steps).solve(rows, penalty, start)
+            assert solution.certificate.gap >= solution.value - best - 1e-13
+        assert solution.certificate.gap < 1e-6
+
+    def test_gap_closes_at_the_optimum(self):
+        X, y = random_problem()
+        rows = all_in(X, y)
+        exact = Newton(gradient_tol=1e-11)
+        gap = exact.solve(rows, L2(1e-3), zeros(rows)).certificate.gap
+        assert 0 <= gap < 1e-12
+
+    def test_without_penalty_it_holds_against_rivals_of_twice_the_norm(self):
+        X, y = random_problem()
+        rows = all_in(X, y)
+        optimum = TIGHT.solve(rows, L2(0.0), zeros(rows))
+        rough = Newton(max_iter=3).solve(rows, L2(0.0), zeros(rows))
+        size = np.abs(rough.weights).max(axis=1).sum()
+        assert np.abs(optimum.weights).max(axis=1).sum() <= 2 * size
+        assert rough.certificate.gap >= rough.value - optimum.value
+        assert optimum.certificate.gap < 1e-5
+
+    def test_gradient_tolerance_is_met(self):
+        X, y = random_problem(m=500)
+        rows = all_in(X, y)
+        solution = Newton(gradient_tol=1e-9).solve(rows, L2(1e-6), zeros(rows))
+        assert solution.certificate.gradient <= 1e-9
+        assert np.linalg.norm(Objective(rows, L2(1e-6)).evaluate(solution.weights)[1]) <= 1e-9
+
+
+class TestSeparableData:
+    """The infimum of the loss lies at infinity; the solve must still end."""
+
+    def test_without_penalty_it_ends_with_finite_weights_and_no_loss(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (60, 2))
+        y = (X[:, 0] > 0).astype(int)
+        rows = all_in(X, y)
+        solution = Newton().solve(rows, L2(0.0), zeros(rows))
+        assert np.isfinite(solution.weights).all()
+        assert solution.loss < 1e-6
+        assert solution.certificate.converged
+
+    def test_with_a_small_penalty_it_reaches_the_optimum(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (60, 2))
+        y = (X[:, 0] > 0).astype(int)
+        rows = all_in(X, y)
+        rough = Newton().solve(rows, L2(1e-6), zeros(rows))
+        tight = TIGHT.solve(rows, L2(1e-6), zeros(rows))
+        assert rough.value == pytest.approx(tight.value, rel=1e-5)
+
+
+def test_warm_start_at_the_optimum_costs_one_step():
+    X, y = random_problem()
+    rows = all_in(X, y)
+    first = Newton().solve(rows, L2(1e-3), zeros(rows))
+    again = Newton().solve(rows, L2(1e-3), first.weights)
+    assert again.certificate.evaluations <= 2
+    assert again.value <= first.value
+
+
+def test_the_intercept_is_not_penalised():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (200, 2))
+    y = (rng.random(200) < 0.9).astype(int)
+    rows = all_in(X, y, loss="log")
+    W = TIGHT.solve(rows, L2(1e6), zeros(rows)).weights
+    share = y.mean()
+    assert np.abs(W[1:]).max() < 1e-5
+    assert W[0, 1] - W[0, 0] == pytest.approx(np.log(share / (1 - share)), rel=1e-5)
+
+
+def test_duplicate_columns_share_the_weight():
+    X, y = random_problem(d=2)
+    twice = np.column_stack([X, X[:, 0]])
+    rows = all_in(twice, y)
+    W = TIGHT.solve(rows, L2(1e-3), zeros(rows)).weights
+    np.testing.assert_allclose(W[1], W[3], atol=1e-7)
+
+
+def test_float32_reaches_its_own_precision():
+    X, y = random_problem(m=5000, d=5, dtype=np.float32)
+    single, double = all_in(X, y), all_in(X.astype(np.float64), y)
+    a = Newton().solve(single, L2(1e-4), zeros(single))
+    b = TIGHT.solve(double, L2(1e-4), zeros(double))
+    assert a.certificate.converged
+    assert a.value == pytest.approx(b.value, rel=1e-5)
