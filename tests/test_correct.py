@@ -3,13 +3,13 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from problems import make_rows, naive_objective, random_problem
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from laconic.correct import Nesterov, Newton, Objective
 from laconic.losses import LOSSES
 from laconic.penalties import L2, PENALTIES
+from problems import make_rows, naive_objective, random_problem
 
 TIGHT = Newton(tol=1e-12)
 

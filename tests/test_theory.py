@@ -1,14 +1,16 @@
 """The paper's theorems and worked examples (section 4, appendices B and C)."""
 
+from itertools import pairwise
+
 import cvxpy as cp
 import numpy as np
 import pytest
-from problems import make_rows, random_problem
 
 from laconic import ShareBoostClassifier
 from laconic.boost.path import rounds_needed
 from laconic.correct import Newton
 from laconic.penalties import L2
+from problems import make_rows, random_problem
 
 
 def paper_model(max_atoms, **kwargs):
@@ -55,7 +57,7 @@ def test_lemma_3_every_round_makes_the_promised_progress(seed):
     rows.reset(rival_columns.tolist())
     rival = Newton(tol=1e-12).solve(rows, L2(0.0), np.zeros((5, 4)))
     losses = paper_model(12).fit(X, y).path_.losses
-    for before, after in zip(losses[:-1], losses[1:], strict=True):
+    for before, after in pairwise(losses):
         if before > rival.loss:
             promised = (before - rival.loss) ** 2 / (4 * norm(rival.weights) ** 2)
             assert before - after >= promised - 1e-9
@@ -123,7 +125,7 @@ class TestFirstExample:
     @pytest.mark.parametrize("p", [1, 2])
     def test_entrywise_norms_use_k_features(self, p):
         k = 16
-        X, y = first_example(k)
+        X, _ = first_example(k)
         W = cp.Variable((X.shape[1], k))
         F = X @ W
         hot = np.eye(k)
@@ -145,7 +147,7 @@ class TestSecondExample:
         code = binary(self.k)
         full = np.tile(code, (1, self.s))
         X, y = [], []
-        copies = int(round(self.s * (1 - missing_share) / missing_share))
+        copies = round(self.s * (1 - missing_share) / missing_share)
         for c in range(self.k):
             X += [full[c]] * copies
             y += [c] * (copies + self.s)

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 
-
 # The smooth norms are all but linear far from zero, where nothing but a shift of all classes may
 # move them. So little slows the end of a solve by next to nothing.
 DAMPING = 0.05
@@ -35,7 +34,7 @@ class Penalty(Protocol):
         """Diagonal of ∇²Ω(W)."""
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """Curvature to add to the diagonal for steps that do not run away where Ω is all but flat."""
+        """Curvature to add to the diagonal, for steps that stay in reach where Ω is flat."""
 
     def shrink(self, U: np.ndarray) -> float:
         """Largest factor in [0, 1] that brings U into the domain of the conjugate."""

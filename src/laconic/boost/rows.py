@@ -11,6 +11,7 @@ taken in float64 in the order of the blocks, and so no answer depends on the num
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -221,29 +222,17 @@ class Rows:
         the loss, and hardly count.
         """
         curvatures = self._over_blocks(self._curvature)
-        step = 0.0
-        if len(self._y) > 2 * PRECONDITIONER_ROWS * self.n_columns:
-            mass = sum(float(h.sum()) for h in curvatures)
-            step = mass / (PRECONDITIONER_ROWS * self.n_columns)
-
-        def one(item: tuple[_Block, np.ndarray]) -> np.ndarray:
-            block, h = item
-            columns = block.room[:, : self.n_columns]
-            if step > 0:
-                mass = np.cumsum(h.sum(axis=0, dtype=np.float64))
-                at = np.searchsorted(mass, np.arange(0.5 * step, mass[-1], step))
-                h = step * h[:, at] / h[:, at].sum(axis=0)
-                columns = columns[at]
-            columns = np.asfortranarray(columns)
-            root = np.sqrt(h)
-            syrk = ssyrk if columns.dtype == np.float32 else dsyrk
-            out = np.empty((self.n_outputs, self.n_columns, self.n_columns), columns.dtype)
-            for c in range(self.n_outputs):
-                out[c] = syrk(1.0, columns * root[c][:, None], trans=1)
-            return out
-
-        upper = _total(list(self._map(one, zip(self._blocks, curvatures, strict=True))))
-        return upper + np.triu(upper, 1).transpose(0, 2, 1)
+        columns = [block.room[:, : self.n_columns] for block in self._blocks]
+        few = PRECONDITIONER_ROWS * self.n_columns
+        if len(self._y) > 2 * few:
+            masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
+            pieces = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
+            some = list(self._map(partial(_spread, step=masses[-1] / few), pieces))
+            taken, h = np.concatenate([c for c, _ in some]), np.hstack([h for _, h in some])
+            blocks = row_blocks(len(taken), BLOCK_ROWS)
+            columns, curvatures = [taken[s] for s in blocks], [h[:, s] for s in blocks]
+        pairs = zip(columns, curvatures, strict=True)
+        return _total(list(self._map(_weighted_grams, pairs)))
 
     def _curvature(self, block: _Block) -> np.ndarray:
         assert block.state is not None
@@ -308,6 +297,26 @@ class Rows:
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         small = len(self._y) * self.n_columns * self.n_outputs < SERIAL
         return map(function, items) if small else self.threads.map(function, items)
+
+
+def _spread(
+    piece: tuple[np.ndarray, np.ndarray, float], step: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at even steps of accumulated curvature, each standing for one step of it."""
+    columns, h, before = piece
+    mass = before + np.cumsum(h.sum(axis=0, dtype=np.float64))
+    first, last = np.ceil(np.array([before, mass[-1]]) / step - 0.5)
+    at = np.searchsorted(mass, (np.arange(first, last) + 0.5) * step)
+    at = np.minimum(at, len(mass) - 1)
+    return columns[at], step * h[:, at] / h[:, at].sum(axis=0)
+
+
+def _weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Σ_i h_ci x_i x_iᵀ for every c."""
+    columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
+    syrk = ssyrk if columns.dtype == np.float32 else dsyrk
+    upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])
+    return upper + np.triu(upper, 1).transpose(0, 2, 1)
 
 
 def _total(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -33,7 +33,8 @@ _HOW_TO_READ = {
 class _Row:
     """A line of the table; ``weights`` is None for the line that announces a group."""
 
-    label: str
+    place: str
+    name: str
     share: str
     weights: np.ndarray | None
 
@@ -54,14 +55,20 @@ def card(model: Any, width: int | None = None) -> str:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from laconic import ShareBoostClassifier
-    >>> iris = load_iris(as_frame=True)
-    >>> print(card(ShareBoostClassifier(2).fit(iris.data, iris.target), width=68))
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(card(ShareBoostClassifier(2).fit(X, y), width=72))  # doctest: +ELLIPSIS
     2 columns · 2 of 4 features · 3 classes
-    training loss 1.65 → 0.251 (margin) · 6 operations and 44 bytes a row
+    training loss 1.86 → 0.119 (margin) · 6 operations a row, 44 bytes
     <BLANKLINE>
-                          share      0        1      2
-    1  petal width (cm)  91.7 %  -6.32  0.00189   6.32
-    2  petal length (cm)  8.3 %
+                share      0      1      2
+    ──────────────────────────────────────
+    1  x3      96.2 %  -12.7   -0.3   13.0
+    2  x2       3.8 %  -5.16  -1.06   6.22
+    ──────────────────────────────────────
+    always in           32.2   12.5  -44.7
+    <BLANKLINE>
+    A class adds up weight × value for every atom and its "always in"
+    number; the class with the largest sum wins. ...
     """
     fitted = hasattr(model, "predictor_")
     predictor: Predictor = model.predictor_ if fitted else model
@@ -71,7 +78,7 @@ def card(model: Any, width: int | None = None) -> str:
     widths = [1] * predictor.n_atoms if entry is None else [atom.width for atom in entry.atoms]
     parts = [
         _join(_headline(predictor, entry, widths), width),
-        _table(_rows(predictor, entry, widths), _labels(predictor.classes), width),
+        _table(_rows(predictor, entry, widths), predictor.classes, width),
         textwrap.fill(_closing(predictor, entry), width),
     ]
     return "\n\n".join(parts)
@@ -137,15 +144,15 @@ def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
     else:
         before = entry.loss + sum(entry.gains)
         out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")
-    out.append(f"{count(cost.operations, 'operation')} and {count(cost.bytes, 'byte')} a row")
+    out.append(f"{count(cost.operations, 'operation')} a row, {count(cost.bytes, 'byte')}")
     return out
 
 
 def _closing(predictor: Predictor, entry: Any) -> str:
     how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
     if entry is None:
-        return how + " The file of a model does not hold the atoms' shares in the loss decrease."
-    return how + " Shares are of the decrease of the training loss."
+        return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
+    return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
 
 
 def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
@@ -157,58 +164,59 @@ def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
     rows: list[_Row] = []
     if len(names) != sum(widths):
         # A predictor of groups alone: which columns came together is not known.
-        rows += [_Row(n, "", w) for n, w in zip(names, predictor.weights, strict=True)]
+        rows += [_Row("", n, "", w) for n, w in zip(names, predictor.weights, strict=True)]
         widths = []
     at = 0
     for i, width in enumerate(widths):
         place = f"{i + 1:>{digits}}{GAP}"
         if width == 1:
-            rows.append(_Row(place + names[at], percent[i], predictor.weights[at]))
+            rows.append(_Row(place, names[at], percent[i], predictor.weights[at]))
         else:
-            rows.append(_Row(place + f"group of {width}", percent[i], None))
+            rows.append(_Row(place, f"group of {width}", percent[i], None))
             for j in range(at, at + width):
-                rows.append(_Row(" " * (digits + 4) + names[j], "", predictor.weights[j]))
+                rows.append(_Row(" " * (digits + 4), names[j], "", predictor.weights[j]))
         at += width
-    return [*rows, _Row("always in", "", predictor.intercept)]
+    # Scores have no unit, so an intercept this small is rounding.
+    intercept = np.where(np.abs(predictor.intercept) < 1e-9, 0.0, predictor.intercept)
+    return [*rows, _Row("", "always in", "", intercept)]
 
 
-def _labels(classes: np.ndarray) -> list[str]:
-    return [shorten(c, LABEL_WIDTH) for c in classes]
-
-
-def _table(rows: list[_Row], labels: list[str], width: int) -> str:
-    """Rows by classes, in as many blocks as the width asks for."""
-    room = max(16, width // 3)
-    names = [shorten(r.label, room) for r in rows]
-    name_width = max(map(len, names))
+def _table(rows: list[_Row], classes: np.ndarray, width: int) -> str:
+    """Rows by classes, in as many blocks one below the other as the width asks for."""
+    labels = [shorten(c, LABEL_WIDTH) for c in classes]
+    cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
+    cell_width = len(GAP) + max(len(c) for line in [labels, *cells] for c in line)
     share_width = max(len(r.share) for r in rows)
     if share_width:
-        share_width = max(share_width, len("share"))
-    cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
-    cell_width = max(len(c) for line in [labels, *cells] for c in line)
+        share_width = len(GAP) + max(share_width, len("share"))
+    spare = width - share_width - cell_width * len(labels)
+    most = min(width // 2, width - share_width - cell_width)
+    names = _names(rows, [max(spare, width // 3, 16), most])
+    name_width = max(map(len, names))
 
-    left = name_width + (len(GAP) + share_width if share_width else 0)
-    fit = max(1, (width - left) // (len(GAP) + cell_width))
-    n_blocks = -(-len(labels) // fit)
+    def line(name: str, share: str, words: list[str]) -> str:
+        start = name.ljust(name_width) + share.rjust(share_width)
+        return (start + "".join(w.rjust(cell_width) for w in words)).rstrip()
+
+    fit = max(1, (width - name_width - share_width) // cell_width)
     blocks = []
-    for number, block in enumerate(np.array_split(np.arange(len(labels)), n_blocks)):
-        head = [" " * name_width, "share".rjust(share_width)]
-        lines = [_line(head, [labels[c] for c in block], cell_width, bool(share_width))]
-        if number:
-            lines[0] = lines[0].replace("share", "     ", 1)
-        for name, row, line in zip(names, rows, cells, strict=True):
-            share = "" if number else row.share
-            start = [name.ljust(name_width), share.rjust(share_width)]
-            lines.append(_line(start, [line[c] for c in block], cell_width, bool(share_width)))
-        lines.insert(1, "─" * max(map(len, lines)))
-        lines.insert(-1, lines[1])
-        blocks.append("\n".join(lines))
+    for block in np.array_split(np.arange(len(labels)), -(-len(labels) // fit)):
+        first = block[0] == 0 and share_width > 0
+        lines = [line("", "share" if first else "", [labels[c] for c in block])]
+        for name, row, words in zip(names, rows, cells, strict=True):
+            lines.append(line(name, row.share if first else "", [words[c] for c in block]))
+        rule = "─" * max(map(len, lines))
+        body = [rule, *lines[1:-1]] if len(rows) > 1 else []
+        blocks.append("\n".join([lines[0], *body, rule, lines[-1]]))
     return "\n\n".join(blocks)
 
 
-def _line(start: list[str], cells: list[str], cell_width: int, with_share: bool) -> str:
-    parts = start if with_share else start[:1]
-    return GAP.join([*parts, *(c.rjust(cell_width) for c in cells)]).rstrip()
+def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
+    """Names of the rows, cut to the first room that keeps them apart, or else to the first."""
+    distinct = len({r.name for r in rows})
+    tries = [[shorten(r.name, room - len(r.place)) for r in rows] for room in rooms]
+    names = next((names for names in tries if len(set(names)) == distinct), tries[0])
+    return [r.place + name for r, name in zip(rows, names, strict=True)]
 
 
 def _numbers(row: np.ndarray) -> list[str]:
