@@ -55,3 +55,26 @@ def python():
         )
 
     return start
+
+
+@pytest.fixture
+def assert_identical():
+    """Compare two fits to the last bit: every size of the path, and the model in use."""
+
+    def compare(one, other):
+        assert one.n_atoms_ == other.n_atoms_
+        assert one.atoms_ == other.atoms_
+        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.intercept_, other.intercept_)
+        assert np.array_equal(one.classes_, other.classes_)
+        assert len(one.path_) == len(other.path_)
+        for a, b in zip(one.path_, other.path_, strict=True):
+            assert a.atoms == b.atoms
+            assert np.array_equal(a.weights, b.weights)
+            assert np.array_equal(a.intercept, b.intercept)
+            assert np.array_equal(a.scales, b.scales)
+            for name in ("loss", "objective", "gains", "inner", "cost", "certificate"):
+                assert getattr(a, name) == getattr(b, name), name
+            assert np.array_equal(a.steepest, b.steepest, equal_nan=True)
+
+    return compare

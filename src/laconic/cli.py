@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from laconic.model.predictor import Predictor
     from laconic.share import ShareBoostClassifier
@@ -97,14 +98,17 @@ def _build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def add(name: str, command: Any, text: str) -> argparse.ArgumentParser:
-        defaults = argparse.ArgumentDefaultsHelpFormatter
-        new = commands.add_parser(name, help=text, description=text, formatter_class=defaults)
+        new = commands.add_parser(name, help=text, description=text)
         new.set_defaults(command=command)
         return new
 
     demo = add("demo", _demo, "Learn to read handwritten digits from a few pixels.")
-    demo.add_argument("--max-atoms", type=int, default=20, metavar="N", help="largest size")
-    demo.add_argument("--out", default="demo", metavar="DIR", help="where to put the results")
+    demo.add_argument(
+        "--max-atoms", type=int, default=20, metavar="N", help="largest size (%(default)s)"
+    )
+    demo.add_argument(
+        "--out", default="demo", metavar="DIR", help="folder for the results (%(default)s)"
+    )
 
     fit = add("fit", _fit, "Fit a classifier to a table and save it.")
     fit.add_argument("table", metavar="TABLE", help="CSV or parquet file with a header")
@@ -113,21 +117,37 @@ def _build_parser() -> argparse.ArgumentParser:
         "--ignore", action="append", default=[], metavar="COLUMN",
         help="column to leave out, an identifier say; may be repeated",
     )  # fmt: skip
-    fit.add_argument("--max-atoms", type=int, default=20, metavar="N", help="largest size")
-    fit.add_argument("--pool", choices=POOLS, default="columns", help="where atoms come from")
-    fit.add_argument("--loss", choices=LOSSES, default="margin", help="what is minimised")
-    fit.add_argument("--rule", choices=RULES, default="gradient", help="how atoms are chosen")
-    fit.add_argument("--alpha", type=float, default=1e-6, help="strength of the l2 penalty")
-    fit.add_argument("--refine", action="store_true", help="improve every size by swaps")
+    fit.add_argument(
+        "--max-atoms", type=int, default=20, metavar="N", help="largest size (%(default)s)"
+    )
+    fit.add_argument(
+        "--pool", choices=POOLS, default="columns", help="where atoms come from (%(default)s)"
+    )
+    fit.add_argument(
+        "--loss", choices=LOSSES, default="margin", help="what is minimised (%(default)s)"
+    )
+    fit.add_argument(
+        "--rule", choices=RULES, default="gradient", help="how they are chosen (%(default)s)"
+    )
+    fit.add_argument(
+        "--alpha", type=float, default=1e-6, help="strength of the penalty (%(default)s)"
+    )
+    fit.add_argument("--refine", action="store_true", help="improve every size by swapping atoms")
     size = fit.add_mutually_exclusive_group()
-    size.add_argument("--cv", type=int, metavar="K", help="choose the size by K folds")
-    size.add_argument("--early-stopping", action="store_true", help="choose it on held-out rows")
+    size.add_argument(
+        "--cv", type=int, metavar="K", help="choose the size by K-fold cross-validation"
+    )
+    size.add_argument(
+        "--early-stopping", action="store_true", help="choose the size on held-out rows"
+    )
     fit.add_argument(
         "--test-fraction", type=float, default=0.0, metavar="PART",
-        help="part of the rows to keep aside and test on",
+        help="part of the rows to keep aside and test on, such as 0.25",
     )  # fmt: skip
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from here, and write to here")
-    fit.add_argument("--out", default="model.laconic", metavar="FILE", help="the saved model")
+    fit.add_argument(
+        "--out", default="model.laconic", metavar="FILE", help="the model (%(default)s)"
+    )
     fit.add_argument("--plot", metavar="FILE", help="picture of the path, such as path.png")
 
     predict = add("predict", _predict, "Predict the rows of a table with a saved model.")
@@ -147,7 +167,6 @@ def _build_parser() -> argparse.ArgumentParser:
 def _demo(args: argparse.Namespace) -> int:
     """Train on digits, show accuracy against size and the pixels that are read, save the model."""
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -155,7 +174,7 @@ def _demo(args: argparse.Namespace) -> int:
     from laconic.model.predictor import Predictor
     from laconic.share import ShareBoostClassifier
 
-    console = Console(highlight=False)
+    console = _console()
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     digits = load_digits()
@@ -167,7 +186,6 @@ def _demo(args: argparse.Namespace) -> int:
         f"{len(X)} digits to learn from, {len(X_test)} to test on, {len(np.unique(y))} classes.\n"
     )
     model = ShareBoostClassifier(args.max_atoms, pool="columns", verbose=1).fit(X, y)
-    console.print()
     console.print(_size_table(model, X_test, y_test))
 
     used = model.predictor_
@@ -175,13 +193,12 @@ def _demo(args: argparse.Namespace) -> int:
         used.map, used.weights, used.intercept, used.classes, used.loss, used.n_atoms,
         used.n_features, digits.feature_names,
     )  # fmt: skip
-    side_by_side = Table.grid(padding=(0, 5))
+    side_by_side = Table.grid(padding=(0, 4))
     side_by_side.add_row(
         _atom_table(named, model.path_[model.n_atoms_].gains),
         _pixel_map([atom.feature for atom in model.atoms_], digits.images.shape[1:]),
     )
     console.print(side_by_side)
-    console.print()
 
     file = out / "model.laconic"
     named.save(file)
@@ -192,8 +209,8 @@ def _demo(args: argparse.Namespace) -> int:
     try:
         _save_plot(model, out / "path.png", X_test, y_test)
         _say(console, f"saved  {out / 'path.png'}", "loss and error at every size")
-    except ImportError as error:
-        _say(console, "no picture:", str(error))
+    except UserError as error:
+        _say(console, "no picture", str(error))
 
     console.print("\n[bold]Next[/bold]")
     _say(console, f"laconic describe {file}", "every weight on one page")
@@ -204,7 +221,6 @@ def _demo(args: argparse.Namespace) -> int:
 
 def _fit(args: argparse.Namespace) -> int:
     """Fit, show the sizes and the card, save the predictor."""
-    from rich.console import Console
     from sklearn.model_selection import train_test_split
 
     from laconic.look.card import card, count
@@ -235,14 +251,12 @@ def _fit(args: argparse.Namespace) -> int:
         verbose=1,
     ).fit(X, y)
 
-    console = Console(highlight=False)
-    console.print()
+    console = _console()
     console.print(_size_table(model, X_test, y_test))
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         console.print(f"{count(model.n_atoms_, 'atom')} chosen by {how}.\n")
-    print(card(model, width=console.width))
-    print()
+    console.out(card(model) + "\n", highlight=False)
     model.predictor_.save(args.out)
     _say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot:
@@ -269,7 +283,8 @@ def _describe(args: argparse.Namespace) -> int:
     """Print the card of a saved predictor."""
     from laconic.look.card import card
 
-    print(card(_load(args.model)))
+    predictor = _load(args.model)
+    _console().out(card(predictor), highlight=False)
     return 0
 
 
@@ -333,26 +348,28 @@ def _training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     """Features and labels, checked so that what is wrong is said by the names of columns."""
     import numpy as np
 
+    pandas = _need("pandas", "data")
     frame = _read_table(args.table)
     _present(frame, [args.target, *args.ignore], args.table)
     labels = frame[args.target]
     if unlabelled := int(labels.isna().sum()):
         raise UserError(f"{unlabelled} rows have no label in column {args.target!r}")
-    X = frame.drop(columns=[args.target, *args.ignore])
-    if X.shape[1] == 0:
-        raise UserError(f"{args.table} has no column but the target")
     stumps = args.pool == "stumps"
-    for name in X.columns:
-        if _is_text(X[name]):
-            if not stumps:
-                raise UserError(
-                    f"column {name!r} holds text, which --pool {args.pool} cannot use; "
-                    "try --pool stumps, or leave it out with --ignore"
-                )
+    X: dict[str, Any] = {}
+    for name, column in frame.drop(columns=[args.target, *args.ignore]).items():
+        if not _is_text(column):
+            X[name] = _as_numbers(column, name, stumps, "; --pool stumps accepts missing values")
+        elif stumps:
+            X[name] = column
         else:
-            X[name] = _as_numbers(X[name], name, missing=stumps)
-    numeric = labels.dtype.kind in "biuf"
-    return X, labels.to_numpy() if numeric else labels.to_numpy(dtype=np.str_)
+            raise UserError(
+                f"column {name!r} holds text, which --pool {args.pool} cannot use; "
+                "try --pool stumps, or leave it out with --ignore"
+            )
+    if not X:
+        raise UserError(f"{args.table} has no column to learn from")
+    # Through a list, labels get the plain type they share whatever pandas kept them in.
+    return pandas.DataFrame(X), np.asarray(labels.tolist())
 
 
 def _rows_for(predictor: Predictor, file: str) -> np.ndarray:
@@ -381,7 +398,7 @@ def _rows_for(predictor: Predictor, file: str) -> np.ndarray:
             code = {label: float(i) for i, label in enumerate(predictor.categories[f])}
             X[:, f] = [code.get(str(value), np.nan) for value in column]
         else:
-            X[:, f] = _as_numbers(column, names[f], missing=stumps)
+            X[:, f] = _as_numbers(column, names[f], stumps)
     return X
 
 
@@ -393,31 +410,141 @@ def _is_text(column: Any) -> bool:
     return not all(isinstance(value, bool) for value in column.dropna())
 
 
-def _as_numbers(column: Any, name: str, missing: bool) -> np.ndarray:
+def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.ndarray:
     """Values as floats; an error says which column cannot be read and where it first goes wrong."""
     import numpy as np
 
+    if column.dtype.kind in "mM":
+        raise UserError(f"column {name!r} holds times; turn them into numbers first")
     try:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise UserError(f"column {name!r} must hold numbers: {error}") from error
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
-        what = "a missing or infinite" if not missing else "an infinite"
-        raise UserError(f"column {name!r} has {what} value in row {int(bad.argmax()) + 1}")
+        row = int(bad.argmax())
+        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
+        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))
     return values
 
 
 # -- what is shown -----------------------------------------------------------------------------
 
 
+def _console() -> Console:
+    """Standard output for people: a terminal without the table's lines shows question marks."""
+    from rich.console import Console
+
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    return Console(highlight=False)
+
+
 def _say(console: Console, what: str, why: str) -> None:
-    console.print(f"  {what:<42} [dim]{why}[/dim]", soft_wrap=True)
+    from rich.text import Text
+
+    console.print(Text(f"  {what:<42} ") + Text(why, style="dim"), soft_wrap=True)
 
 
 def _save_plot(model: ShareBoostClassifier, file: Path, X: Any, y: Any) -> None:
-    from laconic.look.plots import plot_path
+    """Write the picture of the path; the file's ending says which kind of picture."""
+    import numpy as np
 
     _need("matplotlib", "plot").use("Agg")
-    axes = plot_path(model, X, y, name="test")
-    ...
+    from matplotlib.pyplot import close
+
+    from laconic.look.plots import plot_path
+
+    figure = np.atleast_1d(plot_path(model, X, y, name="test"))[0].figure
+    figure.savefig(file, dpi=160)
+    close(figure)
+
+
+def _shown_sizes(model: ShareBoostClassifier) -> list[int]:
+    """Sizes worth a line: close together where models are small, and those that matter anyway."""
+    sizes = model.path_.sizes.tolist()
+    ladder = {n * 10**power for n in (1, 2, 3, 5, 8) for power in range(6)} | {15}
+    return [n for n in sizes if n in ladder or n in (model.n_atoms_, sizes[-1])]
+
+
+def _size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
+    """Every size's loss, accuracy where it is known, and cost."""
+    from rich import box
+    from rich.table import Table
+
+    sizes = model.path_.sizes.tolist()
+    columns: dict[str, Any] = {
+        "atoms": lambda n, m: str(n),
+        "training\nloss": lambda n, m: f"{m.path_[n].loss:.4f}",
+    }
+    if hasattr(model, "validation_losses_"):
+        held = dict(zip(sizes, model.validation_losses_, strict=True))
+        columns["held-out\nloss"] = lambda n, m: f"{held[n]:.4f}"
+    if hasattr(model, "cv_scores_"):
+        mean = dict(enumerate(model.cv_scores_.mean(axis=0), start=sizes[0]))
+        columns["cv\naccuracy"] = lambda n, m: f"{100 * mean[n]:.1f} %" if n in mean else ""
+    if X_test is not None:
+        columns["test\naccuracy"] = lambda n, m: f"{100 * m.score(X_test, y_test):.1f} %"
+    columns |= {
+        "features": lambda n, m: str(m.predictor_.cost().features),
+        "bytes": lambda n, m: str(m.predictor_.cost().bytes),
+        "seconds": lambda n, m: f"{m.path_[n].seconds:.2f}",
+    }
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in [*columns, ""]:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for n in _shown_sizes(model):
+        used = n == model.n_atoms_
+        cells = [cell(n, model.at(n)) for cell in columns.values()]
+        table.add_row(*cells, "in use" if used else "", style="bold" if used else "")
+    return table
+
+
+def _atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:
+    """The atoms in the order they came, their shares, and the classes they say most about."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from laconic.look.card import shares, shorten
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name, side in [("", "right"), ("atom", "left"), ("share", "right"), ("", "left"),
+                       ("for", "left"), ("against", "left")]:  # fmt: skip
+        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    percent = shares(gains)
+    rows = zip(predictor.names(), percent, predictor.weights, strict=True)
+    for place, (name, share, weights) in enumerate(rows, start=1):
+        table.add_row(
+            str(place),
+            Text(shorten(name, 24)),
+            f"{share:.1f} %",
+            Text(_bar(share / max(percent.max(), 0.1), 8), style="blue"),
+            Text(shorten(predictor.classes[weights.argmax()], 12)),
+            Text(shorten(predictor.classes[weights.argmin()], 12)),
+        )
+    return table
+
+
+def _bar(part: float, cells: int) -> str:
+    """A bar of at most ``cells`` characters, in eighths of one; never quite nothing."""
+    full, rest = divmod(max(1, round(8 * cells * part)), 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def _pixel_map(pixels: list[int], shape: tuple[int, ...]) -> Text:
+    """The picture with the number of every chosen pixel in its place, the first ones brightest."""
+    from rich.text import Text
+
+    text = Text("\nthe pixels it reads,\nin the order chosen\n\n")
+    place = {pixel: i for i, pixel in enumerate(pixels)}
+    for pixel in range(shape[0] * shape[1]):
+        if pixel in place:
+            fade = round(215 * place[pixel] / max(len(pixels), 1))
+            style = f"bold black on rgb({fade},{120 + fade // 2},255)"
+            text.append(f"{place[pixel] + 1:^3}", style=style)
+        else:
+            text.append(f"{'·':^3}", style="dim")
+        if pixel % shape[1] == shape[1] - 1:
+            text.append("\n")
+    return text

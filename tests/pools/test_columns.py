@@ -131,7 +131,8 @@ def test_a_matrix_without_entries_has_zero_sums():
 
 def test_squares_are_weighted_squared_norms(X, stored):
     expected = weights() @ scaled(X, "max") ** 2
-    np.testing.assert_allclose(bound(stored(X)).squares(weights()), expected, rtol=1e-5)
+    rtol = N * np.finfo(X.dtype).eps  # all terms are positive
+    np.testing.assert_allclose(bound(stored(X)).squares(weights()), expected, rtol=rtol)
 
 
 def test_columns_are_scaled_and_keep_the_dtype(X, stored):
@@ -168,7 +169,7 @@ def test_best_is_the_largest_l1_gradient(X, stored):
 
 
 def test_best_divides_by_normalisers_and_ranks_by_guaranteed_gain_per_cost():
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(5)
     X, residual = rng.standard_normal((N, D)), residuals(np.float64)
     norms = np.abs(X.T @ residual).sum(axis=1)
     length, costs = rng.uniform(0.1, 2, D), rng.uniform(0.1, 2, D)

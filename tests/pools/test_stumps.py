@@ -487,10 +487,10 @@ def test_wrong_atoms():
     for strange in (Column(0), Stump(0, 0.5, "lt")):
         with pytest.raises(ValueError, match="not a stump of kind le, eq, missing"):
             pool.index(strange)
-    with pytest.raises(ValueError, match="no feature 4; features are 0 to 3"):
+    with pytest.raises(ValueError, match="feature 4 does not exist"):
         pool.matching(4)
     for strange in ("x", 1.0, True, Column(0)):
-        with pytest.raises(TypeError, match="expected a Stump or the number of a feature"):
+        with pytest.raises(TypeError, match="number of a feature"):
             pool.matching(strange)
     assert pool.index(Stump(3, NAN, "missing")) == pool.n_atoms - 1
 

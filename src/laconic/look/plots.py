@@ -9,8 +9,8 @@ import numpy as np
 # Okabe and Ito's colours: told apart by readers with any colour vision.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 INK, FAINT = "#4B5563", "#E5E7EB"
-# Points between two labels at the ends of lines, so that they do not run into each other.
-LABEL_STEP = 13.0
+# Points that a line of a label takes, so that labels at the ends of lines stay apart.
+LABEL_HEIGHT = 13.0
 
 Line = tuple[str, np.ndarray, np.ndarray, str]
 """Name, sizes, values and colour."""
@@ -79,20 +79,20 @@ def _split(ax: Any) -> np.ndarray:
 
 def _draw_loss(ax: Any, model: Any) -> None:
     sizes, losses = model.path_.sizes, model.path_.losses
-    lines = [("training", sizes, losses, BLUE)]
+    lines, what = [("training", sizes, losses, BLUE)], "loss {:.3g}"
     if hasattr(model, "validation_losses_"):
         lines.append(("held out", sizes, model.validation_losses_, ORANGE))
+        what = "held-out loss {:.3g}"
     _draw(ax, lines)
     _frame(ax, sizes, f"{model.loss} loss")
     ax.set_ylim(bottom=0.0)
     _label_ends(ax, lines)
-    _mark(
-        ax, lines[-1], model.n_atoms_, "loss {:.3g}" if len(lines) == 1 else "held-out loss {:.3g}"
-    )
+    _mark(ax, lines[-1], model.n_atoms_, what)
 
 
 def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
-    lines = []
+    lines: list[Line] = []
+    floor = np.inf
     sizes = model.path_.sizes
     if hasattr(model, "cv_scores_"):
         errors = 100.0 * (1.0 - model.cv_scores_)
@@ -100,6 +100,7 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
         mean = errors.mean(axis=0)
         spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else 0 * mean
         ax.fill_between(at, mean - spread, mean + spread, color=GREEN, alpha=0.18, linewidth=0)
+        floor = (mean - spread).min()
         lines.append(("cross-validated\n± 1 s.e.", at, mean, GREEN))
     if X is not None:
         truth = np.asarray(y)
@@ -111,7 +112,7 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
     # The first atoms halve the error again and again, the last ones matter by a few parts in a
     # hundred: a logarithmic scale shows both.
     if values.min() > 0 and values.max() > 5 * values.min():
-        _logarithmic(ax, values.min(), values.max())
+        _logarithmic(ax, max(min(floor, values.min()), values.min() / 3), values.max())
         ax.set_ylabel("error (%), log scale")
     else:
         ax.set_ylim(bottom=0.0)
@@ -167,11 +168,13 @@ def _logarithmic(ax: Any, low: float, high: float) -> None:
 def _label_ends(ax: Any, lines: list[Line]) -> None:
     """The name of every line beside its end, apart from each other."""
     points = ax.bbox.height * 72.0 / ax.figure.dpi
-    place = -np.inf
+    top = -np.inf
     for label, sizes, values, colour in sorted(lines, key=lambda line: line[2][-1]):
         last = (sizes[-1], values[-1])
         end = ax.transAxes.inverted().transform(ax.transData.transform(last))[1] * points
-        place = max(end, place + LABEL_STEP * (1 + 0.5 * label.count("\n")))
+        half = 0.5 * LABEL_HEIGHT * (1 + label.count("\n"))
+        place = max(end, top + half)
+        top = place + half
         ax.annotate(
             label,
             last,
@@ -194,7 +197,7 @@ def _mark(ax: Any, line: Line, size: int, what: str) -> None:
     top = ax.get_ylim()[1]
     ax.plot([size, size], [value, top], color=INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)
     ring = {"markersize": 8, "markeredgecolor": "white", "markeredgewidth": 1.5, "zorder": 4}
-    ax.plot([size], [value], "o", color=colour, **ring)
+    ax.plot([size], [value], "o", color=colour, clip_on=False, **ring)
     left, right = ax.get_xlim()
     along = (size - left) / (right - left)
     ax.annotate(

@@ -38,6 +38,15 @@ class Choice(NamedTuple):
     """Largest ‖∇_r L‖₁ over *all* columns of the pool, admissible or not."""
 
 
+def feature_number(item: Any, n_features: int) -> int:
+    """An item of an include or exclude list as the number of an input feature."""
+    if isinstance(item, bool) or not isinstance(item, int | np.integer):
+        raise TypeError(f"expected an atom of the pool or the number of a feature, got {item!r}")
+    if not 0 <= item < n_features:
+        raise ValueError(f"feature {item} does not exist; X has {n_features} features")
+    return int(item)
+
+
 class BoundPool(ABC):
     """A pool over training rows, whose atoms are numbered 0 to ``n_atoms - 1``.
 

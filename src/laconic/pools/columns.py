@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
-from laconic.pools.base import BoundPool
+from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.dense import transpose_product
 from laconic.pools.scaling import column_scales
 from laconic.threads import Threads, row_blocks
@@ -147,9 +147,7 @@ class BoundColumns(BoundPool):
         """An atom record, or a feature's number: its column, or the group it is in."""
         if isinstance(item, (Column, ColumnGroup)):
             return np.array([self.index(item)])
-        feature = int(item)
-        if not 0 <= feature < self.n_columns:
-            raise ValueError(f"feature {feature} does not exist; X has {self.n_columns} features")
+        feature = feature_number(item, self.n_columns)
         return np.array([feature if self._members is None else self._group_of[feature]])
 
     def extract(self, atoms: Sequence[int]) -> ColumnsMap:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Product, ProductsMap
-from laconic.pools.base import BoundPool
+from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.scaling import column_scales
 from laconic.threads import Threads, row_blocks
 
@@ -146,12 +146,8 @@ class BoundProducts(BoundPool):
 
     def matching(self, item: Any) -> np.ndarray:
         """The atom of a pair of features in either order, or all atoms that read one feature."""
-        if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-            feature = int(item)
-            if not 0 <= feature < self._d:
-                raise ValueError(
-                    f"the pool has no feature {feature}; it has features 0 to {self._d - 1}"
-                )
+        if not isinstance(item, tuple):
+            feature = feature_number(item, self._d)
             before = np.arange(feature, dtype=np.int64)
             after = np.arange(self._d - 1 - feature, dtype=np.int64)
             if len(after):

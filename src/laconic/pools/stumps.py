@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
-from laconic.pools.base import BoundPool
+from laconic.pools.base import BoundPool, feature_number
 from laconic.threads import Threads, row_blocks
 
 _TOGETHER = 8  # neighbouring features read, coded or summed by one worker
@@ -318,11 +318,8 @@ class BoundStumps(BoundPool):
         """The number of a stump, or those of every stump of an input feature."""
         if isinstance(item, Stump):
             return np.array([self.index(item)], dtype=np.int64)
-        if isinstance(item, bool) or not isinstance(item, int | np.integer):
-            raise TypeError(f"expected a Stump or the number of a feature, got {item!r}")
-        if not 0 <= item < self.n_features:
-            raise ValueError(f"no feature {item}; features are 0 to {self.n_features - 1}")
-        low, high = np.searchsorted(self._feature, [int(item), int(item) + 1])
+        feature = feature_number(item, self.n_features)
+        low, high = np.searchsorted(self._feature, [feature, feature + 1])
         return np.arange(self._offsets[low], self._offsets[high], dtype=np.int64)
 
     def extract(self, atoms: Sequence[int]) -> StumpsMap:

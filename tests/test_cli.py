@@ -1,0 +1,352 @@
+"""The command line: what it prints, what it writes, and one line for what went wrong."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from laconic import Predictor, ShareBoostClassifier, __version__, cli
+from laconic.boost.rules import RULES
+from laconic.cli import main
+from laconic.losses import LOSSES
+from laconic.pools import POOLS
+
+
+@pytest.fixture(scope="module")
+def frame():
+    iris = load_iris(as_frame=True)
+    frame = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
+    return frame.assign(species=iris.target_names[iris.target])
+
+
+@pytest.fixture
+def table(frame, tmp_path):
+    file = tmp_path / "iris.csv"
+    frame.to_csv(file, index=False)
+    return file
+
+
+@pytest.fixture
+def saved(frame, tmp_path):
+    model = ShareBoostClassifier(2).fit(frame.drop(columns="species"), frame.species)
+    file = tmp_path / "saved.laconic"
+    model.predictor_.save(file)
+    return file, model
+
+
+def run(*argv):
+    return main([str(a) for a in argv])
+
+
+def error_of(capsys, *argv):
+    """The error line of a command that must fail with one, and nothing else on stderr."""
+    try:
+        status = run(*argv)
+    except SystemExit as stop:
+        status = stop.code
+    err = capsys.readouterr().err
+    assert status == 2
+    assert err.startswith("laconic: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+# -- the parser --------------------------------------------------------------------------------
+
+
+def test_choices_are_those_of_the_library():
+    assert set(cli.POOLS) == set(POOLS)
+    assert set(cli.LOSSES) == set(LOSSES)
+    assert set(cli.RULES) == set(RULES)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"laconic {__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from laconic.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'numpy', 'sklearn', 'rich', 'pandas'} & set(sys.modules), 'heavy import'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def test_no_command_shows_the_help(capsys):
+    assert main([]) == 2
+    assert "predict" in capsys.readouterr().out
+
+
+def test_wrong_arguments(capsys):
+    assert "--target" in error_of(capsys, "fit", "x.csv")
+    assert "invalid choice" in error_of(capsys, "fit", "x.csv", "--target", "y", "--pool", "trees")
+    assert "not allowed" in error_of(
+        capsys, "fit", "x.csv", "--target", "y", "--cv", "3", "--early-stopping"
+    )
+
+
+# -- demo --------------------------------------------------------------------------------------
+
+
+def test_demo_as_a_program(tmp_path):
+    out = tmp_path / "tmp"
+    done = subprocess.run(
+        [sys.executable, "-m", "laconic", "demo", "--max-atoms", "3", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for said in ("accuracy", "pixel_", "in the order chosen", "predicts the same", "Next"):
+        assert said in done.stdout
+    predictor = Predictor.load(out / "model.laconic")
+    assert predictor.cost().atoms == 3
+    assert all(name in done.stdout for name in predictor.names())
+    assert (out / "path.png").stat().st_size > 10_000
+
+
+def test_demo_without_matplotlib(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("demo", "--max-atoms", 1, "--out", tmp_path) == 0
+    assert 'pip install "laconic[plot]"' in capsys.readouterr().out
+    assert not (tmp_path / "path.png").exists()
+
+
+# -- fit ---------------------------------------------------------------------------------------
+
+
+def test_fit_saves_what_the_estimator_learns(table, frame, tmp_path, capsys):
+    out = tmp_path / "model.laconic"
+    assert run("fit", table, "--target", "species", "--max-atoms", 3, "--out", out) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    X = frame.drop(columns="species")
+    model = ShareBoostClassifier(3).fit(X, frame.species)
+    predictor = Predictor.load(out)
+    np.testing.assert_array_equal(predictor.scores(X.to_numpy()), model.decision_function(X))
+    assert predictor.feature_names == list(X.columns)
+    for said in ("petal_width", "always in", "in use", str(out)):
+        assert said in shown.out
+
+
+def test_fit_with_everything(table, tmp_path, capsys):
+    out, plot, checkpoint = tmp_path / "m.laconic", tmp_path / "p.png", tmp_path / "c.npz"
+    options = f"--max-atoms 3 --pool products --loss log --rule projection --alpha 1e-4 --refine \
+        --cv 3 --test-fraction 0.3 --checkpoint {checkpoint} --out {out} --plot {plot}".split()
+    assert run("fit", table, "--target", "species", *options) == 0
+    shown = capsys.readouterr().out
+    assert "3-fold cross-validation" in shown
+    assert "test" in shown
+    assert "accuracy" in shown
+    assert Predictor.load(out).map.kind == "products"
+    assert Predictor.load(out).loss == "log"
+    assert plot.exists()
+    assert checkpoint.exists()
+
+
+def test_early_stopping_says_so(table, tmp_path, capsys):
+    options = ["--target", "species", "--early-stopping", "--max-atoms", 2]
+    assert run("fit", table, *options, "--out", tmp_path / "m.laconic") == 0
+    shown = capsys.readouterr().out
+    assert "held-out" in shown
+    assert "chosen by the loss on held-out rows" in shown
+
+
+def test_text_columns_need_stumps(frame, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    frame.assign(site="north").to_csv(table, index=False)
+    message = error_of(capsys, "fit", table, "--target", "species")
+    assert "'site'" in message
+    assert "--pool stumps" in message
+    options = ["--target", "species", "--max-atoms", 1, "--out", tmp_path / "m.laconic"]
+    assert run("fit", table, *options, "--ignore", "site") == 0
+    assert run("fit", table, *options, "--pool", "stumps") == 0
+
+
+def test_fit_errors_name_the_column(table, frame, tmp_path, capsys):
+    assert "no column 'kind'" in error_of(capsys, "fit", table, "--target", "kind")
+    gap = tmp_path / "gap.csv"
+    holed = frame.copy()
+    holed.loc[4, "petal_width"] = np.nan
+    holed.loc[7, "species"] = np.nan
+    holed.to_csv(gap, index=False)
+    assert "1 rows have no label" in error_of(capsys, "fit", gap, "--target", "species")
+    holed.drop(index=7).to_csv(gap, index=False)
+    message = error_of(capsys, "fit", gap, "--target", "species")
+    assert "'petal_width' has a missing value in row 5" in message
+    assert "--pool stumps" in message
+    frame[["species"]].to_csv(gap, index=False)
+    assert "no column to learn from" in error_of(capsys, "fit", gap, "--target", "species")
+
+
+def test_fit_errors_before_the_fit(table, tmp_path, capsys, monkeypatch):
+    fit = ["fit", table, "--target", "species"]
+    assert "no-such.csv: No such file" in error_of(capsys, "fit", "no-such.csv", "--target", "y")
+    assert "no folder" in error_of(capsys, *fit, "--out", tmp_path / "none" / "m.laconic")
+    assert "--test-fraction" in error_of(capsys, *fit, "--test-fraction", 1.5)
+    assert "max_atoms" in error_of(capsys, *fit, "--max-atoms", -1)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b\n")
+    assert "no rows" in error_of(capsys, "fit", empty, "--target", "a")
+    empty.write_text("")
+    error_of(capsys, "fit", empty, "--target", "a")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "laconic[plot]" in error_of(capsys, *fit, "--plot", tmp_path / "p.png")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert 'pip install "laconic[data]"' in error_of(capsys, *fit)
+
+
+def test_parquet_without_its_reader(capsys, monkeypatch):
+    def read(file):
+        raise ImportError("no engine\nfor parquet")
+
+    monkeypatch.setattr(pd, "read_parquet", read)
+    assert "pyarrow" in error_of(capsys, "fit", "t.parquet", "--target", "y")
+
+
+def test_parquet(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(pd, "read_parquet", lambda file: frame)
+    out = tmp_path / "m.laconic"
+    assert run("fit", "t.parquet", "--target", "species", "--max-atoms", 1, "--out", out) == 0
+
+
+# -- predict -----------------------------------------------------------------------------------
+
+
+def predictions(capsys, *argv):
+    assert run("predict", *argv) == 0
+    return pd.read_csv(io.StringIO(capsys.readouterr().out))
+
+
+def test_predict_finds_columns_by_name(saved, frame, tmp_path, capsys):
+    file, model = saved
+    X = frame.drop(columns="species")
+    table = tmp_path / "t.csv"
+    # Only the features that the model reads, in another order, among others.
+    used = [X.columns[f] for f in model.predictor_.map.features()]
+    frame[["species", *used[::-1]]].to_csv(table, index=False)
+    got = predictions(capsys, file, table, "--proba")
+    assert got.prediction.tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(
+        got[[f"p_{c}" for c in model.classes_]], model.predict_proba(X), atol=1e-5
+    )
+
+
+def test_predict_to_a_file(saved, table, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    assert run("predict", saved[0], table, "--out", out) == 0
+    assert list(pd.read_csv(out).columns) == ["prediction"]
+    assert capsys.readouterr().out == ""
+
+
+def test_predict_without_feature_names_goes_by_order(frame, tmp_path, capsys):
+    X = frame.drop(columns="species")
+    model = ShareBoostClassifier(2).fit(X.to_numpy(), frame.species)
+    model.predictor_.save(tmp_path / "m.laconic")
+    table = tmp_path / "t.csv"
+    X.to_csv(table, index=False)
+    got = predictions(capsys, tmp_path / "m.laconic", table)
+    assert got.prediction.tolist() == model.predict(X.to_numpy()).tolist()
+    frame.to_csv(table, index=False)
+    assert "4 columns in order, not 5" in error_of(capsys, "predict", tmp_path / "m.laconic", table)
+
+
+def test_categories_are_encoded_and_unknown_ones_missing(tmp_path, capsys):
+    rows = pd.DataFrame({"size": ["1", "2", "x"] * 20, "n": [0.0, np.nan, 2.0] * 20})
+    rows["y"] = rows["size"].map({"1": "a", "2": "b", "x": "c"})
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows.to_csv(table, index=False)
+    assert run("fit", table, "--target", "y", "--pool", "stumps", "--out", model) == 0
+    assert "size = " in capsys.readouterr().out
+    assert predictions(capsys, model, table).prediction.tolist() == rows.y.tolist()
+    # Without the x the column looks like numbers, and with a gap like 1.0: still categories.
+    rows[rows.y != "c"].assign(y=0).to_csv(table, index=False)
+    assert set(predictions(capsys, model, table).prediction) == {"a", "b"}
+    pd.DataFrame({"size": ["1", "new", None], "n": [0.0, 0.0, 0.0]}).to_csv(table, index=False)
+    first, unknown, missing = predictions(capsys, model, table).prediction
+    assert first == "a"
+    assert unknown == missing
+
+
+def test_truth_values_are_numbers(tmp_path, capsys):
+    rows = pd.DataFrame({"flag": [True, False, None] * 20, "y": ["a", "b", "b"] * 20})
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows.to_csv(table, index=False)
+    assert run("fit", table, "--target", "y", "--pool", "stumps", "--out", model) == 0
+    capsys.readouterr()
+    assert predictions(capsys, model, table).prediction.tolist() == rows.y.tolist()
+
+
+def test_predict_errors(saved, frame, tmp_path, capsys):
+    file, model = saved
+    table = tmp_path / "t.csv"
+    frame[["sepal_width"]].to_csv(table, index=False)
+    assert "no column 'petal_length'" in error_of(capsys, "predict", file, table)
+    frame.assign(petal_length="long").to_csv(table, index=False)
+    message = error_of(capsys, "predict", file, table)
+    assert "'petal_length' must hold numbers" in message
+    for value, said in [(np.nan, "a missing value"), (np.inf, "an infinite value")]:
+        frame.assign(petal_width=value).to_csv(table, index=False)
+        assert said in error_of(capsys, "predict", file, table)
+    assert "No such file" in error_of(capsys, "predict", tmp_path / "none", table)
+
+
+# -- describe, and how commands end ------------------------------------------------------------
+
+
+def test_describe_a_saved_model(saved, capsys):
+    file, model = saved
+    assert run("describe", file) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in model.predictor_.names())
+    assert "does not hold its atoms' shares" in shown
+
+
+def test_damaged_models(saved, table, tmp_path, capsys):
+    file, _ = saved
+    whole = file.read_bytes()
+    for name, content in [("cut", whole[:400]), ("text", b"hello"), ("empty", b"")]:
+        bad = tmp_path / name
+        bad.write_bytes(content)
+        assert name in error_of(capsys, "describe", bad)
+        assert name in error_of(capsys, "predict", bad, table)
+
+
+def test_ctrl_c_is_polite(saved, capsys, monkeypatch):
+    def interrupt(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_describe", interrupt)
+    assert run("describe", saved[0]) == 130
+    assert capsys.readouterr().err == "laconic: interrupted\n"
+
+
+def test_an_interrupted_fit_keeps_its_model(table, tmp_path, capsys, monkeypatch):
+    def stop(self, X, y):
+        def interrupt(state):
+            if state.last.size == 2:
+                raise KeyboardInterrupt
+
+        return fit(self.set_params(callbacks=[interrupt]), X, y)
+
+    fit = ShareBoostClassifier.fit
+    monkeypatch.setattr(ShareBoostClassifier, "fit", stop)
+    out = tmp_path / "m.laconic"
+    assert run("fit", table, "--target", "species", "--out", out) == 130
+    assert "laconic: warning: fit was interrupted" in capsys.readouterr().err
+    assert Predictor.load(out).n_atoms == 2
