@@ -185,7 +185,7 @@ def test_fit_errors_name_the_column(table, frame, tmp_path, capsys):
     holed.loc[4, "petal_width"] = np.nan
     holed.loc[7, "species"] = np.nan
     holed.to_csv(gap, index=False)
-    assert "1 rows have no label" in error_of(capsys, "fit", gap, "--target", "species")
+    assert "no label in 1 row" in error_of(capsys, "fit", gap, "--target", "species")
     holed.drop(index=7).to_csv(gap, index=False)
     message = error_of(capsys, "fit", gap, "--target", "species")
     assert "'petal_width' has a missing value in row 5" in message
@@ -293,7 +293,7 @@ def test_truth_values_are_numbers(tmp_path, capsys):
 
 
 def test_predict_errors(saved, frame, tmp_path, capsys):
-    file, model = saved
+    file, _ = saved
     table = tmp_path / "t.csv"
     frame[["sepal_width"]].to_csv(table, index=False)
     assert "no column 'petal_length'" in error_of(capsys, "predict", file, table)
@@ -349,4 +349,4 @@ def test_an_interrupted_fit_keeps_its_model(table, tmp_path, capsys, monkeypatch
     out = tmp_path / "m.laconic"
     assert run("fit", table, "--target", "species", "--out", out) == 130
     assert "laconic: warning: fit was interrupted" in capsys.readouterr().err
-    assert Predictor.load(out).n_atoms == 2
+    assert Predictor.load(out).cost().atoms == 2

@@ -277,6 +277,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             Also after Ctrl-C: then with the path learned so far.
         """
         self._validate_params()
+        for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
+            self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
             raise ValueError("choose the size by cv or by early_stopping, not by both")
         X, y = self._validated(X, y, reset=True)
@@ -379,7 +381,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             entry.intercept,
             self.classes_,
             self.loss,
-            size,
+            [atom.width for atom in entry.atoms],
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             {f: [str(c) for c in known] for f, known in self._categories.items()},

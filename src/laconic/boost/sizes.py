@@ -22,6 +22,8 @@ def cross_validate_sizes(
         if not weight[test].sum() > 0:
             continue
         fold = clone(estimator).fit(X[fit], y[fit], sample_weight=weight[fit])
+        if fold.status_ == "interrupted":
+            raise KeyboardInterrupt
         predicted = fold.staged_predict(X[test])
         scores.append([float(np.average(p == y[test], weights=weight[test])) for p in predicted])
     longest = max(len(s) for s in scores)

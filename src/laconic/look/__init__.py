@@ -1,8 +1,1 @@
-"""Looking at models: the card in plain text, and the plot of the path."""
-
-from __future__ import annotations
-
-from laconic.look.card import card
-from laconic.look.plots import plot_path
-
-__all__ = ["card", "plot_path"]
+"""Looking at models: the card, the plot of the path, the tables of the command line."""

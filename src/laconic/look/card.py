@@ -18,15 +18,15 @@ MIN_WIDTH = 40
 LABEL_WIDTH = 12
 GAP = "  "
 
+_SUM = 'its "always in" number; the class with the largest sum wins.'
 _HOW_TO_READ = {
-    "stumps": "A stump counts 1 where its question is answered yes, else 0. A class adds up the "
-    'weights of the stumps that count and its "always in" number; the class with the largest sum '
-    "wins.",
-    "products": "A class adds up weight × product for every atom and its \"always in\" number; the "
-    "class with the largest sum wins. Weights are in units of the input.",
-    "columns": "A class adds up weight × value for every atom and its \"always in\" number; the "
-    "class with the largest sum wins. Weights are in units of the input.",
-}  # fmt: skip
+    "columns": f"A class adds up weight × value for every atom and {_SUM} "
+    "Weights are in units of the input.",
+    "products": f"A class adds up weight × product for every atom and {_SUM} "
+    "Weights are in units of the input.",
+    "stumps": "A stump counts 1 where its question is answered yes, else 0. "
+    f"A class adds up the weights of the stumps that count and {_SUM}",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def card(model: Any, width: int | None = None) -> str:
     entry = model.path_[model.n_atoms_] if fitted else None
     width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
     width = max(width, MIN_WIDTH)
-    widths = [1] * predictor.n_atoms if entry is None else [atom.width for atom in entry.atoms]
+    widths = predictor.widths
     parts = [
         _join(_headline(predictor, entry, widths), width),
         _table(_rows(predictor, entry, widths), predictor.classes, width),

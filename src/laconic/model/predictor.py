@@ -28,7 +28,8 @@ class Predictor:
         Class labels.
     loss : str
         Name of the loss the weights were fitted with: it says what scores mean as probabilities.
-    n_atoms : int
+    widths : sequence of int
+        Columns of every atom: 1, or the size of its group.
     n_features : int
         Columns an input row has.
     feature_names : sequence of str, optional
@@ -43,7 +44,7 @@ class Predictor:
         intercept: np.ndarray,
         classes: np.ndarray,
         loss: str,
-        n_atoms: int,
+        widths: Sequence[int],
         n_features: int,
         feature_names: Sequence[str] | None = None,
         categories: Mapping[int, Sequence[str]] | None = None,
@@ -53,10 +54,25 @@ class Predictor:
         self.intercept = intercept
         self.classes = classes
         self.loss = loss
-        self.n_atoms = n_atoms
+        self.widths = [int(w) for w in widths]
         self.n_features = n_features
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         self.categories = {int(f): list(labels) for f, labels in (categories or {}).items()}
+        self._check()
+
+    def _check(self) -> None:
+        """Parts that do not fit together give an error here, not a wrong answer later."""
+        n_columns, n_classes = sum(self.widths), len(self.classes)
+        sound = (
+            self.weights.shape == (n_columns, n_classes)
+            and self.intercept.shape == (n_classes,)
+            and len(self.map.names()) == n_columns
+            and all(0 <= f < self.n_features for f in self.map.features())
+            and (self.feature_names is None or len(self.feature_names) == self.n_features)
+            and self.loss in LOSSES
+        )
+        if not sound:
+            raise ValueError("the parts of the predictor do not fit together")
 
     def scores(self, X: Any) -> np.ndarray:
         """Class scores (n_rows, n_classes) of dense or sparse rows."""
@@ -83,7 +99,7 @@ class Predictor:
         numbers = self.weights.size + self.intercept.size
         arrays = sum(a.size for a in self.map.arrays().values())
         return Cost(
-            atoms=self.n_atoms,
+            atoms=len(self.widths),
             features=len(self.map.features()),
             operations=self.weights.size + self.map.operations(),
             bytes=4 * (numbers + arrays),
@@ -99,7 +115,7 @@ class Predictor:
         header = {
             "atoms": self.map.kind,
             "loss": self.loss,
-            "n_atoms": self.n_atoms,
+            "widths": self.widths,
             "n_features": self.n_features,
             "feature_names": self.feature_names,
             "categories": {str(f): labels for f, labels in self.categories.items()},
@@ -112,18 +128,23 @@ class Predictor:
     def load(cls, path: str | os.PathLike[str]) -> Predictor:
         """Read a predictor that `save` wrote."""
         header, arrays = read_archive(path, "predictor")
-        mapped = {
-            name.removeprefix("map_"): array
-            for name, array in arrays.items()
-            if name.startswith("map_")
-        }
+        mapped = {n.removeprefix("map_"): a for n, a in arrays.items() if n.startswith("map_")}
+        try:
+            return cls._from(header, arrays, mapped)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"{path} is not a sound predictor: {error}") from error
+
+    @classmethod
+    def _from(
+        cls, header: dict[str, Any], arrays: dict[str, np.ndarray], mapped: dict[str, np.ndarray]
+    ) -> Predictor:
         return cls(
             feature_map(header["atoms"], mapped),
             arrays["weights"],
             arrays["intercept"],
             arrays["classes"],
             header["loss"],
-            header["n_atoms"],
+            header["widths"],
             header["n_features"],
             header["feature_names"],
             header["categories"],

@@ -25,9 +25,6 @@ from numba.extending import intrinsic
 # Rows of a panel of contiguous rows: few enough that their pages stay in the first-level TLB (64
 # entries or more), enough that adding to float64 costs little.
 PANEL_ROWS = 64
-# Bytes between the tile at work and the one prefetched along contiguous rows: these lie pages
-# apart, which hardware does not prefetch. Half of it comes too late, twice as much gains nothing.
-AHEAD_BYTES = 1024
 # Registers of rows in a panel of contiguous columns: long stretches keep hardware prefetching,
 # which runs on past the end of each, from wasting bandwidth; the panel of R stays in level 2.
 PANEL_STEPS = 128
@@ -68,8 +65,8 @@ def row_kernel(dtype: str, k: int) -> Kernel:
     A tile is one register wide: wider ones ask for several cache lines at a time, and prefetches
     that come in bursts are dropped.
     """
-    item, width = np.dtype(dtype).itemsize, registers().width
-    lanes, lead = width // item, AHEAD_BYTES // width
+    item = np.dtype(dtype).itemsize
+    lanes = registers().width // item
 
     @njit(_signature(dtype), nogil=True, cache=True)
     def kernel(X: Any, R: Any, sums: Any) -> None:
@@ -83,8 +80,7 @@ def row_kernel(dtype: str, k: int) -> Kernel:
                 r = R.ctypes.data + i * r_step + min(p * k, R.shape[1] - k) * item
                 for t in range(tiles):
                     x = panel + min(t * lanes, columns - lanes) * item
-                    down, along = divmod(t + lead, tiles)
-                    ahead = panel + down * PANEL_ROWS * x_step + along * width
+                    ahead = x + PANEL_ROWS * x_step
                     out = sums.ctypes.data + (t * passes + p) * length * 8
                     _row_tile(x, x_step, r, r_step, n, ahead, out, item, k)
 
@@ -225,9 +221,19 @@ def _loop(
         value.add_incoming(start, before)
         value.add_incoming(following, loop)
     done = builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed(">", less, _INT64(0)), loop, done)
+    branch = builder.cbranch(builder.icmp_signed(">", less, _INT64(0)), loop, done)
+    branch.set_metadata("llvm.loop", _never_unrolled(builder.module))
     builder.position_at_end(done)
     return new
+
+
+def _never_unrolled(module: Any) -> Any:
+    # Unrolled, the prefetches of several rows would come in a burst. LLVM wants a node that names
+    # itself first.
+    node = module.add_metadata([module.add_metadata(["llvm.loop.unroll.disable"])])
+    if node.operands[0] is not node:
+        node.operands = (node, *node.operands)
+    return node
 
 
 def _vector(item: int) -> Any:

@@ -1,0 +1,197 @@
+"""What the benchmarks share: arguments, data, clocks, tables and results with their provenance."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """A parser with the arguments that every benchmark has."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the .npz data sets")
+    parser.add_argument("--json", type=Path, help="file to write the results to")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything drawn")
+    return parser
+
+
+def load(folder: Path, name: str) -> dict[str, np.ndarray]:
+    """Arrays of one data set; ends the program with a message where the file is missing."""
+    file = folder / f"{name}.npz"
+    if not file.exists():
+        sys.exit(f"{name}.npz is not in {folder}: give its folder with --data DIR")
+    with np.load(file, allow_pickle=False) as stored:
+        return {key: stored[key] for key in stored.files}
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
+
+
+def timed(function: Callable[..., T], *args: Any, **kwargs: Any) -> tuple[float, T]:
+    """Seconds of one call, and its answer."""
+    start = time.perf_counter()
+    answer = function(*args, **kwargs)
+    return time.perf_counter() - start, answer
+
+
+def median_time(function: Callable[[], Any], repeats: int) -> float:
+    """Median seconds of several calls."""
+    return float(np.median([timed(function)[0] for _ in range(repeats)]))
+
+
+def start_up(fit: Callable[[], Any]) -> float:
+    """Seconds that the first small fit of a process takes more than the second.
+
+    Loading, and compiling where no cache on this machine holds the kernels yet. ``fit`` must be of
+    the types of the fit to come, and be called before any other.
+    """
+    first, second = timed(fit)[0], timed(fit)[0]
+    return max(first - second, 0.0)
+
+
+def error(predicted: np.ndarray, y: np.ndarray) -> float:
+    """Share of wrong predictions."""
+    return float(np.mean(np.asarray(predicted) != y))
+
+
+class TimedPool:
+    """A pool that counts the seconds spent on scoring, ``best`` of the bound pool."""
+
+    allows_missing = True
+
+    def __init__(self, pool: Any) -> None:
+        self.pool = pool
+        self.scoring = 0.0
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Any) -> Any:
+        """Bind the pool, with a clock on its ``best``."""
+        bound = self.pool.bind(X, weight, threads)
+        best = bound.best
+
+        def clocked(*args: Any, **kwargs: Any) -> Any:
+            seconds, choice = timed(best, *args, **kwargs)
+            self.scoring += seconds
+            return choice
+
+        bound.best = clocked
+        return bound
+
+
+def show(value: Any) -> str:
+    """A number for people: four digits; anything else as it is."""
+    if value is None:
+        return "-"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return str(value)
+
+
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print an aligned table: the first column to the left, the others to the right."""
+    cells = [list(header), *([show(v) for v in row] for row in rows)]
+    widths = [max(len(line[c]) for line in cells) for c in range(len(header))]
+    print(f"\n{title}")
+    for number, line in enumerate(cells):
+        first, *rest = [
+            cell.ljust(w) if c == 0 else cell.rjust(w)
+            for c, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join([first, *rest]).rstrip())
+        if number == 0:
+            print("  ".join("-" * w for w in widths))
+    sys.stdout.flush()
+
+
+def verdict(name: str, value: float, limit: float, at_least: bool) -> dict[str, Any]:
+    """Print a measured ratio against what is required, and return both."""
+    met = value >= limit if at_least else value <= limit
+    sign = "at least" if at_least else "at most"
+    print(f"{name}: {show(value)} ({sign} {show(limit)} required: {'met' if met else 'NOT MET'})")
+    return {"value": value, "limit": limit, "at_least": at_least, "met": bool(met)}
+
+
+def save(
+    file: Path | None, arguments: argparse.Namespace, peers: Sequence[str], results: dict[str, Any]
+) -> None:
+    """Write results and where they come from, if a file was asked for."""
+    if file is None:
+        return
+    record = {"provenance": provenance(arguments, peers), "results": results}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(record, indent=1, default=_plain) + "\n")
+
+
+def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str, Any]:
+    """Command line, commit, seed, cores and versions."""
+    settings = {k: v for k, v in vars(arguments).items() if k not in ("data", "json")}
+    return {
+        "command": " ".join([f"benchmarks/{Path(sys.argv[0]).name}", *_without_folders()]),
+        "settings": settings,
+        "commit": commit(),
+        "seed": arguments.seed,
+        "cores": cores(),
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in (*LIBRARIES, *peers)},
+    }
+
+
+def commit() -> str:
+    """The commit of the source, marked where the tree differs from it."""
+
+    def git(*command: str) -> str:
+        done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    known = git("rev-parse", "HEAD")
+    if not known:
+        return "unknown"
+    changed = git("status", "--porcelain", "--", "src", "benchmarks")
+    return known + (" with changes" if changed else "")
+
+
+def _without_folders() -> list[str]:
+    return [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _plain(value: Any) -> Any:
+    """What json cannot write by itself."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)

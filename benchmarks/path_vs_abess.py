@@ -1,0 +1,205 @@
+"""Is one whole path faster and better than best-subset and mixed-norm selection?
+
+The atoms are all products of two different max-scaled features of pendigits and satellite; every
+method is given the same explicit matrix. Laconic runs at its defaults, with rule="projection", and
+with refine=True. The peers:
+
+* abess.MultinomialRegression(support_size=range(1, 41)), one call, on one thread and on all cores;
+  the faster counts. The call returns one size only. The models of the other sizes along its path
+  are those of the call range(1, n + 1) that chooses by training loss; getting them is not timed.
+* 40 single abess fits, one for every size, which start cold.
+* adelie.grpnet, multinomial with one group of coefficients for every feature, 60 penalties. At n
+  atoms it is the path's point with the most active groups that are not more than n. Its shrunken
+  weights are also replaced by a logistic regression on the same features ("refitted").
+
+Nothing is tuned on the test rows. Run: python benchmarks/path_vs_abess.py [--json FILE]
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from _common import arguments, cores, error, load, median_time, save, table, timed, verdict
+
+SIZES = range(1, 41)
+SHOWN = (5, 10, 20, 40)
+FASTER = {"pendigits": 15.0, "satellite": 5.0}
+OURS = {
+    "laconic": {},
+    'laconic rule="projection"': {"rule": "projection"},
+    "laconic refine=True": {"refine": True},
+}
+LOWER = {"laconic": 30, "laconic refine=True": 36}
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", default=list(FASTER), choices=list(FASTER))
+    parser.add_argument("--skip-sizes", action="store_true", help="abess: time the one call only")
+    args = parser.parse_args()
+    results = {}
+    for name in args.sets:
+        results[name] = compare(name, *products(load(args.data, name)), args.skip_sizes)
+    for name, found in results.items():
+        found["verdicts"] = [
+            verdict(f"{name}, times faster than abess's path", found["faster"], FASTER[name], True),
+            *(
+                verdict(f"{name}, {ours}: sizes of lower test error than abess's path", n, need, True)
+                for ours, need in LOWER.items()
+                if (n := found["lower"].get(ours, {}).get("abess path", (None,))[0]) is not None
+            ),
+        ]
+    save(args.json, args, ["abess", "adelie"], results)
+
+
+def products(data: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Products x_i x_j, i < j, of the features scaled by their largest training value."""
+    top = data["X_train"].max(axis=0).astype(float)
+    i, j = np.triu_indices(len(top), 1)
+    train, test = data["X_train"] / top, data["X_test"] / top
+    return train[:, i] * train[:, j], data["y_train"], test[:, i] * test[:, j], data["y_test"]
+
+
+def compare(
+    name: str, P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray, skip_sizes: bool
+) -> dict[str, Any]:
+    seconds: dict[str, float] = {}
+    errors: dict[str, list[float | None]] = {}
+    for ours, settings in OURS.items():
+        seconds[ours], again, errors[ours] = laconic_path(P, y, Q, z, settings)
+        seconds[f"{ours}, again"] = again
+    for threads in (1, cores()):
+        seconds[f"abess one call, {threads} threads"] = timed(abess, P, y, SIZES, thread=threads)[0]
+    if not skip_sizes:
+        path = [abess(P, y, range(1, n + 1), ic_type="loss", thread=cores()) for n in SIZES]
+        errors["abess path"] = [size_error(m, n, Q, z) for n, m in zip(SIZES, path, strict=True)]
+        supports = [np.abs(m.coef_).max(axis=1) > 0 for m in path]
+        errors["abess path, refitted"] = refitted(P, y, Q, z, supports)
+        seconds["abess 40 single fits"], single = timed(
+            lambda: [abess(P, y, n, thread=cores()) for n in SIZES]
+        )
+        errors["abess single"] = [size_error(m, n, Q, z) for n, m in zip(SIZES, single, strict=True)]
+    seconds["adelie, 60 penalties"], (raw, supports) = adelie_path(P, y, Q, z)
+    errors["adelie"] = raw
+    errors["adelie, refitted"] = refitted(P, y, Q, z, supports)
+
+    shape = f"{name}: {P.shape[0]} x {P.shape[1]}, {len(np.unique(y))} classes"
+    table(f"{shape}: seconds", ["method", "seconds"], seconds.items())
+    table(
+        f"{shape}: test error by number of atoms",
+        ["method", *map(str, SHOWN)],
+        [[method, *(e[n - 1] for n in SHOWN)] for method, e in errors.items()],
+    )
+    peers = [method for method in errors if method not in OURS]
+    lower = {ours: {p: lower_sizes(errors[ours], errors[p]) for p in peers} for ours in OURS}
+    table(
+        f"{shape}: sizes of {len(SIZES)} with lower (equal) test error than",
+        ["method", *peers],
+        [[ours, *("{} ({})".format(*lower[ours][p]) for p in peers)] for ours in OURS],
+    )
+    best = min(s for method, s in seconds.items() if method.startswith("abess one call"))
+    print()
+    return {
+        "shape": P.shape,
+        "seconds": seconds,
+        "errors": errors,
+        "lower": lower,
+        "faster": best / seconds["laconic"],
+    }
+
+
+def laconic_path(
+    P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray, settings: dict[str, Any]
+) -> tuple[float, float, list[float | None]]:
+    """Seconds of the first fit, whatever loads or compiles in it; of later fits; test errors."""
+    from laconic import ShareBoostClassifier
+
+    model = ShareBoostClassifier(max_atoms=max(SIZES), **settings)
+    first = timed(model.fit, P, y)[0]
+    again = median_time(lambda: model.fit(P, y), 1 if model.refine else 3)
+    by_size = dict(zip(model.path_.sizes, model.staged_predict(Q), strict=True))
+    return first, again, [error(by_size[n], z) if n in by_size else None for n in SIZES]
+
+
+def abess(P: np.ndarray, y: np.ndarray, sizes: Any, **settings: Any) -> Any:
+    from abess import MultinomialRegression
+
+    return MultinomialRegression(support_size=sizes, **settings).fit(P, y)
+
+
+def size_error(model: Any, size: int, Q: np.ndarray, z: np.ndarray) -> float | None:
+    """Test error of an abess model, or nothing where it is not of the size asked for."""
+    if np.count_nonzero(np.abs(model.coef_).max(axis=1)) != size:
+        return None
+    # argmax of the scores: predict() takes the same, by way of exponentials that may overflow
+    return error(model.classes_[(Q @ model.coef_ + model.intercept_).argmax(axis=1)], z)
+
+
+def adelie_path(
+    P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray
+) -> tuple[float, tuple[list[float | None], list[np.ndarray | None]]]:
+    """Seconds; for every size the error and the active features of the point that stands for it."""
+    import adelie
+
+    classes, codes = np.unique(y, return_inverse=True)
+    outcome = adelie.glm.multinomial(np.eye(len(classes))[codes])
+    P = np.asfortranarray(P)
+    seconds, state = timed(
+        adelie.grpnet,
+        P,
+        outcome,
+        lmda_path_size=60,
+        early_exit=False,
+        n_threads=cores(),
+        progress_bar=False,
+    )
+    weights = state.betas.toarray().reshape(-1, P.shape[1], len(classes))
+    active = np.abs(weights).max(axis=2) > 0
+    counts = active.sum(axis=1)
+    scores = np.matmul(Q, weights) + np.asarray(state.intercepts)[:, None, :]
+    path = [error(classes[s.argmax(axis=1)], z) for s in scores]
+    errors: list[float | None] = []
+    supports: list[np.ndarray | None] = []
+    for n in SIZES:
+        below = counts[(counts > 0) & (counts <= n)]
+        at = np.flatnonzero(counts == below.max(initial=0))[-1]
+        errors.append(path[at] if below.size else None)
+        supports.append(active[at] if below.size else None)
+    return seconds, (errors, supports)
+
+
+def refitted(
+    P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray, supports: list[np.ndarray | None]
+) -> list[float | None]:
+    """Test errors of logistic regressions on given features, penalised as Laconic's default."""
+    from sklearn.linear_model import LogisticRegression
+
+    known: dict[bytes, float] = {}
+    out: list[float | None] = []
+    for support in supports:
+        if support is None:
+            out.append(None)
+            continue
+        key = support.tobytes()
+        if key not in known:
+            model = LogisticRegression(C=1e6 / len(y), solver="newton-cg", max_iter=1000)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # line searches that end at rounding
+                known[key] = error(model.fit(P[:, support], y).predict(Q[:, support]), z)
+        out.append(known[key])
+    return out
+
+
+def lower_sizes(ours: list[float | None], peer: list[float | None]) -> tuple[int, int]:
+    """At how many sizes ours is strictly lower, and at how many equal.
+
+    A size that the peer could not deliver does not count for us.
+    """
+    pairs = [(a, b) for a, b in zip(ours, peer, strict=True) if a is not None and b is not None]
+    return sum(a < b for a, b in pairs), sum(a == b for a, b in pairs)
+
+
+if __name__ == "__main__":
+    main()

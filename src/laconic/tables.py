@@ -1,0 +1,155 @@
+"""Tables and models on disk, as the command line reads them: errors are for people to put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    import numpy as np
+
+    from laconic.model.predictor import Predictor
+
+
+class UserError(Exception):
+    """Something the user can put right; its message is all they need to see."""
+
+
+def need(module: str, extra: str) -> Any:
+    """Import what an extra of the package brings, or say how to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UserError(f'this needs {module}: pip install "laconic[{extra}]"') from error
+
+
+def check_writable(*files: str | None) -> None:
+    """Before a long fit, not after it: is there a folder for each file to be written?"""
+    for file in files:
+        if file and not Path(file).resolve().parent.is_dir():
+            raise UserError(f"{file}: there is no folder {Path(file).parent}")
+
+
+def load_predictor(file: str) -> Predictor:
+    """Read a saved predictor."""
+    from laconic.model.predictor import Predictor
+
+    return Predictor.load(file)
+
+
+def _read_table(file: str, text: Iterable[str] = ()) -> Any:
+    """A data frame with string column names; ``text`` names columns to read as they are spelled."""
+    pandas = need("pandas", "data")
+    if file.endswith((".parquet", ".pq")):
+        try:
+            frame = pandas.read_parquet(file)
+        except ImportError as error:
+            raise UserError("reading parquet needs pyarrow: pip install pyarrow") from error
+    else:
+        tab = file.endswith((".tsv", ".tsv.gz"))
+        # Reading a column in one go keeps numbers and text in it from getting different types.
+        frame = pandas.read_csv(
+            file, sep="\t" if tab else ",", low_memory=False, dtype=dict.fromkeys(text, str)
+        )
+    frame.columns = [str(name) for name in frame.columns]
+    if len(frame) == 0:
+        raise UserError(f"{file} has no rows")
+    return frame
+
+
+def _present(frame: Any, names: Iterable[str], file: str) -> None:
+    missing = [repr(n) for n in names if n not in frame.columns]
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if missing[5:] else "")
+        raise UserError(f"{file} has no column {shown}")
+
+
+def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
+    """Features and labels, checked so that what is wrong is said by the names of columns."""
+    import numpy as np
+
+    from laconic.look.card import count
+
+    pandas = need("pandas", "data")
+    frame = _read_table(args.table)
+    _present(frame, [args.target, *args.ignore], args.table)
+    labels = frame[args.target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
+    stumps = args.pool == "stumps"
+    X: dict[str, Any] = {}
+    for name, column in frame.drop(columns=[args.target, *args.ignore]).items():
+        if not _is_text(column):
+            X[name] = _as_numbers(column, name, stumps, "; --pool stumps accepts missing values")
+        elif stumps:
+            X[name] = column
+        else:
+            raise UserError(
+                f"column {name!r} holds text, which --pool {args.pool} cannot use; "
+                "try --pool stumps, or leave it out with --ignore"
+            )
+    if not X:
+        raise UserError(f"{args.table} has no column to learn from")
+    # Through a list, labels get the plain type they share whatever pandas kept them in.
+    return pandas.DataFrame(X), np.asarray(labels.tolist())
+
+
+def rows_for(predictor: Predictor, file: str) -> np.ndarray:
+    """The table's rows as the predictor wants them; only the columns that it reads are needed."""
+    import numpy as np
+
+    names = predictor.feature_names
+    reads = predictor.map.features().tolist()
+    if names is None:
+        frame = _read_table(file)
+        if frame.shape[1] != predictor.n_features:
+            raise UserError(
+                f"the model has no feature names, so {file} must have its "
+                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
+            )
+        names = list(frame.columns)
+    else:
+        frame = _read_table(file, [names[f] for f in predictor.categories])
+        _present(frame, [names[f] for f in reads], file)
+    # Column by column in memory: columns that are not read are never touched.
+    X = np.zeros((len(frame), predictor.n_features), order="F")
+    stumps = predictor.map.kind == "stumps"
+    for f in reads:
+        column = frame[names[f]]
+        if f in predictor.categories:
+            code = {label: float(i) for i, label in enumerate(predictor.categories[f])}
+            X[:, f] = [code.get(str(value), np.nan) for value in column]
+        else:
+            X[:, f] = _as_numbers(column, names[f], stumps)
+    return X
+
+
+def _is_text(column: Any) -> bool:
+    """Whether the column is categorical; truth values with gaps are numbers with gaps."""
+    kind = str(column.dtype)
+    if kind != "object":
+        return kind == "category" or kind.startswith("str")
+    return not all(isinstance(value, bool) for value in column.dropna())
+
+
+def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.ndarray:
+    """Values as floats; an error says which column cannot be read and where it first goes wrong."""
+    import numpy as np
+
+    if column.dtype.kind in "mM":
+        raise UserError(f"column {name!r} holds times; turn them into numbers first")
+    try:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"column {name!r} must hold numbers: {error}") from error
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
+        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))
+    return values
