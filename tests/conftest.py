@@ -39,7 +39,7 @@ def three_classes():
     return X, y
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def python():
     """Start a fresh interpreter that can import this very package; returns a `Popen`."""
     source = str(Path(laconic.__file__).resolve().parents[1])

@@ -202,7 +202,7 @@ def test_ctrl_c_before_anything_is_learned_propagates(three_classes):
     assert not hasattr(model, "path_")
 
 
-def test_ctrl_c_during_cross_validation_ends_the_fit(three_classes):
+def test_ctrl_c_during_cross_validation_ends_the_fit(three_classes, recwarn):
     """A fold cut short would count as a whole one: there is nothing to keep yet."""
     X, y = three_classes
     pool = InterruptedColumns(3)
@@ -211,6 +211,7 @@ def test_ctrl_c_during_cross_validation_ends_the_fit(three_classes):
         model.fit(X, y)
     assert not hasattr(model, "path_")
     assert pool.left == 0  # not one more sum was asked for
+    assert not recwarn.list  # least of all a warning that a model was kept
 
 
 def test_ctrl_c_in_a_callback_of_the_first_round_still_leaves_the_intercept(three_classes):

@@ -26,7 +26,7 @@ def assert_same(one, other, X):
     assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
     assert one.names() == other.names()
     assert one.cost() == other.cost()
-    for name in ("loss", "n_atoms", "n_features", "feature_names", "categories"):
+    for name in ("loss", "widths", "n_features", "feature_names", "categories"):
         assert getattr(one, name) == getattr(other, name)
     for name in ("weights", "intercept", "classes"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
@@ -75,7 +75,7 @@ def test_groups_survive(three_classes, tmp_path):
     model = ShareBoostClassifier(2, groups=[[0, 5, 6], [1, 2], [3], [4, 7]]).fit(X, y)
     loaded = round_trip(model.predictor_, tmp_path)
     assert_same(model.predictor_, loaded, X)
-    assert loaded.n_atoms == 2
+    assert loaded.cost().atoms == 2
 
 
 def test_names_and_categories_survive(tmp_path):
@@ -203,7 +203,7 @@ def test_saving_leaves_one_file_and_replaces_the_old_one(three_classes, tmp_path
     model.predictor_.save(path)
     model.at(1).predictor_.save(str(path))
     assert [p.name for p in tmp_path.iterdir()] == ["model.laconic"]
-    assert Predictor.load(str(path)).n_atoms == 1
+    assert Predictor.load(str(path)).cost().atoms == 1
 
 
 def test_a_failed_save_leaves_the_old_file(three_classes, tmp_path, monkeypatch):
@@ -219,7 +219,7 @@ def test_a_failed_save_leaves_the_old_file(three_classes, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="no space"):
         model.at(1).predictor_.save(path)
     assert [p.name for p in tmp_path.iterdir()] == ["model.laconic"]
-    assert Predictor.load(path).n_atoms == 3
+    assert Predictor.load(path).cost().atoms == 3
 
 
 def test_the_same_model_makes_the_same_contents(three_classes, tmp_path):
@@ -238,21 +238,28 @@ IMPORTED = "import sys; {}; print(*sorted(m for m in sys.modules))"
 HEAVY = {"numba", "llvmlite", "matplotlib", "pandas", "dask", "torch", "dimod", "rich"}
 
 
-def modules_after(python, statement):
-    process = python(IMPORTED.format(statement))
-    out, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    return set(out.split())
+def modules_after(python, *statements):
+    """The modules that each statement leaves loaded in an interpreter of its own."""
+    started = [python(IMPORTED.format(statement)) for statement in statements]
+    loaded = []
+    for process in started:
+        out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        loaded.append(set(out.split()))
+    return loaded
 
 
 def test_importing_the_package_imports_next_to_nothing(python):
-    found = modules_after(python, "import laconic; dir(laconic)")
+    [found] = modules_after(python, "import laconic; dir(laconic)")
     assert not found & (HEAVY | {"numpy", "scipy", "sklearn"})
 
 
 def test_importing_the_classifier_loads_nothing_heavy_but_scikit_learn(python):
-    found = modules_after(python, "from laconic import ShareBoostClassifier")
-    theirs = modules_after(python, "import sklearn.base, sklearn.model_selection")
+    found, theirs = modules_after(
+        python,
+        "from laconic import ShareBoostClassifier",
+        "import sklearn.base, sklearn.model_selection",
+    )
     assert found & HEAVY <= theirs
     assert not found & {"numba", "llvmlite", "matplotlib"}
     assert "laconic.share" in found
@@ -267,7 +274,7 @@ def test_a_predictor_needs_no_trainer(python, three_classes, tmp_path):
         "import numpy; from laconic import Predictor; "
         f"p = Predictor.load({str(path)!r}); p.predict_proba(numpy.ones((2, 8)))"
     )
-    found = modules_after(python, use)
+    [found] = modules_after(python, use)
     assert not found & (HEAVY | {"sklearn", "joblib", "scipy.optimize", "scipy.linalg"})
     assert not any(m == "laconic.share" or m.startswith("laconic.boost") for m in found)
     assert not any(m.startswith("laconic.pools") for m in found)

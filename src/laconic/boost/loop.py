@@ -19,6 +19,9 @@ from laconic.boost.rules import Rule
 from laconic.correct import Corrector, Solution
 from laconic.penalties import Penalty
 
+# Choices in a row that add nothing to the columns in before the pool counts as used up.
+DEPENDENT_IN_A_ROW = 20
+
 
 @dataclass
 class State:
@@ -88,21 +91,39 @@ class Loop:
         elif self._start(state):
             return
         while state.entries[-1].size < self.max_atoms:
-            choice = self.choose(state.entries)
-            if choice is None:
+            entry = self.extend(state.entries)
+            if entry is None:
                 state.status = "no admissible atom is left that helps"
                 return
-            before = state.entries[-1]
-            self.rows.append(choice)
-            solution = self.solve(weights_of(before, self.rows.intercept))
-            gains = (*before.gains, before.loss - solution.loss)
-            state.entries.append(self.record(solution, gains))
+            state.entries.append(entry)
             if self.told(state):
                 return
         self.choose(state.entries)  # finds the last entry's steepest gradient
         state.status = "largest size reached"
 
-    def choose(self, entries: list[PathEntry], also_barred: int | None = None) -> int | None:
+    def extend(self, entries: list[PathEntry]) -> PathEntry | None:
+        """The last entry's model, which the rows must stand at, with the best atom added."""
+        if not self.add(entries):
+            return None
+        before = entries[-1]
+        solution = self.solve(weights_of(before, self.rows.intercept))
+        return self.record(solution, (*before.gains, before.loss - solution.loss))
+
+    def add(self, entries: list[PathEntry], *also_barred: int) -> bool:
+        """Let the best atom in that is not a combination of columns in; whether there is one."""
+        barred = list(also_barred)
+        while len(barred) < len(also_barred) + DEPENDENT_IN_A_ROW:
+            atom = self.choose(entries, *barred)
+            if atom is None:
+                return False
+            self.rows.append(atom)
+            if not self.rows.adds_nothing(atom):
+                return True
+            self.rows.reset(self.rows.atoms[:-1])
+            barred.append(atom)
+        return False
+
+    def choose(self, entries: list[PathEntry], *also_barred: int) -> int | None:
         """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
         entry = entries[-1]
         barred = self._barred(entry, also_barred)
@@ -174,10 +195,9 @@ class Loop:
         free = int(self.rows.intercept)
         self._intercept_norm = float(np.abs(loss_gradient[:free]).sum())
 
-    def _barred(self, entry: PathEntry, also: int | None) -> np.ndarray:
+    def _barred(self, entry: PathEntry, also: tuple[int, ...]) -> np.ndarray:
         """Atoms that cannot come next: in already, excluded, or too dear for what is left."""
-        extra = [] if also is None else [also]
-        barred = [np.array([*entry.numbers, *extra], dtype=np.int64), self.forbidden]
+        barred = [np.array([*entry.numbers, *also], dtype=np.int64), self.forbidden]
         if self.costs is not None and np.isfinite(self.max_cost):
             left = (self.max_cost - entry.cost) * (1.0 + 1e-12)
             barred.append(np.flatnonzero(self.costs > left))

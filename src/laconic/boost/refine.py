@@ -45,13 +45,7 @@ def _better(old: PathEntry, new: PathEntry | None, worth: float = 0.0) -> PathEn
 def _grown(loop: Loop, refined: list[PathEntry]) -> PathEntry | None:
     """The last refined model with one atom more."""
     loop.restore(refined[-1])
-    atom = loop.choose(refined)
-    if atom is None:
-        return None
-    before = refined[-1]
-    loop.rows.append(atom)
-    solution = loop.solve(weights_of(before, loop.rows.intercept))
-    return loop.record(solution, (*before.gains, before.loss - solution.loss))
+    return loop.extend(refined)
 
 
 def _swapped(loop: Loop, entry: PathEntry) -> PathEntry:
@@ -103,9 +97,7 @@ def _replace(loop: Loop, entry: PathEntry, without: int, start: np.ndarray) -> P
     gain = gains.pop(place)
     loop.rows.reset([n for n in entry.numbers if n != without])
     reduced = loop.solve(start)
-    atom = loop.choose([loop.record(reduced, tuple(gains))], also_barred=without)
-    if atom is None:
+    if not loop.add([loop.record(reduced, tuple(gains))], without):
         return None
-    loop.rows.append(atom)
     solution = loop.solve(reduced.weights)
     return loop.record(solution, (*gains, gain + entry.loss - solution.loss))

@@ -109,6 +109,7 @@ class Rows:
             for s in self._slices
         ]
         self._class_sums = np.zeros((0, n_outputs))
+        self._gram = np.zeros((0, 0))
         self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
         if intercept:
             self._put(np.ones((len(y), 1), dtype=self.dtype))
@@ -128,20 +129,38 @@ class Rows:
         self.atoms = self.atoms[:keep]
         self.n_columns = int(self.intercept) + sum(self.pool.width(a) for a in self.atoms)
         self._class_sums = self._class_sums[: self.n_columns]
+        self._gram = self._gram[: self.n_columns, : self.n_columns]
         for atom in atoms[keep:]:
             self.append(atom)
 
     def _put(self, columns: np.ndarray) -> None:
-        sums = np.zeros((columns.shape[1], self.n_outputs))
-        for s, block in zip(self._slices, self._blocks, strict=True):
-            block.put(self.n_columns, columns[s])
-            weighted = (columns[s] * block.weight[:, None]).astype(np.float64)
-            for c in range(columns.shape[1]):
-                sums[c] += np.bincount(self._y[s], weighted[:, c], minlength=self.n_outputs)[
-                    : self.n_outputs
-                ]
-        self._class_sums = np.vstack([self._class_sums, sums])
-        self.n_columns += columns.shape[1]
+        first, last = self.n_columns, self.n_columns + columns.shape[1]
+
+        def one(item: tuple[slice, _Block]) -> tuple[np.ndarray, np.ndarray]:
+            s, block = item
+            block.put(first, columns[s])
+            weighted = columns[s].T * block.weight
+            by_class = [np.bincount(self._y[s], w, minlength=self.n_outputs) for w in weighted]
+            return np.array(by_class), weighted @ block.room[:, :last]
+
+        self.n_columns = last
+        parts = list(self._map(one, zip(self._slices, self._blocks, strict=True)))
+        self._class_sums = np.vstack([self._class_sums, _total([p for p, _ in parts])])
+        gram = np.empty((last, last))
+        gram[:first, :first] = self._gram
+        gram[first:] = _total([p for _, p in parts])
+        gram[:, first:] = gram[first:].T
+        self._gram = gram
+
+    def adds_nothing(self, atom: int) -> bool:
+        """Whether the last atom let in is, up to rounding, a combination of the columns before."""
+        width = self.pool.width(atom)
+        old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
+        own = np.diag(self._gram)[new]
+        cross = self._gram[old, new]
+        explained = np.sum(cross * np.linalg.lstsq(self._gram[old, old], cross, rcond=None)[0], 0)
+        rounding = 1e-9 if self.dtype == np.float64 else 1e-5
+        return bool(np.all(own - explained <= rounding * own))
 
     def trial(self, atom: int, keep: bool) -> Rows:
         """Rows in which an atom is tried out.
@@ -165,6 +184,7 @@ class Rows:
             out.intercept = False
             out.n_columns = 0
             out._class_sums = np.zeros((0, self.n_outputs))
+            out._gram = np.zeros((0, 0))
         out.append(atom)
         return out
 

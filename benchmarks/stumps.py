@@ -1,0 +1,336 @@
+"""What does correcting every stump cost, and what does it give, against boosters that do not?
+
+200 stumps on a synthetic set of 1,000,000 training rows, 50 features and 3 classes (15 features
+matter, non-linearly; the Bayes error is known), and on adult. Peers: AdaBoost of scikit-learn on
+stumps, and HistGradientBoosting and LightGBM with trees of two leaves. Errors are compared at equal
+numbers of stumps: the last two grow one tree a class and round where there are three classes or
+more, AdaBoost and Laconic one stump a round.
+
+Every peer chooses its learning rate among 0.1, 0.3 and 1.0 separately for every number of stumps,
+on a validation part of the training rows. Times are of 200 rounds on all cores; LightGBM's do not
+include the construction of its data set, Laconic's include everything. AdaBoost is timed for a few
+rounds on all rows, and its errors on large data come from the first 100,000 training rows.
+
+Run: python benchmarks/stumps.py [--sets synthetic adult] [--rows N] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from _common import TimedPool, arguments, cores, load, save, start_up, table, timed, verdict
+from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+ROUNDS = 200
+SHOWN = (1, 2, 5, 10, 20, 50, 100, 200)
+RATES = (0.1, 0.3, 1.0)
+ADABOOST_ROWS = 100_000
+ADABOOST_TIMED = 4
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", default=["synthetic", "adult"])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="training rows of synthetic")
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    results = {}
+    for name in args.sets:
+        task = (
+            synthetic(args.rows, args.seed) if name == "synthetic" else adult(load(args.data, name))
+        )
+        results[name] = compare(task, args.seed)
+    for name, found in results.items():
+        found["verdicts"] = judge(name, found)
+    save(args.json, args, ["lightgbm"], results)
+
+
+class Task(NamedTuple):
+    """A classification task, its categories coded by numbers and missing values by NaN."""
+
+    title: str
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    categorical: np.ndarray
+
+    @property
+    def k(self) -> int:
+        """Number of classes, which are numbered from 0."""
+        return int(self.y.max()) + 1
+
+
+def synthetic(rows: int, seed: int, d: int = 50, k: int = 3, informative: int = 15) -> Task:
+    """Waves and steps of single features and a few products of two; four rows in five to train.
+
+    Labels are drawn from the softmax of the class scores, so the Bayes error is the mean of
+    1 − the largest probability.
+    """
+    rng = np.random.default_rng(seed)
+    size = rng.uniform(0.2, 0.8, (informative, k))
+    speed = rng.uniform(0.5, 3.0, (informative, k))
+    phase = rng.uniform(0.0, 2.0 * np.pi, (informative, k))
+    step = rng.normal(0.0, 0.6, (informative, k))
+    place = rng.normal(0.0, 1.0, (informative, k))
+    pair = rng.normal(0.0, 0.3, (5, k))
+
+    def scores(block: np.ndarray) -> np.ndarray:
+        f = np.zeros((len(block), k))
+        for j in range(informative):
+            v = block[:, j, None].astype(np.float64)
+            f += size[j] * np.sin(speed[j] * v + phase[j]) + step[j] * (v > place[j])
+        for j in range(len(pair)):
+            f += pair[j] * (block[:, 2 * j] * block[:, 2 * j + 1])[:, None]
+        return f
+
+    centre = scores(rng.standard_normal((20_000, d), dtype=np.float32)).mean(axis=0)
+    X = rng.standard_normal((rows * 5 // 4, d), dtype=np.float32)
+    y = np.empty(len(X), dtype=np.int64)
+    doubt = 0.0
+    for start in range(0, len(X), 1 << 16):
+        f = scores(X[start : start + (1 << 16)]) - centre
+        p = np.exp(f - f.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        doubt += float((1.0 - p.max(axis=1)).sum())
+        y[start : start + len(p)] = (p.cumsum(axis=1)[:, :-1] < rng.random((len(p), 1))).sum(axis=1)
+    title = f"synthetic {rows} x {d}, {k} classes, Bayes error {doubt / len(X):.4f}"
+    return Task(title, X[:rows], y[:rows], X[rows:], y[rows:], np.zeros(d, dtype=bool))
+
+
+def adult(data: dict[str, np.ndarray]) -> Task:
+    """The census data with its official split."""
+
+    def numbers(X: np.ndarray) -> np.ndarray:
+        out = X.astype(np.float64)
+        out[:, data["categorical"]] = np.where(X < 0, np.nan, out)[:, data["categorical"]]
+        return out
+
+    X, X_test = numbers(data["X_train"]), numbers(data["X_test"])
+    y, y_test = data["y_train"].astype(np.int64), data["y_test"].astype(np.int64)
+    return Task(f"adult {X.shape[0]} x {X.shape[1]}", X, y, X_test, y_test, data["categorical"])
+
+
+# -- the peers: a model of so many rounds, and its scores or classes after every round --------------
+
+
+@dataclass
+class LightGBM:
+    """LightGBM, trees of two leaves."""
+
+    task: Task
+    name: str = "LightGBM"
+    limit: int | None = None
+
+    @property
+    def trees(self) -> int:
+        return self.task.k if self.task.k > 2 else 1
+
+    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+        import lightgbm
+
+        settings = {
+            "objective": "multiclass" if self.task.k > 2 else "binary",
+            "num_leaves": 2,
+            "learning_rate": rate,
+            "num_threads": cores(),
+            "verbose": -1,
+        }
+        if self.task.k > 2:
+            settings["num_class"] = self.task.k
+        listed = np.flatnonzero(self.task.categorical).tolist()
+        rows = lightgbm.Dataset(X, y, categorical_feature=listed or "auto", params=settings)
+        rows.construct()
+        return timed(lightgbm.train, settings, rows, num_boost_round=rounds)
+
+    def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
+        total: Any = 0.0
+        for stage in range(model.current_iteration()):
+            total = total + model.predict(
+                X, start_iteration=stage, num_iteration=1, raw_score=True, num_threads=cores()
+            )
+            yield total.argmax(axis=1) if total.ndim == 2 else (total > 0).astype(int)
+
+
+@dataclass
+class HistGradientBoosting:
+    """scikit-learn's histogram boosting, trees of two leaves."""
+
+    task: Task
+    name: str = "HistGradientBoosting"
+    limit: int | None = None
+
+    @property
+    def trees(self) -> int:
+        return self.task.k if self.task.k > 2 else 1
+
+    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+        model = HistGradientBoostingClassifier(
+            max_leaf_nodes=2,
+            max_iter=rounds,
+            learning_rate=rate,
+            early_stopping=False,
+            categorical_features=self.task.categorical,
+        )
+        return timed(model.fit, X, y)
+
+    def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
+        return model.staged_predict(X)
+
+
+@dataclass
+class AdaBoost:
+    """scikit-learn's AdaBoost on decision stumps, categories one-hot."""
+
+    task: Task
+    name: str = "AdaBoost"
+    limit: int | None = ADABOOST_ROWS
+    trees = 1
+
+    def __post_init__(self) -> None:
+        self.encoder = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+        if self.task.categorical.any():
+            self.encoder.fit(self.task.X[:, self.task.categorical])
+
+    def encoded(self, X: np.ndarray) -> np.ndarray:
+        mask = self.task.categorical
+        if not mask.any():
+            return X
+        return np.hstack([X[:, ~mask], self.encoder.transform(X[:, mask])])
+
+    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+        stump = DecisionTreeClassifier(max_depth=1)
+        model = AdaBoostClassifier(stump, n_estimators=rounds, learning_rate=rate, random_state=0)
+        return timed(model.fit, self.encoded(X), y)
+
+    def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
+        return model.staged_predict(self.encoded(X))
+
+
+def curve(peer: Any, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Error at 1 to `ROUNDS` stumps; before the first whole round that of the commonest class."""
+    out = np.full(ROUNDS, 1.0 - np.bincount(peer.task.y).max() / len(peer.task.y))
+    for stage, predicted in enumerate(peer.stages(model, X), start=1):
+        if stage * peer.trees > ROUNDS:
+            break
+        out[stage * peer.trees - 1 :] = np.mean(predicted != y)
+    return out
+
+
+def peer_curve(peer: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Test error and learning rate at every number of stumps, the rate chosen by validation."""
+    task = peer.task
+    n = min(len(task.y), int(1.25 * peer.limit)) if peer.limit else len(task.y)
+    fit, watch = train_test_split(np.arange(n), test_size=0.2, random_state=seed)
+    rounds = -(-ROUNDS // peer.trees)
+    watched, tested = [], []
+    for rate in RATES:
+        model = peer.fit(task.X[fit], task.y[fit], rate, rounds)[1]
+        watched.append(curve(peer, model, task.X[watch], task.y[watch]))
+        if not peer.limit:
+            model = peer.fit(task.X, task.y, rate, rounds)[1]
+        tested.append(curve(peer, model, task.X_test, task.y_test))
+    choice = np.argmin(watched, axis=0)
+    return np.array(tested)[choice, np.arange(ROUNDS)], np.array(RATES)[choice]
+
+
+def laconic_curve(task: Task) -> tuple[dict[str, float], np.ndarray]:
+    """Seconds by what they were spent on, and the test error at every number of stumps."""
+    from laconic import ShareBoostClassifier
+    from laconic.pools import Stumps
+
+    pool = Stumps(categorical=np.flatnonzero(task.categorical).tolist() or None)
+    few = np.unique(np.r_[np.unique(task.y, return_index=True)[1], : min(4000, len(task.y))])
+    once = start_up(
+        lambda: ShareBoostClassifier(max_atoms=2, pool=TimedPool(pool)).fit(task.X[few], task.y[few])
+    )
+    clocked = TimedPool(pool)
+    model = ShareBoostClassifier(max_atoms=ROUNDS, pool=clocked)
+    whole = timed(model.fit, task.X, task.y)[0] + once
+    looped = float(model.path_.seconds[-1])
+    seconds = {
+        "start-up": once,
+        "preparing": whole - once - looped,
+        "scoring": clocked.scoring,
+        "correcting": looped - clocked.scoring,
+        "whole": whole,
+        "rounds": len(model.path_) - 1,
+    }
+    # The path is nested: the columns of the last entry serve every size.
+    columns = model.path_.entries[-1].map.columns(task.X_test)
+    out = np.empty(ROUNDS)
+    for n in range(1, ROUNDS + 1):
+        entry = model.path_.entries[min(n, len(model.path_) - 1)]
+        scores = columns[:, : entry.size] @ entry.input_weights() + entry.intercept
+        out[n - 1] = np.mean(model.classes_[scores.argmax(axis=1)] != task.y_test)
+    return seconds, out
+
+
+def compare(task: Task, seed: int) -> dict[str, Any]:
+    seconds, ours = laconic_curve(task)
+    table(
+        f"{task.title}: seconds of Laconic, {seconds['rounds']} rounds",
+        ["part", "seconds", "a round"],
+        [[p, s, s / seconds["rounds"]] for p, s in seconds.items() if p != "rounds"],
+    )
+    peers = [LightGBM(task), HistGradientBoosting(task), AdaBoost(task)]
+    a_round = {
+        "Laconic scoring": seconds["scoring"] / seconds["rounds"],
+        "Laconic corrected round": seconds["whole"] / seconds["rounds"],
+    }
+    errors, rates = {"Laconic": ours}, {}
+    for peer in peers:
+        rounds = ADABOOST_TIMED if peer.name == "AdaBoost" else ROUNDS
+        a_round[peer.name] = peer.fit(task.X, task.y, 0.1, rounds)[0] / rounds
+    table(f"{task.title}: seconds a round", ["method", "seconds"], a_round.items())
+    for peer in peers:
+        errors[peer.name], rates[peer.name] = peer_curve(peer, seed)
+    table(
+        f"{task.title}: test error by number of stumps",
+        ["method", *map(str, SHOWN)],
+        [[name, *(e[n - 1] for n in SHOWN)] for name, e in errors.items()],
+    )
+    table(
+        f"{task.title}: learning rate chosen by validation",
+        ["method", *map(str, SHOWN)],
+        [[name, *(r[n - 1] for n in SHOWN)] for name, r in rates.items()],
+    )
+    best = np.min([e for name, e in errors.items() if name != "Laconic"], axis=0)
+    deviation = np.sqrt(best * (1.0 - best) / len(task.y_test))
+    counts = np.arange(1, ROUNDS + 1)
+    return {
+        "title": task.title,
+        "seconds": seconds,
+        "seconds a round": a_round,
+        "errors": errors,
+        "rates": rates,
+        "sizes above": counts[(counts >= 10) & (ours > best + deviation)],
+        "sizes not below": counts[(counts >= 20) & (ours >= best)],
+    }
+
+
+def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
+    a_round = found["seconds a round"]
+    scoring, corrected = a_round["Laconic scoring"], a_round["Laconic corrected round"]
+    above, not_below = len(found["sizes above"]), len(found["sizes not below"])
+    print()
+    return [
+        verdict(f"{name}, scoring / LightGBM's round", scoring / a_round["LightGBM"], 3.0, False),
+        verdict(
+            f"{name}, corrected round / LightGBM's round", corrected / a_round["LightGBM"], 15.0, False
+        ),
+        verdict(f"{name}, AdaBoost's round / ours", a_round["AdaBoost"] / corrected, 20.0, True),
+        verdict(f"{name}, sizes from 10 on above the best peer + 1 s.e.", above, 0, False),
+        verdict(f"{name}, sizes from 20 on not below every peer", not_below, 0, False),
+    ]
+
+
+if __name__ == "__main__":
+    main()
