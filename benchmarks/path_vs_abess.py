@@ -46,7 +46,9 @@ def main() -> None:
         found["verdicts"] = [
             verdict(f"{name}, times faster than abess's path", found["faster"], FASTER[name], True),
             *(
-                verdict(f"{name}, {ours}: sizes of lower test error than abess's path", n, need, True)
+                verdict(
+                    f"{name}, {ours}: sizes of lower test error than abess's path", n, need, True
+                )
                 for ours, need in LOWER.items()
                 if (n := found["lower"].get(ours, {}).get("abess path", (None,))[0]) is not None
             ),
@@ -80,7 +82,9 @@ def compare(
         seconds["abess 40 single fits"], single = timed(
             lambda: [abess(P, y, n, thread=cores()) for n in SIZES]
         )
-        errors["abess single"] = [size_error(m, n, Q, z) for n, m in zip(SIZES, single, strict=True)]
+        errors["abess single"] = [
+            size_error(m, n, Q, z) for n, m in zip(SIZES, single, strict=True)
+        ]
     seconds["adelie, 60 penalties"], (raw, supports) = adelie_path(P, y, Q, z)
     errors["adelie"] = raw
     errors["adelie, refitted"] = refitted(P, y, Q, z, supports)

@@ -101,6 +101,7 @@ class Objective:
         self.problem = problem
         self.penalty = penalty
         self.free = int(problem.intercept)
+        self.damp = 1.0
         self.evaluations = 0
         self.products = 0
 
@@ -117,7 +118,8 @@ class Objective:
         self.products += 1
         out = self.problem.curve(V)
         held, moved = W[self.free :], V[self.free :]
-        out[self.free :] += self.penalty.curve(held, moved) + self.penalty.damping(held) * moved
+        damping = self.damp * self.penalty.damping(held)
+        out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
 
     def class_inverses(self, W: np.ndarray) -> np.ndarray:
@@ -148,7 +150,7 @@ class Objective:
 
     def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
         held = W[self.free :]
-        return self.penalty.curvature(held) + self.penalty.damping(held)
+        return self.penalty.curvature(held) + self.damp * self.penalty.damping(held)
 
     def solution(
         self, W: np.ndarray, value: float, gradient: np.ndarray, decrement: float, converged: bool
@@ -209,6 +211,8 @@ class Newton:
                 objective.evaluate(W)
                 break
             W, value, gradient = moved
+            # Less damping as the end comes near keeps its convergence fast.
+            objective.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
             if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
                 converged = True
                 break

@@ -28,10 +28,8 @@ def normalised_weights(
         X, y, weight = X[keep], y[keep], weight[keep]
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        found = (
-            "no class with positive weight" if len(classes) == 0 else f"one class, {classes[0]!r}"
-        )
-        raise ValueError(f"y must hold at least two classes with positive weight; it has {found}")
+        only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
+        raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
     if estimator.class_weight is not None:
         per_class = compute_class_weight(
             estimator.class_weight, classes=classes, y=y, sample_weight=weight
@@ -74,7 +72,10 @@ def check_costs(
     cap = np.inf if max_cost is None else float(max_cost)
     if costs is None:
         return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
-    per_feature = np.asarray(costs, dtype=np.float64)
+    try:
+        per_feature = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"costs must be numbers, one per feature: {error}") from error
     if per_feature.shape != (n_features,):
         raise ValueError(
             f"costs must have one number per feature ({n_features}), not shape {per_feature.shape}"
@@ -113,6 +114,21 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
     return np.array(found, dtype=np.int64)[np.sort(first)]
 
 
+def check_base_terms(
+    include: np.ndarray, exclude: np.ndarray, max_atoms: int, spent: float, max_cost: float
+) -> None:
+    """Refuse atoms always in that are also never in, or more than size and cost allow."""
+    both = np.intersect1d(include, exclude)
+    if len(both):
+        raise ValueError(
+            f"include and exclude both name atom {both[0]}; take it out of one"
+        )
+    if len(include) > max_atoms:
+        raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
+    if spent > max_cost:
+        raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
+
+
 def frame_categories(X: Any) -> dict[int, list[Any]]:
     """Categories of the categorical and text columns of a pandas frame, by position."""
     if not (hasattr(X, "dtypes") and hasattr(X, "assign")):
@@ -131,9 +147,8 @@ def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
     """A frame with each categorical column as the positions of its values; unknown ones missing."""
     if not categories or not hasattr(X, "assign"):
         return X
-    coded = {}
+    coded = X.copy(deep=False)
     for position, known in categories.items():
         code = {value: float(i) for i, value in enumerate(known)}
-        column = X.iloc[:, position]
-        coded[X.columns[position]] = [code.get(v, np.nan) for v in column]
-    return X.assign(**coded)
+        coded[X.columns[position]] = [code.get(v, np.nan) for v in X.iloc[:, position]]
+    return coded

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from laconic.boost.checkpoint import Checkpoint, fingerprint
 from laconic.boost.hooks import HeldOut, progress
@@ -23,6 +28,7 @@ from laconic.boost.rules import RULES, make_rule
 from laconic.boost.sizes import cross_validate_sizes, one_standard_error
 from laconic.correct import Newton
 from laconic.edge import (
+    check_base_terms,
     check_costs,
     encode_frame,
     frame_categories,
@@ -38,7 +44,7 @@ from laconic.threads import Threads
 
 # Settings that change how a fit runs or how far it goes, but not what it finds on the way.
 _NOT_IN_FINGERPRINT = {
-    "max_atoms", "max_cost", "checkpoint", "callbacks", "n_jobs", "verbose", "cv",
+    "max_atoms", "checkpoint", "callbacks", "n_jobs", "verbose", "cv",
     "n_iter_no_change",
 }  # fmt: skip
 
@@ -137,7 +143,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares in the decrease of the training loss; 0 for features that are not read.
+        Shares in the decrease of the training loss; 0 for features that are not read. Name it as
+        ``importance_getter`` to `sklearn.feature_selection.SelectFromModel`.
     status_ : str
         Why the fit ended.
     validation_losses_ : ndarray
@@ -281,6 +288,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
             raise ValueError("choose the size by cv or by early_stopping, not by both")
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         if self.cv is not None:
@@ -307,13 +317,17 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
         costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1])
-        hooks: list[Hook] = [] if held is None else [held]
+        include = resolve_atoms(self.include, rows.pool, names, "include")
+        exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
+        spent = float(len(include) if costs is None else costs[include].sum())
+        check_base_terms(include, exclude, self.max_atoms, spent, max_cost)
+        hooks: list[Hook] = []
         state = State()
         if self.checkpoint is not None:
             settings = {n: v for n, v in self.get_params(deep=False).items()
                         if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
             saver = Checkpoint(self.checkpoint, fingerprint(X, codes, weight, settings))
-            state = saver.resume(rows.pool)
+            state = saver.resume(rows.pool, self.max_atoms)
             hooks.append(saver)
         loop = Loop(
             rows,
@@ -321,22 +335,21 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             corrector,
             penalty,
             self.max_atoms,
-            include=resolve_atoms(self.include, rows.pool, names, "include").tolist(),
-            forbidden=resolve_atoms(self.exclude, rows.pool, names, "exclude"),
+            include=include.tolist(),
+            forbidden=exclude,
             costs=costs,
             max_cost=max_cost,
+            watch=held,
             hooks=hooks + list(self.callbacks or []),
         )
-        if held is not None:
-            held.replay(state)
         with progress(self.verbose, self.max_atoms, self.refine) as bar:
             loop.hooks.append(bar)
             try:
-                loop.grow(state)
-                if self.refine:
+                go_on = loop.grow(state)
+                if go_on and self.refine:
                     refine(loop, state)
             except KeyboardInterrupt:
-                if not state.entries:
+                if not state.entries or getattr(self, "_is_fold", False):
                     raise
                 state.status = "interrupted"
                 warnings.warn(
@@ -347,8 +360,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray:
         fold = clone(self).set_params(cv=None, checkpoint=None, callbacks=None, verbose=0)
-        if self._categories and self.pool == "stumps":
-            fold.set_params(pool=make_pool("stumps", None, None, list(self._categories)))
+        if self._categories:
+            pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
+            fold.set_params(pool=pool)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return cross_validate_sizes(fold, X, y, weight, self.cv)
 
@@ -392,6 +406,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def at(self, n_atoms: int) -> ShareBoostClassifier:
         """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
         check_is_fitted(self)
+        if n_atoms not in self.path_.sizes:
+            raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
         other = copy.copy(self)
         other._use(n_atoms)
         return other
@@ -494,6 +510,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         missing = self._allows_missing()
         if reset:
             self._categories = frame_categories(X) if missing else {}
+        else:
+            _check_feature_names(self, X, reset=False)
         X = encode_frame(X, self._categories)
         checked = validate_data(
             self,
@@ -507,7 +525,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return checked
 
     def _allows_missing(self) -> bool:
-        return self.pool == "stumps" or bool(getattr(self.pool, "allows_missing", False))
+        by_name = isinstance(self.pool, str) and self.pool == "stumps"
+        return by_name or bool(getattr(self.pool, "allows_missing", False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -112,10 +112,11 @@ def test_the_predictor_scores_like_the_estimator(three_classes, pool):
     )
 
 
-def test_nested_lists_are_rows_too(three_classes):
+def test_nested_lists_and_frames_are_rows_too(three_classes):
     X, y = three_classes
     predictor = ShareBoostClassifier(2).fit(X, y).predictor_
-    assert np.array_equal(predictor.predict(X.tolist()), predictor.predict(X))
+    for rows in (X.tolist(), pd.DataFrame(X)):
+        assert np.array_equal(predictor.predict(rows), predictor.predict(X))
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (5, 9), (8,), (2, 5, 8), (5, 0)])

@@ -70,8 +70,8 @@ class Checkpoint:
                 arrays[f"{key}_intercept"] = e.intercept
         write_archive(self.path, "checkpoint", header, arrays)
 
-    def resume(self, pool: BoundPool) -> State:
-        """The state in the file, or a new one if there is no file yet."""
+    def resume(self, pool: BoundPool, max_atoms: int) -> State:
+        """The state in the file up to ``max_atoms``, or a new one if there is no file yet."""
         if not Path(self.path).exists():
             return State()
         header, arrays = read_archive(self.path, "checkpoint")
@@ -85,6 +85,8 @@ class Checkpoint:
             for i, plain in enumerate(header[name]):
                 key = f"{name}_{i}"
                 numbers = tuple(int(n) for n in arrays[f"{key}_numbers"])
+                if len(numbers) > max_atoms:
+                    break
                 entry = PathEntry(
                     numbers=numbers,
                     atoms=tuple(pool.atom(n) for n in numbers),

@@ -16,7 +16,7 @@ from laconic.losses import Loss
 
 @dataclass
 class HeldOut:
-    """Watches the loss on held-out rows and stops the loop when it no longer falls.
+    """Watches the loss on held-out rows and says when it no longer falls.
 
     Attributes
     ----------
@@ -34,16 +34,10 @@ class HeldOut:
     patience: int
     losses: list[float] = field(default_factory=list)
 
-    def __call__(self, state: State) -> bool:
-        """Note the newest entry's held-out loss; whether to stop."""
-        if state.refined:
-            return False
-        self.losses.append(self.loss(state.entries[-1]))
+    def __call__(self, entry: PathEntry) -> bool:
+        """Note the entry's held-out loss; whether the path has grown enough."""
+        self.losses.append(self.loss(entry))
         return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self.patience
-
-    def replay(self, state: State) -> None:
-        """Catch up with the entries of a resumed state."""
-        self.losses = [self.loss(entry) for entry in state.entries]
 
     def loss(self, entry: PathEntry) -> float:
         """Held-out loss of an entry's model."""

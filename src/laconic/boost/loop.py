@@ -19,8 +19,9 @@ from laconic.boost.rules import Rule
 from laconic.correct import Corrector, Solution
 from laconic.penalties import Penalty
 
-# Choices in a row that add nothing to the columns in before the pool counts as used up.
-DEPENDENT_IN_A_ROW = 20
+# Choices in a row that add nothing to the columns in before the pool counts as used up. Each costs
+# a pass over the pool, and is made once in a growing path: what depends on columns stays dependent.
+DEPENDENT_IN_A_ROW = 1000
 
 
 @dataclass
@@ -69,6 +70,9 @@ class Loop:
         Cost of every atom; atoms are then ranked by gain per cost.
     max_cost : float
         Cap on the sum of the costs.
+    watch : callable or None
+        Asked with every new entry of the growing path; a true answer ends its growth (not the
+        refinement that may follow).
     hooks : list of Hook
     """
 
@@ -81,25 +85,46 @@ class Loop:
     forbidden: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     costs: np.ndarray | None = None
     max_cost: float = np.inf
+    watch: Callable[[PathEntry], bool] | None = None
     hooks: list[Hook] = field(default_factory=list)
+    _spanned: tuple[int, ...] = ()
+    _dependent: list[int] = field(default_factory=list)
 
-    def grow(self, state: State) -> None:
-        """Algorithm 1 of ShareBoost, from wherever ``state`` stands."""
+    def grow(self, state: State) -> bool:
+        """Algorithm 1 of ShareBoost, from wherever ``state`` stands; false if a hook ended it."""
         self._clock = time.perf_counter() - (state.last.seconds if state.entries else 0.0)
+        enough = False
         if state.entries:
+            enough = self._replay(state)
             self.restore(state.entries[-1])
-        elif self._start(state):
-            return
-        while state.entries[-1].size < self.max_atoms:
+        else:
+            state.entries.append(self._base())
+            enough = self._enough(state.entries[-1])
+            if self.told(state):
+                return False
+        while not enough and state.entries[-1].size < self.max_atoms:
             entry = self.extend(state.entries)
             if entry is None:
                 state.status = "no admissible atom is left that helps"
-                return
+                return True
             state.entries.append(entry)
+            enough = self._enough(entry)
             if self.told(state):
-                return
+                return False
         self.choose(state.entries)  # finds the last entry's steepest gradient
-        state.status = "largest size reached"
+        state.status = "held-out loss no longer falls" if enough else "largest size reached"
+        return True
+
+    def _enough(self, entry: PathEntry) -> bool:
+        return self.watch is not None and self.watch(entry)
+
+    def _replay(self, state: State) -> bool:
+        """Show the watch the entries of a resumed state, and drop those it would not have seen."""
+        for seen, entry in enumerate(state.entries, 1):
+            if self._enough(entry):
+                del state.entries[seen:], state.refined[seen:]
+                return True
+        return False
 
     def extend(self, entries: list[PathEntry]) -> PathEntry | None:
         """The last entry's model, which the rows must stand at, with the best atom added."""
@@ -111,16 +136,19 @@ class Loop:
 
     def add(self, entries: list[PathEntry], *also_barred: int) -> bool:
         """Let the best atom in that is not a combination of columns in; whether there is one."""
-        barred = list(also_barred)
-        while len(barred) < len(also_barred) + DEPENDENT_IN_A_ROW:
-            atom = self.choose(entries, *barred)
+        columns = entries[-1].numbers
+        if columns[: len(self._spanned)] != self._spanned:
+            self._dependent = []
+        self._spanned = columns
+        for _ in range(DEPENDENT_IN_A_ROW):
+            atom = self.choose(entries, *also_barred, *self._dependent)
             if atom is None:
                 return False
             self.rows.append(atom)
             if not self.rows.adds_nothing(atom):
                 return True
-            self.rows.reset(self.rows.atoms[:-1])
-            barred.append(atom)
+            self.rows.reset(columns)
+            self._dependent.append(atom)
         return False
 
     def choose(self, entries: list[PathEntry], *also_barred: int) -> int | None:
@@ -177,7 +205,7 @@ class Loop:
             state.status = "stopped by a callback"
         return stop
 
-    def _start(self, state: State) -> bool:
+    def _base(self) -> PathEntry:
         """Entry of the base terms: the intercept and the atoms always included."""
         base = self.solve(np.zeros((0, self.rows.n_outputs)))
         loss = base.loss
@@ -187,8 +215,7 @@ class Loop:
             base = self.solve(base.weights)
             gains.append(loss - base.loss)
             loss = base.loss
-        state.entries.append(self.record(base, tuple(gains)))
-        return self.told(state)
+        return self.record(base, tuple(gains))
 
     def _hold(self, weights: np.ndarray, loss_gradient: np.ndarray) -> None:
         self._weights = weights

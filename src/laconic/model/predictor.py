@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from laconic.losses import LOSSES
 from laconic.model.atoms import FeatureMap, feature_map
@@ -70,12 +71,14 @@ class Predictor:
             and all(0 <= f < self.n_features for f in self.map.features())
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
             and self.loss in LOSSES
+            and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
         if not sound:
             raise ValueError("the parts of the predictor do not fit together")
 
     def scores(self, X: Any) -> np.ndarray:
         """Class scores (n_rows, n_classes) of dense or sparse rows."""
+        X = X if sparse.issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}")
         out: np.ndarray = self.map.columns(X) @ self.weights

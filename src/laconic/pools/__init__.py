@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from laconic.pools.base import BoundPool, Choice, Pool
@@ -18,16 +19,15 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
     """The pool of that name with the estimator's settings, or the pool object as it is."""
     if isinstance(pool, str) and pool not in POOLS:
         raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, not {pool!r}")
-    if groups is not None and pool != "columns":
+    if groups is not None and not (isinstance(pool, str) and pool == "columns"):
         raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
-    if pool == "columns":
-        return Columns(scale, groups)
-    if pool == "products":
-        return Products(scale)
-    if pool == "stumps":
-        return Stumps(categorical=categorical or None)
+    if isinstance(pool, str):
+        made = {"columns": Columns(scale, groups), "products": Products(scale), "stumps": Stumps()}
+        pool = made[pool]
+    if isinstance(pool, Stumps) and categorical and pool.categorical is None:
+        return replace(pool, categorical=tuple(categorical))
     if not callable(getattr(pool, "bind", None)):
         known = ", ".join(repr(name) for name in POOLS)
         raise TypeError(f"pool must be {known} or an object with a bind method, not {pool!r}")
-    made: Pool = pool
-    return made
+    bindable: Pool = pool
+    return bindable

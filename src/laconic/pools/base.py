@@ -130,7 +130,8 @@ class BoundPool(ABC):
             Rank by guaranteed decrease per cost, (score / 2)² / cost (Lemma 2), instead of score.
         """
         forbidden = np.empty(0, dtype=np.int64) if forbidden is None else np.sort(forbidden)
-        best, best_value, best_score, steepest = -1, -np.inf, -np.inf, 0.0
+        best, best_value, best_score, steepest = -1, -1.0, -np.inf, 0.0
+        rounding = 64.0 * np.finfo(self.dtype).eps
         for first, sums in self.gradients(residual):
             norms = np.abs(sums).sum(axis=1)
             steepest = max(steepest, float(norms.max(initial=0.0)))
@@ -146,7 +147,8 @@ class BoundPool(ABC):
                 value[forbidden[low:high] - start] = -np.inf
             if len(value) == 0:
                 continue
-            top = int(np.argmax(value))
-            if value[top] > best_value:
+            # Equal columns may differ by rounding: what comes that close is a tie.
+            top = int(np.argmax(value >= value.max() * (1.0 - rounding)))
+            if value[top] > best_value * (1.0 + rounding):
                 best, best_value, best_score = start + top, value[top], float(scores[top])
         return Choice(best, best_score, steepest)

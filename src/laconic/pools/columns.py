@@ -49,8 +49,12 @@ class Columns:
 
 def group_members(groups: Any, n_features: int) -> list[np.ndarray]:
     """Feature numbers of every group, groups in order of label, or as listed."""
-    if len(groups) and all(isinstance(g, (list, tuple, np.ndarray, range)) for g in groups):
-        members = [np.asarray(g, dtype=np.int64).ravel() for g in groups]
+    lists = [isinstance(g, list | tuple | np.ndarray | range) for g in groups]
+    if any(lists):
+        members = [np.asarray(g) for g in groups]
+        if not all(lists) or any(g.size and g.dtype.kind not in "iu" for g in members):
+            raise ValueError("groups must be lists of feature numbers, or one label per feature")
+        members = [g.astype(np.int64).ravel() for g in members]
     else:
         labels = np.asarray(groups)
         if labels.shape != (n_features,):

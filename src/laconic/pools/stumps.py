@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -51,6 +51,8 @@ class Stumps:
     read a few features at a time and never copied whole, except that a sparse matrix that is not
     in CSC format is converted to it.
     """
+
+    allows_missing: ClassVar[bool] = True
 
     bins: int | None = 255
     categorical: Sequence[int] | Sequence[bool] | None = None
