@@ -1,9 +1,10 @@
 """How near one scoring pass, G = XᵀR, comes to what the machine can do.
 
 For a big dense X in either dtype and order, the bytes of X scored per second over the bytes the
-machine reads per second, measured in turns with it; and for many classes, the operations per
-second over those of a large matrix product. The last line is the least fraction of the read
-bandwidth over the dtypes, for at most 10 classes and C order.
+machine reads per second, measured in turns with it; and the operations per second over those of a
+large matrix product. The roof is the lower of the two: from some number of classes on, multiplying
+takes longer than reading. The last line is the least fraction of the read bandwidth over the
+dtypes, for at most 10 classes and C order.
 
 Run it on an idle machine: ``python benchmarks/roofline.py``.
 """
@@ -82,38 +83,33 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=0.8, help="size of X")
     parser.add_argument("--repeats", type=int, default=12, help="rounds; the best one counts")
     args = parser.parse_args()
-    start = time.perf_counter()
     with Threads() as threads:
         X = make_data(2e7, np.float32, "C")
-        transpose_product(X, X[:, :10], threads, compiled=True)
-        print(
-            f"first call, Numba loaded and kernel compiled or fetched: "
-            f"{time.perf_counter() - start:.2f} s; {threads.n_jobs} threads"
-        )
-    print(
-        f"{'dtype':8} {'order':5} {'k':>3} {'GB/s':>6} {'of read':>8} {'Gflop/s':>8} {'of GEMM':>8}"
-    )
+        first = seconds(lambda: transpose_product(X, X[:, :10], threads, compiled=True))
+        print(f"{threads.n_jobs} threads; first call, which compiles or fetches: {first:.2f} s")
+    print("dtype   order   k   GB/s of read Gflop/s of GEMM of roof")
     least = np.inf
     for dtype in (np.float32, np.float64):
-        rate = matrix_rate(dtype, 4)
         for order in ("C", "F"):
             X = make_data(args.gigabytes * 1e9, dtype, order)
+            rate = matrix_rate(dtype, 3)
             with Threads() as threads:
                 read, score = measure(X, threads, args.repeats)
-            rate = max(rate, matrix_rate(dtype, 4))
+            rate = max(rate, matrix_rate(dtype, 3))
+            best = X.nbytes / read
             print(
-                f"{np.dtype(dtype).name:8} {order:5} {'':3} {X.nbytes / read / 1e9:6.1f} "
-                f"{'read':>8} {rate / 1e9:8.0f} {'GEMM':>8}"
+                f"{X.dtype.name} {order:5}     {best / 1e9:6.1f}    read {rate / 1e9:7.0f}    GEMM"
             )
             for k, took in score.items():
-                flops = 2 * X.size * k / took
+                speed, flops = X.nbytes / took, 2 * X.size * k / took
+                roof = min(best, rate * X.itemsize / (2 * k))
                 print(
-                    f"{'':8} {'':5} {k:3} {X.nbytes / took / 1e9:6.1f} {read / took:8.2f} "
-                    f"{flops / 1e9:8.0f} {flops / rate:8.2f}",
+                    f"{k:17} {speed / 1e9:6.1f} {speed / best:7.2f} {flops / 1e9:7.0f} "
+                    f"{flops / rate:7.2f} {speed / roof:7.2f}",
                     flush=True,
                 )
                 if order == "C" and k <= 10:
-                    least = min(least, read / took)
+                    least = min(least, speed / best)
             del X
     print(f"least fraction of the read bandwidth, C order, at most 10 classes: {least:.2f}")
 
