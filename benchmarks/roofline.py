@@ -78,15 +78,19 @@ def matrix_rate(dtype: type, repeats: int) -> float:
     return 2 * GEMM_ROWS**3 / min(seconds(lambda: np.matmul(A, A, out=out)) for _ in range(repeats))
 
 
+def first_call() -> float:
+    """Seconds of the first use of a kernel in this process: compiled, or fetched from the cache."""
+    X = make_data(2e7, np.float32, "C")
+    with Threads() as threads:
+        return seconds(lambda: transpose_product(X, X[:, :10], threads, compiled=True))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--gigabytes", type=float, default=0.8, help="size of X")
     parser.add_argument("--repeats", type=int, default=12, help="rounds; the best one counts")
     args = parser.parse_args()
-    with Threads() as threads:
-        X = make_data(2e7, np.float32, "C")
-        first = seconds(lambda: transpose_product(X, X[:, :10], threads, compiled=True))
-        print(f"{threads.n_jobs} threads; first call, which compiles or fetches: {first:.2f} s")
+    print(f"{Threads().n_jobs} threads; first call, compiled or fetched: {first_call():.2f} s")
     print("dtype   order   k   GB/s of read Gflop/s of GEMM of roof")
     least = np.inf
     for dtype in (np.float32, np.float64):

@@ -27,9 +27,14 @@ def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, grou
     return Rows(pool, LOSSES[loss](), y, weight, int(y.max()) + 1, threads, intercept)
 
 
-def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True):
-    """Φ(W) from its definition; W has the intercept's row first where there is one."""
+def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True, centred=True):
+    """Φ(W) from its definition; W has the intercept's row first where there is one.
+
+    Beside an intercept, rows keep their columns centred.
+    """
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    if intercept and centred:
+        X = X - np.average(X, axis=0, weights=weight)
     B = np.column_stack([np.ones(len(y)), X]) if intercept else X
     F = B @ W
     shift = margin * (np.arange(F.shape[1]) != y[:, None])

@@ -66,7 +66,7 @@ def test_optimum_of_scikit_learn(alpha):
     peer = LogisticRegression(C=1 / (alpha * len(y)), solver="newton-cg", tol=1e-12, max_iter=1000)
     peer.fit(X, y)
     W = np.vstack([peer.intercept_, peer.coef_.T])
-    best = naive_objective(X, y, W, 0.0, L2(alpha))
+    best = naive_objective(X, y, W, 0.0, L2(alpha), centred=False)
     assert solution.value == pytest.approx(best, rel=1e-8)
 
 

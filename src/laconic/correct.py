@@ -334,8 +334,8 @@ def duality_gap(objective: Objective, W: np.ndarray, value: float, gradient: np.
     if free:
         share, excess = problem.class_sums[0], G[0]
         need = float((excess / share).max())
-        t = need / (1.0 + need) if need > 0 else 0.0
-        if t > 0:
+        if need > 1e-14:  # below, the row is zero up to rounding
+            t = need / (1.0 + need)
             sigma = np.maximum(share - (1.0 - t) / t * excess, 0.0)
             sigma /= sigma.sum()
             mean = problem.class_sums.sum(axis=1, keepdims=True)

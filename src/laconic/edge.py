@@ -120,9 +120,7 @@ def check_base_terms(
     """Refuse atoms always in that are also never in, or more than size and cost allow."""
     both = np.intersect1d(include, exclude)
     if len(both):
-        raise ValueError(
-            f"include and exclude both name atom {both[0]}; take it out of one"
-        )
+        raise ValueError(f"include and exclude both name atom {both[0]}; take it out of one")
     if len(include) > max_atoms:
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
     if spent > max_cost:

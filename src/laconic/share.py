@@ -288,6 +288,12 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
             raise ValueError("choose the size by cv or by early_stopping, not by both")
+        resumable = self.checkpoint is not None and self.early_stopping
+        if resumable and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "a checkpoint of a fit with early_stopping needs an integer random_state, "
+                "so that a resumed fit holds out the same rows"
+            )
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")

@@ -21,7 +21,8 @@ def filled(loss="margin", **kwargs):
     rows = make_rows(X, y, loss=loss, weight=weight, **kwargs)
     for atom in (2, 0):
         rows.append(atom)
-    B = np.column_stack([np.ones(100), X[:, [2, 0]]])
+    chosen = X[:, [2, 0]] - np.average(X[:, [2, 0]], axis=0, weights=weight)
+    B = np.column_stack([np.ones(100), chosen])
     return rows, B, y, weight / weight.sum()
 
 

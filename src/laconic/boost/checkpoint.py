@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from scipy import sparse
 
@@ -26,10 +27,7 @@ _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
 def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
     """Digest of what a fit's answer depends on: settings, labels, weights and a sample of rows."""
     sha = hashlib.sha256()
-    for name in sorted(settings):
-        value = settings[name]
-        shown = value.tolist() if isinstance(value, np.ndarray) else value
-        sha.update(f"{name}={shown!r};".encode())
+    sha.update(joblib.hash(settings).encode())
     sample = X[np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(np.int64)]
     dense = sample.toarray() if sparse.issparse(sample) else np.ascontiguousarray(sample)
     sha.update(f"{X.shape} {X.dtype}".encode())
@@ -67,7 +65,8 @@ class Checkpoint:
                 arrays[f"{key}_numbers"] = np.array(e.numbers, dtype=np.int64)
                 arrays[f"{key}_gains"] = np.array(e.gains, dtype=np.float64)
                 arrays[f"{key}_weights"] = e.weights
-                arrays[f"{key}_intercept"] = e.intercept
+                arrays[f"{key}_base"] = e.base
+                arrays[f"{key}_means"] = e.means
         write_archive(self.path, "checkpoint", header, arrays)
 
     def resume(self, pool: BoundPool, max_atoms: int) -> State:
@@ -92,8 +91,9 @@ class Checkpoint:
                     atoms=tuple(pool.atom(n) for n in numbers),
                     map=pool.extract(numbers),
                     weights=arrays[f"{key}_weights"],
-                    intercept=arrays[f"{key}_intercept"],
+                    base=arrays[f"{key}_base"],
                     scales=pool.scales(numbers),
+                    means=arrays[f"{key}_means"],
                     gains=tuple(float(g) for g in arrays[f"{key}_gains"]),
                     certificate=Certificate(*plain["certificate"]),
                     **{n: plain[n] for n in _NUMBERS},

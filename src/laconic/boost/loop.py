@@ -185,8 +185,9 @@ class Loop:
             atoms=tuple(pool.atom(n) for n in numbers),
             map=pool.extract(numbers),
             weights=solution.weights[free:],
-            intercept=solution.weights[0] if free else zero,
+            base=solution.weights[0] if free else zero,
             scales=pool.scales(numbers),
+            means=self.rows.means[free:],
             loss=solution.loss,
             objective=solution.value,
             gains=gains,
@@ -233,4 +234,4 @@ class Loop:
 
 def weights_of(entry: PathEntry, intercept: bool) -> np.ndarray:
     """An entry's weights as the corrector wants them."""
-    return np.vstack([entry.intercept, entry.weights]) if intercept else entry.weights
+    return np.vstack([entry.base, entry.weights]) if intercept else entry.weights

@@ -27,9 +27,10 @@ class PathEntry:
         Computes the atoms' columns on new rows.
     weights : ndarray of shape (n_columns, n_outputs)
         In scaled units, the intercept left out.
-    intercept : ndarray of shape (n_outputs,)
-    scales : ndarray of shape (n_columns,)
-        Scaled column = scale times input column.
+    base : ndarray of shape (n_outputs,)
+        Intercept of the centred columns.
+    scales, means : ndarray of shape (n_columns,)
+        Centred column = scale times input column, less mean.
     loss, objective : float
         L and Φ = L + Ω on the training rows.
     gains : tuple of float
@@ -52,8 +53,9 @@ class PathEntry:
     atoms: tuple[Any, ...]
     map: FeatureMap
     weights: np.ndarray
-    intercept: np.ndarray
+    base: np.ndarray
     scales: np.ndarray
+    means: np.ndarray
     loss: float
     objective: float
     gains: tuple[float, ...]
@@ -72,6 +74,11 @@ class PathEntry:
         """Weights in the units of the input."""
         return self.weights * self.scales[:, None]
 
+    @property
+    def intercept(self) -> np.ndarray:
+        """Intercept beside columns that are not centred."""
+        return self.base - self.means @ self.weights
+
     def scores(self, X: Any) -> np.ndarray:
         """Scores (n_rows, n_outputs) on new rows."""
         out: np.ndarray = self.map.columns(X) @ self.input_weights()
@@ -83,6 +90,8 @@ class PathEntry:
 
         ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁, by convexity of L, in scaled units.
         """
+        if not norm >= 0:
+            raise ValueError(f"norm must be at least 0, not {norm}")
         if math.isnan(self.steepest):
             raise ValueError(
                 "the fit was stopped before the gradients of this size were known; "

@@ -69,7 +69,9 @@ class Rows:
     n_outputs : int
     threads : Threads
     intercept : bool
-        Whether a constant column comes first, before those of the atoms.
+        Whether a constant column comes first, before those of the atoms. The atoms' columns are
+        then centred: the intercept takes up their means, and the weights do not notice, but a
+        column far from zero is told from the intercept.
 
     Attributes
     ----------
@@ -77,6 +79,8 @@ class Rows:
         Atoms whose columns are in, in the order they came.
     n_columns : int
         Columns in, the intercept's included.
+    means : ndarray of shape (n_columns,)
+        What was subtracted from each column.
     """
 
     def __init__(
@@ -110,15 +114,21 @@ class Rows:
         ]
         self._class_sums = np.zeros((0, n_outputs))
         self._gram = np.zeros((0, 0))
+        self.means = np.zeros(0)
         self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
         if intercept:
-            self._put(np.ones((len(y), 1), dtype=self.dtype))
+            self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
 
     # -- which columns are in ------------------------------------------------------------------
 
     def append(self, atom: int) -> None:
         """Let the columns of an atom in."""
-        self._put(self.pool.columns([atom]))
+        columns = self.pool.columns([atom])
+        means = np.zeros(columns.shape[1])
+        if self.intercept:
+            pairs = zip(self._slices, self._blocks, strict=True)
+            means = _total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
+        self._put(columns, means)
         self.atoms.append(atom)
 
     def reset(self, atoms: Sequence[int]) -> None:
@@ -130,16 +140,18 @@ class Rows:
         self.n_columns = int(self.intercept) + sum(self.pool.width(a) for a in self.atoms)
         self._class_sums = self._class_sums[: self.n_columns]
         self._gram = self._gram[: self.n_columns, : self.n_columns]
+        self.means = self.means[: self.n_columns]
         for atom in atoms[keep:]:
             self.append(atom)
 
-    def _put(self, columns: np.ndarray) -> None:
+    def _put(self, columns: np.ndarray, means: np.ndarray) -> None:
         first, last = self.n_columns, self.n_columns + columns.shape[1]
+        shift = means.astype(self.dtype)
 
         def one(item: tuple[slice, _Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
-            block.put(first, columns[s])
-            weighted = columns[s].T * block.weight
+            block.put(first, columns[s] - shift)
+            weighted = block.room[:, first:last].T * block.weight
             by_class = [np.bincount(self._y[s], w, minlength=self.n_outputs) for w in weighted]
             return np.array(by_class), weighted @ block.room[:, :last]
 
@@ -151,16 +163,19 @@ class Rows:
         gram[first:] = _total([p for _, p in parts])
         gram[:, first:] = gram[first:].T
         self._gram = gram
+        self.means = np.append(self.means, means)
 
     def adds_nothing(self, atom: int) -> bool:
         """Whether the last atom let in is, up to rounding, a combination of the columns before."""
         width = self.pool.width(atom)
         old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
         own = np.diag(self._gram)[new]
+        whole = own + self.means[new] ** 2
         cross = self._gram[old, new]
         explained = np.sum(cross * np.linalg.lstsq(self._gram[old, old], cross, rcond=None)[0], 0)
         rounding = 1e-9 if self.dtype == np.float64 else 1e-5
-        return bool(np.all(own - explained <= rounding * own))
+        nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
+        return bool(np.all(own - explained <= np.maximum(rounding * own, nothing)))
 
     def trial(self, atom: int, keep: bool) -> Rows:
         """Rows in which an atom is tried out.
@@ -185,6 +200,7 @@ class Rows:
             out.n_columns = 0
             out._class_sums = np.zeros((0, self.n_outputs))
             out._gram = np.zeros((0, 0))
+            out.means = np.zeros(0)
         out.append(atom)
         return out
 

@@ -56,7 +56,8 @@ class ProjectionRule:
         self._update(rows)
         unexplained = np.maximum(self._squares - self._explained, 0.0)
         # A column explained up to rounding has nothing to offer, whatever its gradient says.
-        dull = unexplained <= 1e-6 * self._squares
+        rounding = 8.0 * np.finfo(rows.dtype).eps
+        dull = unexplained <= np.maximum(1e-6 * self._spread, rounding * self._squares)
         length = np.sqrt(np.where(dull, 1.0, unexplained))
         length[dull] = np.inf
         return rows.best(forbidden, length, costs)
@@ -66,11 +67,14 @@ class ProjectionRule:
         if known is None or rows.atoms[: len(known)] != known:
             self._squares = rows.pool_squares()
             self._explained = np.zeros_like(self._squares)
+            self._spread = self._squares
             self._directions: list[np.ndarray] = []
             self._atoms = []
         for q in rows.directions(self._directions):
             for first, sums in rows.pool_sums(q):
                 self._explained[first : first + len(sums)] += sums[:, 0] ** 2
+            if rows.intercept and len(self._directions) == 1:
+                self._spread = np.maximum(self._squares - self._explained, 0.0)
         self._atoms = list(rows.atoms)
 
 

@@ -37,7 +37,7 @@ def write_archive(
             raise TypeError(f"array {name!r} holds Python objects and cannot be stored safely")
     sealed = json.dumps({"header": header, "sha256": _digest(header, arrays)})
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.partial")
     try:
         with open(partial, "wb") as file:
             np.savez(file, **{"header": np.array(sealed), **arrays})  # type: ignore[arg-type]

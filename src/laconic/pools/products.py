@@ -57,7 +57,8 @@ class Products:
             X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] < 2:
             raise ValueError(
-                f"X must have at least two columns to form products of two, not shape {X.shape}"
+                f"X must have at least two columns to form products of two; it has "
+                f"{X.shape[-1]} feature(s)"
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
