@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 # Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
 BLOCK_ROWS = 4096
+# Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in place,
+# above it first packs the factors, which costs such skinny products half their time.
+SMALL_PRODUCT = 1_000_000
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
 # Rows per column that the preconditioner is estimated from.
@@ -233,7 +236,7 @@ class Rows:
                 block.state = np.empty_like(scores)
             value = self.loss.evaluate(scores, block.target, block.weight, block.state)
             residual = self.loss.residual(block.target, block.weight, block.state)
-            return value, -(residual @ block.room[:, : self.n_columns]).T
+            return value, -self._sums(block, residual)
 
         parts = self._over_blocks(one)
         return sum(value for value, _ in parts), _total([g for _, g in parts])
@@ -243,10 +246,9 @@ class Rows:
         step = V.T.astype(self.dtype)
 
         def one(block: _Block) -> np.ndarray:
-            columns = block.room[:, : self.n_columns]
             assert block.state is not None
-            curved = self.loss.curve(block.weight, block.state, step @ columns.T)
-            return (curved @ columns).T
+            curved = self.loss.curve(block.weight, block.state, self._product(block, step))
+            return self._sums(block, curved)
 
         return _total(self._over_blocks(one))
 
@@ -322,10 +324,31 @@ class Rows:
         return np.concatenate([block.weight for block in self._blocks])
 
     def _scores(self, block: _Block) -> np.ndarray:
-        scores = self._weights.T @ block.room[:, : self.n_columns].T
+        scores = self._product(block, self._weights.T)
         if block.offset is not None:
             scores += block.offset
         return scores
+
+    def _chunks(self) -> list[slice]:
+        """Rows of a block that BLAS is given at once."""
+        if self.dtype != np.float32:
+            return [slice(0, BLOCK_ROWS)]
+        rows = SMALL_PRODUCT // (self.n_columns * self.n_outputs)
+        return row_blocks(BLOCK_ROWS, max(rows // 64 * 64, 256))
+
+    def _product(self, block: _Block, weights: np.ndarray) -> np.ndarray:
+        """Weights (n_outputs, n_columns) times the columns in, class-major."""
+        out = np.empty((self.n_outputs, len(block.weight)), dtype=self.dtype)
+        for s in self._chunks():
+            out[:, s] = weights @ block.room[s, : self.n_columns].T
+        return out
+
+    def _sums(self, block: _Block, values: np.ndarray) -> np.ndarray:
+        """Sums over the block's rows of columns times class-major values."""
+        out = np.zeros((self.n_columns, self.n_outputs))
+        for s in self._chunks():
+            out += (values[:, s] @ block.room[s, : self.n_columns]).T
+        return out
 
     def _over_blocks(self, function: Callable[[_Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))
