@@ -9,7 +9,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -43,12 +45,15 @@ def load(folder: Path, name: str) -> dict[str, np.ndarray]:
         return {key: stored[key] for key in stored.files}
 
 
-def cores() -> int:
-    """Cores this process may use."""
+@contextmanager
+def affinity_kept() -> Iterator[None]:
+    """Undo what a library does to the cores of this thread: OpenMP may bind it to one for good."""
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
+        yield
+    finally:
+        if before is not None:
+            os.sched_setaffinity(0, before)
 
 
 def timed(function: Callable[..., T], *args: Any, **kwargs: Any) -> tuple[float, T]:
@@ -153,7 +158,7 @@ def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str,
         "settings": settings,
         "commit": commit(),
         "seed": arguments.seed,
-        "cores": cores(),
+        "cores": CORES,
         "machine": platform.machine(),
         "processor": _processor(),
         "python": platform.python_version(),

@@ -54,26 +54,36 @@ def make_data(n_bytes: float, dtype: type, order: str) -> np.ndarray:
     return X
 
 
-def measure(X: np.ndarray, threads: Threads, repeats: int) -> tuple[float, dict[int, float]]:
-    """Best time of reading X, and of scoring it for each number of classes, taken in turns."""
+def measure(X: np.ndarray, k: int, threads: Threads, repeats: int) -> tuple[float, float]:
+    """Seconds of the fastest scoring of X, and of reading X just before or after it.
+
+    The bandwidth of a shared machine drifts, so scoring is compared with its neighbours in time,
+    and with the faster of them.
+    """
     flat = X.reshape(-1, order="A")
     pieces = [flat[s] for s in row_blocks(flat.size, READ_BYTES // X.itemsize)]
-    rng = np.random.default_rng(1)
-    residuals = {k: rng.standard_normal((len(X), k)).astype(X.dtype) for k in CLASSES}
-    add_up(flat[:1])
-    for R in residuals.values():  # compiles
-        transpose_product(X[:4096], R[:4096], threads, compiled=True)
-    read, score = np.inf, dict.fromkeys(CLASSES, np.inf)
+    R = np.random.default_rng(1).standard_normal((len(X), k)).astype(X.dtype)
+
+    def read() -> object:
+        return list(threads.map(add_up, pieces))
+
+    def score() -> object:
+        return transpose_product(X, R, threads)
+
+    read(), score()  # compiles
+    rounds = []
+    before = min(seconds(read), seconds(read))
     for _ in range(repeats):
-        for k, R in residuals.items():
-            read = min(read, seconds(lambda: list(threads.map(add_up, pieces))))
-            score[k] = min(score[k], seconds(lambda R=R: transpose_product(X, R, threads)))
-    return read, score
+        took = seconds(score)
+        after = min(seconds(read), seconds(read))
+        rounds.append((took, min(before, after)))
+        before = after
+    return min(rounds)
 
 
 def matrix_rate(dtype: type, repeats: int) -> float:
     """Operations per second of a large matrix product with BLAS on every thread."""
-    A = np.random.default_rng(2).random((GEMM_ROWS, GEMM_ROWS)).astype(dtype)
+    A: np.ndarray = np.random.default_rng(2).random((GEMM_ROWS, GEMM_ROWS)).astype(dtype)
     out = np.empty_like(A)
     return 2 * GEMM_ROWS**3 / min(seconds(lambda: np.matmul(A, A, out=out)) for _ in range(repeats))
 
@@ -91,24 +101,21 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=12, help="rounds; the best one counts")
     args = parser.parse_args()
     print(f"{Threads().n_jobs} threads; first call, compiled or fetched: {first_call():.2f} s")
-    print("dtype   order   k   GB/s of read Gflop/s of GEMM of roof")
+    print("dtype   order   k   read  GB/s of read  GEMM Gflop/s of GEMM of roof")
     least = np.inf
     for dtype in (np.float32, np.float64):
         for order in ("C", "F"):
             X = make_data(args.gigabytes * 1e9, dtype, order)
             rate = matrix_rate(dtype, 3)
             with Threads() as threads:
-                read, score = measure(X, threads, args.repeats)
+                times = {k: measure(X, k, threads, args.repeats) for k in CLASSES}
             rate = max(rate, matrix_rate(dtype, 3))
-            best = X.nbytes / read
-            print(
-                f"{X.dtype.name} {order:5}     {best / 1e9:6.1f}    read {rate / 1e9:7.0f}    GEMM"
-            )
-            for k, took in score.items():
-                speed, flops = X.nbytes / took, 2 * X.size * k / took
+            for k, (score, read) in times.items():
+                speed, best, flops = X.nbytes / score, X.nbytes / read, 2 * X.size * k / score
                 roof = min(best, rate * X.itemsize / (2 * k))
                 print(
-                    f"{k:17} {speed / 1e9:6.1f} {speed / best:7.2f} {flops / 1e9:7.0f} "
+                    f"{X.dtype.name} {order:>4} {k:4} {best / 1e9:6.1f} {speed / 1e9:5.1f} "
+                    f"{speed / best:7.2f} {rate / 1e9:5.0f} {flops / 1e9:7.0f} "
                     f"{flops / rate:7.2f} {speed / roof:7.2f}",
                     flush=True,
                 )

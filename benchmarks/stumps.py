@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from _common import TimedPool, arguments, cores, load, save, start_up, table, timed, verdict
+from _common import CORES, TimedPool, arguments, load, save, start_up, table, timed, verdict
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -160,7 +160,7 @@ class LightGBM(Peer):
             "num_class": self.task.k if several else 1,
             "num_leaves": 2,
             "learning_rate": rate,
-            "num_threads": cores(),
+            "num_threads": CORES,
             "verbose": -1,
         }
         listed = np.flatnonzero(self.task.categorical).tolist()
@@ -172,7 +172,7 @@ class LightGBM(Peer):
         """Add up the scores of single rounds."""
         total: Any = 0.0
         for stage in range(model.current_iteration()):
-            total = total + model.predict(X, stage, 1, raw_score=True, num_threads=cores())
+            total = total + model.predict(X, stage, 1, raw_score=True, num_threads=CORES)
             yield total.argmax(axis=1) if total.ndim == 2 else (total > 0).astype(int)
 
 

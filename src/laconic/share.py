@@ -332,8 +332,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self.checkpoint is not None:
             settings = {n: v for n, v in self.get_params(deep=False).items()
                         if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
-            saver = Checkpoint(self.checkpoint, fingerprint(X, codes, weight, settings))
-            state = saver.resume(rows.pool, self.max_atoms)
+            mark = fingerprint(X, codes, weight, settings)
+            saver = Checkpoint(self.checkpoint, mark, self.max_atoms)
+            state = saver.resume(rows.pool)
             hooks.append(saver)
         loop = Loop(
             rows,

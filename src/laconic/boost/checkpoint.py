@@ -45,14 +45,22 @@ class Checkpoint:
     path : str or path-like
     fingerprint : str
         Only a state of this fingerprint is taken up.
+    max_atoms : int
+        Largest size of the fit. A fit of another largest size takes up the grown path as far as it
+        goes, and refines anew.
     """
 
     path: str | os.PathLike[str]
     fingerprint: str
+    max_atoms: int
 
     def __call__(self, state: State) -> None:
         """Write the state."""
-        header: dict[str, Any] = {"fingerprint": self.fingerprint}
+        header: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "max_atoms": self.max_atoms,
+            "swept": state.swept,
+        }
         arrays: dict[str, np.ndarray] = {}
         for name in ("entries", "refined"):
             entries: list[PathEntry] = getattr(state, name)
@@ -69,8 +77,8 @@ class Checkpoint:
                 arrays[f"{key}_means"] = e.means
         write_archive(self.path, "checkpoint", header, arrays)
 
-    def resume(self, pool: BoundPool, max_atoms: int) -> State:
-        """The state in the file up to ``max_atoms``, or a new one if there is no file yet."""
+    def resume(self, pool: BoundPool) -> State:
+        """The state in the file, or a new one if there is no file yet."""
         if not Path(self.path).exists():
             return State()
         header, arrays = read_archive(self.path, "checkpoint")
@@ -79,12 +87,13 @@ class Checkpoint:
                 f"checkpoint {self.path} was written for other data or settings; "
                 "name another file, or delete it to start anew"
             )
-        state = State()
-        for name in ("entries", "refined"):
+        same = header["max_atoms"] == self.max_atoms
+        state = State(swept=header["swept"] if same else 0)
+        for name in ("entries", "refined") if same else ("entries",):
             for i, plain in enumerate(header[name]):
                 key = f"{name}_{i}"
                 numbers = tuple(int(n) for n in arrays[f"{key}_numbers"])
-                if len(numbers) > max_atoms:
+                if len(numbers) > self.max_atoms:
                     break
                 entry = PathEntry(
                     numbers=numbers,

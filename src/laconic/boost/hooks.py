@@ -58,15 +58,18 @@ def progress(verbose: int, max_atoms: int, refined: bool) -> Iterator[Hook]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("atoms  loss {task.fields[loss]:.4f}"),
+        TextColumn("{task.fields[unit]}  loss {task.fields[loss]:.4f}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns) as bar:
-        grow = bar.add_task("growing", total=max_atoms, loss=float("nan"))
-        swap = bar.add_task("refining", total=max_atoms, loss=float("nan"), visible=refined)
+        grow = bar.add_task("growing", total=max_atoms, loss=float("nan"), unit="atoms")
+        swap = bar.add_task(
+            "refining", total=3 * max_atoms, loss=float("nan"), unit="steps", visible=refined
+        )
 
         def show(state: State) -> None:
             task = swap if state.refined else grow
-            bar.update(task, completed=state.last.size, loss=state.last.loss)
+            done = state.last.size + state.swept
+            bar.update(task, completed=done, loss=state.last.loss)
 
         yield show

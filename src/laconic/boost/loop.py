@@ -34,12 +34,15 @@ class State:
         The path so far.
     refined : list of PathEntry
         The refined path so far; empty without refinement.
+    swept : int
+        Steps done of the sweeps back and forth over the refined path.
     status : str
         Why the loop ended, or "running".
     """
 
     entries: list[PathEntry] = field(default_factory=list)
     refined: list[PathEntry] = field(default_factory=list)
+    swept: int = 0
     status: str = "running"
 
     @property
@@ -122,7 +125,9 @@ class Loop:
         """Show the watch the entries of a resumed state, and drop those it would not have seen."""
         for seen, entry in enumerate(state.entries, 1):
             if self._enough(entry):
-                del state.entries[seen:], state.refined[seen:]
+                if seen < len(state.entries):
+                    del state.entries[seen:]
+                    state.refined, state.swept = [], 0
                 return True
         return False
 

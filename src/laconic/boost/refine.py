@@ -1,8 +1,10 @@
 """Refinement: swap moves that replace a chosen atom by a better one while the objective falls.
 
-Beyond the paper. A second sweep over a finished path: the model of size n starts from the better
-of the path's own entry and the refined model of size n − 1 with one atom added, then swaps until
-no swap helps. So at every size its objective is never above the path's own; entries need not nest.
+Beyond the paper, after a path is grown. First upwards: the model of size n starts from the better
+of the path's own entry and the refined model of size n − 1 with one atom added, then swaps until no
+swap helps. Then down and up once more: each size also tries the next larger model less its
+cheapest atom, and the next smaller one with an atom added. At every size the objective is never
+above the path's own; entries need not nest.
 """
 
 from __future__ import annotations
@@ -22,17 +24,30 @@ TRIES = 5
 
 
 def refine(loop: Loop, state: State) -> None:
-    """Fill ``state.refined`` size by size, from wherever it stands."""
+    """Fill ``state.refined`` size by size, then sweep back and forth over it once."""
     if not state.refined:
         state.refined.append(state.entries[0])
     while len(state.refined) < len(state.entries):
         plain = state.entries[len(state.refined)]
-        entry = _swapped(loop, _better(plain, _grown(loop, state.refined)))
-        state.refined.append(entry)
+        state.refined.append(_swapped(loop, _better(plain, _grown(loop, state.refined))))
         if loop.told(state):
             return
-    loop.restore(state.refined[-1])
-    loop.choose(state.refined)  # finds the last entry's steepest gradient
+    last = len(state.refined) - 1
+    down, up = range(last - 1, 0, -1), range(1, last + 1)
+    moves = [(at, _shrunk, at + 1) for at in down] + [(at, _grown, at - 1) for at in up]
+    for at, move, origin in moves[state.swept :]:
+        candidate = move(loop, state.refined[: origin + 1])
+        if _better(state.refined[at], candidate, WORTH) is candidate and candidate is not None:
+            state.refined[at] = _swapped(loop, candidate)
+        state.swept += 1
+        if loop.told(state):
+            return
+    for at, entry in enumerate(state.refined):
+        if np.isnan(entry.steepest):
+            loop.restore(entry)
+            found = [entry]
+            loop.choose(found)
+            state.refined[at] = found[0]
 
 
 def _better(old: PathEntry, new: PathEntry | None, worth: float = 0.0) -> PathEntry:
@@ -46,6 +61,21 @@ def _grown(loop: Loop, refined: list[PathEntry]) -> PathEntry | None:
     """The last refined model with one atom more."""
     loop.restore(refined[-1])
     return loop.extend(refined)
+
+
+def _shrunk(loop: Loop, refined: list[PathEntry]) -> PathEntry | None:
+    """The last refined model less the atom that is cheapest to drop."""
+    entry = refined[-1]
+    drops = _drops(loop, entry)
+    if not drops:
+        return None
+    without, start = drops[0]
+    gains = list(entry.gains)
+    lost = gains.pop(entry.numbers.index(without))
+    loop.rows.reset([n for n in entry.numbers if n != without])
+    solution = loop.solve(start)
+    share = (lost + entry.loss - solution.loss) / max(len(gains), 1)
+    return loop.record(solution, tuple(g + share for g in gains))
 
 
 def _swapped(loop: Loop, entry: PathEntry) -> PathEntry:

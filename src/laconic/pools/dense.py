@@ -15,9 +15,8 @@ import numpy as np
 
 from laconic.threads import Threads, row_blocks
 
-# Smallest X worth compiling for. A pass of BLAS takes two to three times as long, some 5 ms here:
-# a fit of a hundred passes then gains what loading Numba and a compiled kernel costs (half a
-# second).
+# Smallest X worth compiling for: at this size a pass of BLAS takes some 5 ms longer, so that a fit
+# of a hundred passes gains what loading Numba and a compiled kernel costs, half a second.
 COMPILED_BYTES = 1 << 26
 # Widest cell, in bytes of a row: one panel of rows and its float64 sums stay in level-2 cache.
 CELL_WIDTH = 4096
@@ -27,8 +26,9 @@ CELL_WIDTH = 4096
 CELL = 1 << 24, 4096
 # The same for BLAS, which gets the small matrices: enough cells to keep a few threads busy.
 BLAS_CELL = 1 << 21, 1024
-# Rows per call of BLAS: how long a sum in float32 may grow.
-BLAS_ROWS = 1024
+# Bytes per call of BLAS, which level-2 cache holds, and the least and most rows that makes: calls
+# cost some microseconds, and sums in float32 must not grow long.
+BLAS_CALL = 1 << 20, 256, 2048
 # Registers that hold what is being multiplied while the others hold sums.
 SPARE_REGISTERS = 4
 # Most columns in a tile of contiguous columns: each is a stream of its own to the prefetchers.
@@ -97,7 +97,9 @@ def _cells(
 
 def _blas(X: np.ndarray, R: np.ndarray) -> np.ndarray:
     total = np.zeros((X.shape[1], R.shape[1]))
-    for s in row_blocks(len(X), BLAS_ROWS):
+    n_bytes, least, most = BLAS_CALL
+    rows = min(max(n_bytes // (X.shape[1] * X.itemsize), least), most)
+    for s in row_blocks(len(X), rows):
         total += X[s].T @ R[s]
     return total
 
