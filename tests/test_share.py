@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -750,7 +751,7 @@ def test_cross_validation_counts_rows_by_their_weight(noisy):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"pool": "stumps"}, {"pool": "products"}, {"rule": "projection"}, {"refine": True}],
+    [{}, {"pool": "stumps"}, {"pool": "products"}, {"rule": "projection"}],
 )
 def test_a_smaller_size_is_the_fit_that_asked_for_it(three_classes, settings, assert_identical):
     X, y = three_classes
@@ -1045,3 +1046,67 @@ def test_importances_are_shares_of_the_gain(three_classes):
     assert set(np.flatnonzero(products.feature_importances_)) == reads(products.atoms_)
     nothing = ShareBoostClassifier(0).fit(X, y)
     assert not nothing.feature_importances_.any()
+
+
+# -- corners ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps", "products"])
+def test_single_precision_without_intercept(three_classes, pool):
+    X, y = three_classes
+    single = ShareBoostClassifier(3, pool=pool, fit_intercept=False).fit(X.astype(np.float32), y)
+    double = ShareBoostClassifier(3, pool=pool, fit_intercept=False).fit(X, y)
+    assert not single.intercept_.any()
+    np.testing.assert_allclose(single.path_.losses, double.path_.losses, rtol=1e-3)
+
+
+@pytest.mark.parametrize("how", [{"include": ["b"]}, {"exclude": ["b", "c"]}], ids=str)
+def test_names_reach_the_folds(three_classes, how):
+    X, y = three_classes
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    named = ShareBoostClassifier(3, cv=3, **how).fit(frame, y)
+    [(argument, names)] = how.items()
+    numbers = {argument: ["abcdefgh".index(n) for n in names]}
+    assert np.array_equal(
+        named.cv_scores_, ShareBoostClassifier(3, cv=3, **numbers).fit(X, y).cv_scores_
+    )
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_matrix])
+def test_many_rows_of_sparse_single_precision_are_summed_well(make):
+    m = 2_000_000
+    X = make(np.ones((m, 1), dtype=np.float32))
+    with Threads(1) as threads:
+        bound = Columns(None).bind(X, np.full(m, 1 / m), threads)
+        [(_, sums)] = bound.gradients(np.full((m, 1), 1 / m, dtype=np.float32))
+    assert sums[0, 0] == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e25])
+def test_projection_takes_columns_of_any_size_in_single_precision(size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)).astype(np.float32)
+    y = (X[:, 1] > 0).astype(int)
+    X[:, 1] *= np.float32(size)
+    assert ShareBoostClassifier(1, rule="projection").fit(X, y).atoms_ == [Column(1)]
+
+
+def test_a_failed_first_fit_is_no_fit(three_classes):
+    X, y = three_classes
+    model = ShareBoostClassifier(include=["nothing"])
+    with pytest.raises(ValueError, match="include"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_the_interruption_of_a_refinement_names_the_size_kept(three_classes):
+    X, y = three_classes
+
+    def interrupt(state):
+        if len(state.refined) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="keeps 5 atoms"):
+        model = ShareBoostClassifier(5, refine=True, callbacks=[interrupt]).fit(X, y)
+    assert model.n_atoms_ == 5

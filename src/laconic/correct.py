@@ -16,7 +16,7 @@ that ignores this costs ten times the products.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Problem(Protocol):
 
     intercept: bool
     n_columns: int
+    dtype: np.dtype[Any]
 
     @property
     def shift_invariant(self) -> bool:
@@ -58,9 +59,10 @@ class Certificate(NamedTuple):
     """How far from the optimum a corrected model can be."""
 
     gap: float
-    """Proven bound on Φ(W) − min Φ; see `duality_gap`."""
+    """Proven bound on Φ(W) − min Φ. Without a penalty: on Φ(W) − Φ(V) for every V of at most twice
+    the norm ‖W‖_{∞,1}, since no bound on the infimum itself can be had from sums like these."""
     decrement: float
-    """Predicted gain of the last step, half its squared Newton decrement; more than remains."""
+    """Predicted gain of the last step, half its squared Newton decrement."""
     gradient: float
     """Euclidean norm of ∇Φ(W)."""
     evaluations: int
@@ -174,7 +176,8 @@ class Newton:
     ----------
     tol : float
         Stop after a step whose predicted gain, half the squared Newton decrement, is at most
-        ``tol * max(Φ, 1e-3)``; what remains is of second order in that. The absolute part ends the
+        ``tol * max(Φ, 1e-3)``. Close to the optimum what remains is of second order in that; the
+        certificate's gap is what holds anywhere. The absolute part of the tolerance ends the
         solve on separable data, where the infimum of the loss lies at infinity.
     gradient_tol : float or None
         Where given, stop when the Euclidean norm of ∇Φ is at most this, and not before.
@@ -256,7 +259,7 @@ class Newton:
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
         # Differences of Φ below its own rounding say nothing about the step.
-        noise = 4.0 * np.finfo(objective.loss_gradient.dtype).eps * abs(value)
+        noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
         # Where Φ is all but flat a Newton step can be absurdly long.
         t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
         for _ in range(40):
@@ -271,12 +274,12 @@ class Newton:
 class Nesterov:
     """Nesterov's accelerated gradient, the corrector the paper used: kept as the reference.
 
-    Steps of 1/β for the bound β = ½ λ_max(Σ_i weight_i x_i x_iᵀ) + max Ω'' found by
-    backtracking, with restarts when the momentum points uphill.
+    Steps of 1/β with β doubled from 1 until it bounds the curvature along the step, and restarts
+    when the momentum points uphill. Stops at a gradient norm of ``gradient_tol``.
     """
 
     def __init__(
-        self, tol: float = 1e-5, gradient_tol: float | None = 1e-6, max_iter: int = 20000
+        self, tol: float = 1e-5, gradient_tol: float = 1e-6, max_iter: int = 20000
     ) -> None:
         self.tol = tol
         self.gradient_tol = gradient_tol
@@ -285,16 +288,15 @@ class Nesterov:
     def solve(self, problem: Problem, penalty: Penalty, start: np.ndarray) -> Solution:
         """Minimise Φ from ``start``."""
         objective = Objective(problem, penalty)
-        goal = self.tol if self.gradient_tol is None else self.gradient_tol
         W = V = start
         smooth, momentum, converged = 1.0, 1.0, False
         value, gradient = objective.evaluate(V)
         for _ in range(self.max_iter):
             norm2 = float(np.vdot(gradient, gradient))
-            if norm2 <= goal**2:
+            if norm2 <= self.gradient_tol**2:
                 W, converged = V, True
                 break
-            while True:
+            while smooth < 1e30:
                 new = V - gradient / smooth
                 new_value, new_gradient = objective.evaluate(new)
                 if new_value <= value - norm2 / (2 * smooth) + 1e-15 * abs(value):

@@ -109,7 +109,7 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
                 f"include: {item!r} stands for {len(numbers)} atoms; name one atom by its record, "
                 "for example an entry of atoms_"
             )
-        found += [int(n) for n in numbers if int(n) not in found[-1:]]
+        found += [int(n) for n in numbers]
     _, first = np.unique(found, return_index=True)
     return np.array(found, dtype=np.int64)[np.sort(first)]
 
@@ -123,7 +123,7 @@ def check_base_terms(
         raise ValueError(f"include and exclude both name atom {both[0]}; take it out of one")
     if len(include) > max_atoms:
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
-    if spent > max_cost:
+    if spent > max_cost * (1.0 + 1e-12):
         raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
 
 

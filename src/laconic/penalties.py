@@ -40,7 +40,7 @@ class Penalty(Protocol):
         """Largest factor in [0, 1] that brings U into the domain of the conjugate."""
 
     def conjugate(self, U: np.ndarray) -> float:
-        """Ω*(U), or an upper bound on it."""
+        """Ω*(U), to rounding."""
 
 
 class L2:
@@ -184,7 +184,7 @@ class SmoothLinfL1:
             if np.all(high - low <= 1e-13 * high):
                 break
         C = 0.5 * (low + high)
-        # At any a the value ⟨a, v⟩ − ln Σ 2cosh a_i is stationary, so an error in C counts twice.
+        # The value is stationary at the root: an error in C counts to second order only.
         a = np.arcsinh(C[:, None] * v)
         value = (a * v).sum(axis=1) - np.log(2.0 * np.sqrt(1.0 + (C[:, None] * v) ** 2).sum(axis=1))
         return self.alpha / self.beta * float(value.sum())

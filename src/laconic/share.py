@@ -59,9 +59,9 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Φ(W) = Σ_i w_i ℓ(W, (x_i, y_i)) / Σ_i w_i + Ω(W)   s.t. at most n non-zero columns,
 
     eq. (4) with the penalty of section 2.1. T rounds cost O(T m d k) to choose, and the
-    corrections a few dozen products of the m x t chosen block with a t x k matrix each.
-    4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for any W* (Theorem 2); to choose the best n columns
-    exactly is NP-hard.
+    corrections a few dozen products of the m x t chosen block with a t x k matrix each. For the
+    l1 gradient rule, columns in [-1, 1] and no penalty, 4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for
+    any W* (Theorem 2); to choose the best n columns exactly is NP-hard.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Whether a constant column is always in.
     refine : bool, default=False
         Sweep over the finished path with swap moves. Never a higher loss at any size, often a
-        lower one; the models of different sizes need not nest.
+        lower one; the models of different sizes need not nest, and may depend on ``max_atoms``.
     groups : sequence, default=None
         Labels of the features, or lists of feature numbers: features of a group are chosen
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`.
@@ -276,7 +276,8 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weight 2 means the row twice, weight 0 the row gone.
+            Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
+            by rows, whatever their weight).
 
         Returns
         -------
@@ -360,7 +361,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     raise
                 state.status = "interrupted"
                 warnings.warn(
-                    f"fit was interrupted; the model keeps the {state.last.size} atoms it had",
+                    f"fit was interrupted; the model keeps {state.entries[-1].size} atoms",
                     stacklevel=3,
                 )
         return state
@@ -370,6 +371,11 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self._categories:
             pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)
+        names = list(getattr(self, "feature_names_in_", ()))
+        for argument in ("include", "exclude"):  # folds are arrays, without names
+            listed = getattr(self, argument) or ()
+            numbers = [names.index(i) if i in names else i for i in listed]
+            fold.set_params(**{argument: numbers})
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return cross_validate_sizes(fold, X, y, weight, self.cv)
 
@@ -412,7 +418,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def at(self, n_atoms: int) -> ShareBoostClassifier:
         """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         if n_atoms not in self.path_.sizes:
             raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
         other = copy.copy(self)
@@ -430,7 +436,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             yield LOSSES[self.loss]().probabilities(scores)
 
     def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         X = self._validated(X)
         for entry in self.path_:
             yield entry.scores(X)
@@ -453,16 +459,16 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Columns of the chosen atoms, in the units of the input."""
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         return self.predictor_.map.columns(self._validated(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Readable names of the columns of `transform`."""
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         return np.array(self.predictor_.names(), dtype=object)
 
     def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         return self.predictor_.scores(self._validated(X))
 
     # -- explaining ----------------------------------------------------------------------------
@@ -471,7 +477,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Print the model for people: every atom, its weights per class, its share of the gain."""
         from laconic.look.card import card
 
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         print(card(self), file=file)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
@@ -481,13 +487,13 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         from laconic.look.plots import plot_path
 
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         return plot_path(self, X, y, ax)
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of every input feature in the decrease of the training loss."""
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
         out = np.zeros(self.n_features_in_)
         for atom, gain in zip(entry.atoms, entry.gains, strict=True):
@@ -502,12 +508,15 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         and the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁
         (from Lemma 3).
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "predictor_")
         return self.path_[self.n_atoms_].excess_loss_bound(norm)
 
     @staticmethod
     def rounds_needed(norm: float, epsilon: float) -> int:
-        """Rounds after which the loss is at most L(W*) + epsilon, ‖W*‖_{∞,1} ≤ norm (Theorem 2)."""
+        """Rounds after which the loss is at most L(W*) + epsilon, ‖W*‖_{∞,1} ≤ norm (Theorem 2).
+
+        For the l1 gradient rule, columns in [-1, 1] and no penalty.
+        """
         return rounds_needed(norm, epsilon)
 
     # -- the scikit-learn edge -----------------------------------------------------------------

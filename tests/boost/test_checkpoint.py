@@ -229,10 +229,13 @@ def test_a_smaller_size_takes_its_part_of_a_larger_one(
     assert_identical(smaller, ShareBoostClassifier(3, **settings).fit(X, y))
 
 
+@pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("patience", [1, 4])
-def test_another_patience_ends_where_it_would_have_ended(tmp_path, patience, assert_identical):
+def test_another_patience_ends_where_it_would_have_ended(
+    tmp_path, patience, refine, assert_identical
+):
     X, y = random_problem(seed=2, m=90, d=9, noise=2.0)
-    settings = {"max_atoms": 9, **HELD_OUT}
+    settings = {"max_atoms": 9, "refine": refine, **HELD_OUT}
     path = tmp_path / "fit"
     ShareBoostClassifier(checkpoint=path, n_iter_no_change=2, **settings).fit(X, y)
     resumed = ShareBoostClassifier(checkpoint=path, n_iter_no_change=patience, **settings).fit(X, y)
@@ -266,3 +269,11 @@ def test_cross_validation_and_checkpoint_go_together(three_classes, tmp_path, as
     assert crashed(model, X, y, 3)
     assert_identical(model.fit(X, y), ShareBoostClassifier(5, cv=3).fit(X, y))
     assert [p.name for p in tmp_path.iterdir()] == ["fit"]
+
+
+def test_a_change_in_any_row_is_other_data(tmp_path):
+    X, y = random_problem(m=5000, d=3)
+    ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+    X[3333, 1] += 0.1
+    with pytest.raises(ValueError, match="other data or settings"):
+        ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)

@@ -119,13 +119,40 @@ def test_estimated_class_hessians_come_close(monkeypatch):
     assert not np.array_equal(some, exact)
 
 
-def test_directions_are_orthonormal_in_the_weighted_product():
-    rows, _, _, w = filled()
+def test_span_sums_project_onto_the_columns_in():
+    """Σ of squares over the basis = squared length of the projection, by least squares."""
+    rows, B, _, w = filled()
     rows.append(2)  # once more: adds nothing new
-    basis = []
-    new = list(rows.directions(basis))
-    Q = np.column_stack(basis)
-    assert len(new) == 4
-    np.testing.assert_allclose(Q[:, :3].T @ (Q[:, :3] * w[:, None]), np.eye(3), atol=1e-12)
-    assert not Q[:, 3].any()
-    assert list(rows.directions(basis)) == []
+    X = random_problem(m=100, d=4)[0]
+    root = np.sqrt(w)[:, None]
+    explained = np.zeros(4)
+    for done, products in enumerate(rows.span_sums(0)):
+        explained += np.concatenate([s[:, 0] for _, s in products]) ** 2
+        part = root * B[:, : min(done, 2) + 1]
+        fitted = part @ np.linalg.lstsq(part, root * X, rcond=None)[0]
+        np.testing.assert_allclose(explained, np.sum(fitted**2, axis=0), rtol=1e-10)
+    assert done == 3
+    assert list(rows.span_sums(4)) == []
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_chunks_of_single_precision_change_nothing_but_rounding(monkeypatch, intercept):
+    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 700)
+    X, y = random_problem(m=1500, d=4, dtype=np.float32)
+    W = np.random.default_rng(1).standard_normal((4 + intercept, 3))
+    answers = []
+    for limit in (1, 10**9):
+        monkeypatch.setattr(rows_module, "SMALL_PRODUCT", limit)
+        rows = make_rows(X, y, intercept=intercept)
+        rows.reset(range(4))
+        answers.append((*rows.evaluate(W), rows.curve(W)))
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_no_curvature_at_all_is_no_error():
+    X, y = random_problem(m=4000, d=2)
+    rows = make_rows(X, y)
+    rows.append(0)
+    rows.evaluate(np.array([[1e6, 0.0, -1e6], [0.0, 0.0, 0.0]]))
+    assert not rows.class_hessians().any()

@@ -12,27 +12,31 @@ import joblib
 import numpy as np
 from scipy import sparse
 
+from laconic import __version__
 from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
 from laconic.correct import Certificate
 from laconic.model.store import read_archive, write_archive
 from laconic.pools.base import BoundPool
+from laconic.threads import row_blocks
 
-# Rows of the data that go into its fingerprint, evenly spaced.
-SAMPLED_ROWS = 1024
+# Rows that are hashed together: the most that is ever copied.
+HASHED_ROWS = 4096
 
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
 
 
 def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
-    """Digest of what a fit's answer depends on: settings, labels, weights and a sample of rows."""
+    """Digest of what a fit's answer depends on: settings, data, labels and weights."""
     sha = hashlib.sha256()
     sha.update(joblib.hash(settings).encode())
-    sample = X[np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(np.int64)]
-    dense = sample.toarray() if sparse.issparse(sample) else np.ascontiguousarray(sample)
-    sha.update(f"{X.shape} {X.dtype}".encode())
-    for part in (dense, y, weight):
-        sha.update(np.ascontiguousarray(part).tobytes())
+    sha.update(f"{__version__} {X.shape} {X.dtype}".encode())
+    if sparse.issparse(X):
+        parts: list[np.ndarray] = [X.data, X.indices, X.indptr]
+    else:
+        parts = [X[s] for s in row_blocks(X.shape[0], HASHED_ROWS)]
+    for part in (*parts, y, weight):
+        sha.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     return sha.hexdigest()
 
 

@@ -64,7 +64,7 @@ def progress(verbose: int, max_atoms: int, refined: bool) -> Iterator[Hook]:
     with Progress(*columns) as bar:
         grow = bar.add_task("growing", total=max_atoms, loss=float("nan"), unit="atoms")
         swap = bar.add_task(
-            "refining", total=3 * max_atoms, loss=float("nan"), unit="steps", visible=refined
+            "refining", total=3 * max_atoms - 1, loss=float("nan"), unit="steps", visible=refined
         )
 
         def show(state: State) -> None:

@@ -19,10 +19,6 @@ from laconic.boost.rules import Rule
 from laconic.correct import Corrector, Solution
 from laconic.penalties import Penalty
 
-# Choices in a row that add nothing to the columns in before the pool counts as used up. Each costs
-# a pass over the pool, and is made once in a growing path: what depends on columns stays dependent.
-DEPENDENT_IN_A_ROW = 1000
-
 
 @dataclass
 class State:
@@ -47,7 +43,7 @@ class State:
 
     @property
     def last(self) -> PathEntry:
-        """The newest entry."""
+        """The largest entry so far; of the refined path where there is one."""
         return self.refined[-1] if self.refined else self.entries[-1]
 
 
@@ -106,6 +102,7 @@ class Loop:
             if self.told(state):
                 return False
         while not enough and state.entries[-1].size < self.max_atoms:
+            state.refined, state.swept = [], 0  # of a shorter path, if of any
             entry = self.extend(state.entries)
             if entry is None:
                 state.status = "no admissible atom is left that helps"
@@ -114,7 +111,7 @@ class Loop:
             enough = self._enough(entry)
             if self.told(state):
                 return False
-        self.choose(state.entries)  # finds the last entry's steepest gradient
+        state.entries[-1] = self.certified(state.entries[-1])
         state.status = "held-out loss no longer falls" if enough else "largest size reached"
         return True
 
@@ -145,14 +142,12 @@ class Loop:
         if columns[: len(self._spanned)] != self._spanned:
             self._dependent = []
         self._spanned = columns
-        for _ in range(DEPENDENT_IN_A_ROW):
-            atom = self.choose(entries, *also_barred, *self._dependent)
-            if atom is None:
-                return False
+        while (atom := self.choose(entries, *also_barred, *self._dependent)) is not None:
             self.rows.append(atom)
             if not self.rows.adds_nothing(atom):
                 return True
             self.rows.reset(columns)
+            # Costs a pass over the pool, but only once in a growing path: it stays dependent.
             self._dependent.append(atom)
         return False
 
@@ -165,6 +160,11 @@ class Loop:
         entries[-1] = replace(entry, steepest=steepest)
         rounding = 8.0 * np.finfo(self.rows.dtype).eps
         return None if choice.index < 0 or not choice.score > rounding else choice.index
+
+    def certified(self, entry: PathEntry) -> PathEntry:
+        """``entry``, which the rows must stand at, with its steepest gradient."""
+        choice = self.rows.best(self._barred(entry, ()), None, None)
+        return replace(entry, steepest=max(choice.steepest, self._intercept_norm))
 
     def solve(self, start: np.ndarray) -> Solution:
         """Correct the columns in from ``start``, padded with zeros for new columns."""

@@ -34,8 +34,9 @@ class PathEntry:
     loss, objective : float
         L and Φ = L + Ω on the training rows.
     gains : tuple of float
-        Every atom's share in the decrease of L; an atom swapped in takes over the gain of the one
-        it replaced and adds its own.
+        Every atom's share in the decrease of L, summing to it. An atom swapped in takes over the
+        gain of the one it replaced and adds its own; what is lost with an atom that a sweep drops
+        is taken from the others evenly.
     certificate : Certificate
         How far from the optimum over these columns the weights can be.
     inner : float
@@ -95,7 +96,7 @@ class PathEntry:
         if math.isnan(self.steepest):
             raise ValueError(
                 "the fit was stopped before the gradients of this size were known; "
-                "ask for a smaller size"
+                "ask for another, smaller size"
             )
         return self.inner + norm * self.steepest
 
@@ -145,7 +146,7 @@ class Path:
 
     @property
     def gaps(self) -> np.ndarray:
-        """Proven distance of every entry's objective from its optimum."""
+        """Proven bound on every entry's distance from its optimum; see its certificate."""
         return np.array([e.certificate.gap for e in self.entries])
 
     @property

@@ -36,18 +36,16 @@ def refine(loop: Loop, state: State) -> None:
     down, up = range(last - 1, 0, -1), range(1, last + 1)
     moves = [(at, _shrunk, at + 1) for at in down] + [(at, _grown, at - 1) for at in up]
     for at, move, origin in moves[state.swept :]:
-        candidate = move(loop, state.refined[: origin + 1])
-        if _better(state.refined[at], candidate, WORTH) is candidate and candidate is not None:
-            state.refined[at] = _swapped(loop, candidate)
+        better = _better(state.refined[at], move(loop, state.refined[: origin + 1]), WORTH)
+        if better is not state.refined[at]:
+            state.refined[at] = _swapped(loop, better)
         state.swept += 1
         if loop.told(state):
             return
     for at, entry in enumerate(state.refined):
         if np.isnan(entry.steepest):
             loop.restore(entry)
-            found = [entry]
-            loop.choose(found)
-            state.refined[at] = found[0]
+            state.refined[at] = loop.certified(entry)
 
 
 def _better(old: PathEntry, new: PathEntry | None, worth: float = 0.0) -> PathEntry:
@@ -99,7 +97,8 @@ def _swapped(loop: Loop, entry: PathEntry) -> PathEntry:
 def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
     """The atoms cheapest to drop, each with weights for the others to start from.
 
-    By the quadratic model of Φ whose Hessian is its class-diagonal, with inverse A_c for class c:
+    By the quadratic model of Φ whose Hessian is its class-diagonal (estimated from some of the
+    rows where they are many), with inverse A_c for class c:
     dropping the columns J raises Φ by ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by
     −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
     """

@@ -118,6 +118,7 @@ class Rows:
         self._class_sums = np.zeros((0, n_outputs))
         self._gram = np.zeros((0, 0))
         self.means = np.zeros(0)
+        self._basis: list[np.ndarray] = []
         self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
         if intercept:
             self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
@@ -144,6 +145,7 @@ class Rows:
         self._class_sums = self._class_sums[: self.n_columns]
         self._gram = self._gram[: self.n_columns, : self.n_columns]
         self.means = self.means[: self.n_columns]
+        self._basis = self._basis[: self.n_columns]
         for atom in atoms[keep:]:
             self.append(atom)
 
@@ -189,6 +191,7 @@ class Rows:
         out = object.__new__(Rows)
         out.__dict__.update(self.__dict__)
         out.threads = Threads(1)
+        out._basis = []
         out.atoms = list(self.atoms) if keep else []
         out._blocks = []
         for block in self._blocks:
@@ -255,15 +258,15 @@ class Rows:
     def class_hessians(self) -> np.ndarray:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, (n_outputs, n_columns, n_columns).
 
-        They only serve as a preconditioner. Where rows are many they are estimated from some,
-        taken at even steps of accumulated curvature: rows predicted with confidence hardly bend
-        the loss, and hardly count.
+        They serve as a preconditioner, and to rank atoms by what dropping them would cost. Where
+        rows are many they are estimated from some, taken at even steps of accumulated curvature:
+        rows predicted with confidence hardly bend the loss, and hardly count.
         """
         curvatures = self._over_blocks(self._curvature)
         columns = [block.room[:, : self.n_columns] for block in self._blocks]
         few = PRECONDITIONER_ROWS * self.n_columns
-        if len(self._y) > 2 * few:
-            masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
+        masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
+        if len(self._y) > 2 * few and masses[-1] > 0:
             pieces = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
             some = list(self._map(partial(_spread, step=masses[-1] / few), pieces))
             taken, h = np.concatenate([c for c, _ in some]), np.hstack([h for _, h in some])
@@ -298,27 +301,25 @@ class Rows:
         """Weighted squared norms of every column of the pool."""
         return self.pool.squares(self._weight())
 
-    def pool_sums(self, direction: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Weighted inner products of every column of the pool with one of `directions`."""
-        return self.pool.gradients((direction * self._weight())[:, None])
+    def span_sums(self, done: int) -> Iterator[Iterator[tuple[int, np.ndarray]]]:
+        """Products of the pool's columns with an orthonormal basis of the columns in.
 
-    def directions(self, basis: list[np.ndarray]) -> Iterator[np.ndarray]:
-        """Extend ``basis`` to the columns in, by Gram-Schmidt in the weighted inner product.
-
-        Yields each new direction. ``basis`` holds one direction per column already treated (zero
-        for a column that depends on earlier ones) and belongs to these rows.
+        For every column in from number ``done`` on: the weighted inner products of all columns of
+        the pool with the direction it adds, as `BoundPool.gradients` gives them. Gram-Schmidt in
+        the weighted inner product; a column that depends on earlier ones adds a zero direction.
         """
-        weight = self._weight()
-        for column in range(len(basis), self.n_columns):
-            q = np.concatenate([block.room[:, column] for block in self._blocks])
+        weight = self._weight().astype(np.float64)
+        for column in range(len(self._basis), self.n_columns):
+            q = np.concatenate([b.room[:, column] for b in self._blocks]).astype(np.float64)
             length = np.sqrt(np.dot(weight * q, q))
             for _ in range(2):  # twice is enough (Kahan, Parlett)
-                for other in basis:
-                    q = q - np.dot(weight * other, q) * other
+                for other in self._basis:
+                    q -= np.dot(weight * other, q) * other
             rest = np.sqrt(np.dot(weight * q, q))
             q = q / rest if rest > 1e-5 * length else np.zeros_like(q)
-            basis.append(q)
-            yield q
+            self._basis.append(q.astype(self.dtype))
+        for q in self._basis[done:]:
+            yield self.pool.gradients((q * weight).astype(self.dtype)[:, None])
 
     def _weight(self) -> np.ndarray:
         return np.concatenate([block.weight for block in self._blocks])
@@ -333,7 +334,7 @@ class Rows:
         """Rows of a block that BLAS is given at once."""
         if self.dtype != np.float32:
             return [slice(0, BLOCK_ROWS)]
-        rows = SMALL_PRODUCT // (self.n_columns * self.n_outputs)
+        rows = SMALL_PRODUCT // max(self.n_columns * self.n_outputs, 1)
         return row_blocks(BLOCK_ROWS, max(rows // 64 * 64, 256))
 
     def _product(self, block: _Block, weights: np.ndarray) -> np.ndarray:

@@ -68,12 +68,12 @@ class ProjectionRule:
             self._squares = rows.pool_squares()
             self._explained = np.zeros_like(self._squares)
             self._spread = self._squares
-            self._directions: list[np.ndarray] = []
-            self._atoms = []
-        for q in rows.directions(self._directions):
-            for first, sums in rows.pool_sums(q):
+            self._done = 0
+        for products in rows.span_sums(self._done):
+            for first, sums in products:
                 self._explained[first : first + len(sums)] += sums[:, 0] ** 2
-            if rows.intercept and len(self._directions) == 1:
+            self._done += 1
+            if rows.intercept and self._done == 1:
                 self._spread = np.maximum(self._squares - self._explained, 0.0)
         self._atoms = list(rows.atoms)
 

@@ -127,7 +127,8 @@ class BoundPool(ABC):
         normaliser : ndarray of shape (n_columns,), optional
             Every column's l1 norm is divided by its entry.
         costs : ndarray of shape (n_atoms,), optional
-            Rank by guaranteed decrease per cost, (score / 2)² / cost (Lemma 2), instead of score.
+            Rank by (score / 2)² / cost instead of score: for a single column in [-1, 1], the
+            decrease of the loss that Lemma 2 guarantees, per cost.
         """
         forbidden = np.empty(0, dtype=np.int64) if forbidden is None else np.sort(forbidden)
         best, best_value, best_score, steepest = -1, -1.0, -np.inf, 0.0

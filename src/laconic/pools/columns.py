@@ -103,13 +103,19 @@ class BoundColumns(BoundPool):
         total = np.zeros(self.n_columns)
         for s in row_blocks(self._X.shape[0], 4096):
             block = self._X[s]
-            squared = block.multiply(block) if sparse.issparse(block) else np.square(block)
+            # Scaled first, squares neither overflow nor vanish.
+            if sparse.issparse(block):
+                scaled = block.astype(np.float64).multiply(self._factors).tocsr()
+                squared = scaled.multiply(scaled)
+            else:
+                squared = np.square(block * self._factors)
             total += np.asarray(squared.T @ weight[s], dtype=np.float64)
-        return total * self._factors**2
+        return total
 
     def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
         if not sparse.issparse(X):
             return transpose_product(X, residual, self._threads)
+        residual = residual.astype(np.float64)  # SciPy sums all rows in the dtype it is given
         if X.format == "csc":
             parts = self._threads.map(lambda c: c.T @ residual, _column_views(X))
             return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])

@@ -65,7 +65,8 @@ def transpose_product(
     compiled = X.nbytes >= COMPILED_BYTES if compiled is None else compiled
     tiles = _tiles(X, R) if compiled else None
     whole = m if tiles is None else m - m % tiles.rows
-    runs = _cells(whole, d, X.itemsize, *(BLAS_CELL if tiles is None else CELL))
+    itemsize = np.result_type(X, R).itemsize  # what BLAS makes of integers, a call at a time
+    runs = _cells(whole, d, itemsize, *(BLAS_CELL if tiles is None else CELL))
 
     def cell(item: tuple[slice, slice]) -> np.ndarray:
         rows, columns = item
@@ -98,7 +99,7 @@ def _cells(
 def _blas(X: np.ndarray, R: np.ndarray) -> np.ndarray:
     total = np.zeros((X.shape[1], R.shape[1]))
     n_bytes, least, most = BLAS_CALL
-    rows = min(max(n_bytes // (X.shape[1] * X.itemsize), least), most)
+    rows = min(max(n_bytes // (X.shape[1] * np.result_type(X, R).itemsize), least), most)
     for s in row_blocks(len(X), rows):
         total += X[s].T @ R[s]
     return total

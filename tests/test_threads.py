@@ -1,0 +1,68 @@
+"""Worker threads: order, nesting, and BLAS left as it was found."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from laconic import ShareBoostClassifier
+from laconic.threads import Threads, row_blocks
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 100])
+def test_answers_come_in_the_order_of_the_items(n_jobs, n):
+    with Threads(n_jobs) as threads:
+        assert list(threads.map(lambda i: i * i, range(n))) == [i * i for i in range(n)]
+
+
+def test_a_worker_may_map_too():
+    with Threads(2) as threads:
+        nested = threads.map(lambda i: sum(threads.map(lambda j: i * j, range(5))), range(8))
+        assert list(nested) == [10 * i for i in range(8)]
+
+
+def test_an_error_in_a_worker_reaches_the_caller():
+    with Threads(2) as threads, pytest.raises(ZeroDivisionError):
+        list(threads.map(lambda i: 1 / i, [1, 0]))
+
+
+def test_overlapping_uses_leave_blas_as_it_was():
+    before = blas_threads()
+    first, second = Threads(2), Threads(2)
+    first.__enter__()
+    second.__enter__()
+    assert set(blas_threads()) <= {1}
+    first.__exit__()
+    assert set(blas_threads()) <= {1}
+    second.__exit__()
+    assert blas_threads() == before
+
+
+def test_concurrent_fits_are_each_as_alone():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 12))
+    y = (X[:, :3] @ [1.0, -1.0, 0.5] + rng.standard_normal(6000) > 0).astype(int)
+    alone = ShareBoostClassifier(5).fit(X, y).coef_
+    found = {}
+
+    def fit(key):
+        found[key] = ShareBoostClassifier(5).fit(X, y).coef_
+
+    workers = [threading.Thread(target=fit, args=(i,)) for i in range(3)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert all(np.array_equal(found[i], alone) for i in range(3))
+
+
+def test_row_blocks_cover_every_row_once():
+    for n, block in [(0, 4), (1, 4), (8, 4), (9, 4)]:
+        rows = [i for s in row_blocks(n, block) for i in range(n)[s]]
+        assert rows == list(range(n))
