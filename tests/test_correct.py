@@ -6,8 +6,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from laconic.correct import Nesterov, Newton, Objective
+from laconic.correct import Nesterov, Newton
 from laconic.losses import LOSSES
+from laconic.objective import Objective
 from laconic.penalties import L2, PENALTIES
 from problems import make_rows, naive_objective, random_problem
 

@@ -42,7 +42,7 @@ class Loss(Protocol):
     def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
         """Dual value of giving every row the distribution ``sigma``; ``share`` of each class.
 
-        See `laconic.correct.duality_gap`.
+        See `laconic.objective.duality_gap`.
         """
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

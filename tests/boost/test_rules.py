@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 
 from laconic import ShareBoostClassifier
 from laconic.boost.rules import RULES, make_rule
-from laconic.correct import Newton, Objective
+from laconic.correct import Newton
+from laconic.objective import Objective
 from laconic.penalties import L2
 from problems import make_rows, random_problem
 

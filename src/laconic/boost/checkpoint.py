@@ -15,8 +15,8 @@ from scipy import sparse
 from laconic import __version__
 from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
-from laconic.correct import Certificate
 from laconic.model.store import read_archive, write_archive
+from laconic.objective import Certificate
 from laconic.pools.base import BoundPool
 from laconic.threads import row_blocks
 

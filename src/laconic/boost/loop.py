@@ -16,7 +16,7 @@ import numpy as np
 from laconic.boost.path import PathEntry
 from laconic.boost.rows import Rows
 from laconic.boost.rules import Rule
-from laconic.correct import Corrector, Solution
+from laconic.objective import Corrector, Solution
 from laconic.penalties import Penalty
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.correct import Certificate
 from laconic.model.atoms import FeatureMap
+from laconic.objective import Certificate
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from laconic.boost.loop import Loop, State, weights_of
 from laconic.boost.path import PathEntry
-from laconic.correct import Objective
+from laconic.objective import Objective
 
 # A swap counts when it lowers the objective by more than this part of it: above what the
 # corrector's tolerance lets two solves of one model differ by.

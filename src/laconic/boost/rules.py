@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from laconic.boost.rows import Rows
-from laconic.correct import Corrector, Objective
+from laconic.objective import Corrector, Objective
 from laconic.penalties import Penalty
 from laconic.pools.base import Choice
 

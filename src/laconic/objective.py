@@ -1,0 +1,192 @@
+"""What a corrector minimises, Φ = L + Ω, and what it returns: weights and a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from laconic.penalties import Penalty
+
+
+class Problem(Protocol):
+    """Sums over rows that a corrector asks for (`laconic.boost.rows.Rows` gives them)."""
+
+    intercept: bool
+    n_columns: int
+    dtype: np.dtype[Any]
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether a shift of all scores of a row leaves the loss as it is."""
+
+    @property
+    def class_sums(self) -> np.ndarray:
+        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in."""
+
+    def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss and gradient at ``W``."""
+
+    def curve(self, V: np.ndarray) -> np.ndarray:
+        """Hessian of the loss at the last evaluated weights, applied to ``V``."""
+
+    def class_hessians(self) -> np.ndarray:
+        """Diagonal blocks of that Hessian, one per output."""
+
+    def constant_value(self, sigma: np.ndarray) -> float:
+        """Dual value of giving every row the distribution ``sigma``."""
+
+
+class Certificate(NamedTuple):
+    """How far from the optimum a corrected model can be."""
+
+    gap: float
+    """Proven bound on Φ(W) − min Φ. Without a penalty: on Φ(W) − Φ(V) for every V of at most twice
+    the norm ‖W‖_{∞,1}, since no bound on the infimum itself can be had from sums like these."""
+    decrement: float
+    """Predicted gain of the last step, half its squared Newton decrement."""
+    gradient: float
+    """Euclidean norm of ∇Φ(W)."""
+    evaluations: int
+    """Evaluations of the loss and its gradient."""
+    products: int
+    """Hessian products."""
+    converged: bool
+    """Whether the tolerance was met."""
+
+
+class Solution(NamedTuple):
+    """What a corrector returns."""
+
+    weights: np.ndarray
+    """(n_columns, n_outputs) in scaled units, the intercept first where there is one."""
+    loss: float
+    """L at the weights."""
+    value: float
+    """Φ at the weights."""
+    loss_gradient: np.ndarray
+    """∇L at the weights."""
+    certificate: Certificate
+
+
+class Corrector(Protocol):
+    """Minimises Φ = L + Ω over the weights of the columns in."""
+
+    tol: float
+
+    def solve(self, problem: Problem, penalty: Penalty, start: np.ndarray) -> Solution:
+        """Minimise Φ from ``start``; the problem's last evaluation is at the answer."""
+
+
+class Objective:
+    """Φ = L + Ω for one problem, the intercept's row left out of Ω; counts its work."""
+
+    def __init__(self, problem: Problem, penalty: Penalty) -> None:
+        self.problem = problem
+        self.penalty = penalty
+        self.free = int(problem.intercept)
+        self.damp = 1.0
+        self.evaluations = 0
+        self.products = 0
+
+    def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Φ(W) and ∇Φ(W)."""
+        self.evaluations += 1
+        self.loss, self.loss_gradient = self.problem.evaluate(W)
+        gradient = self.loss_gradient.copy()
+        gradient[self.free :] += self.penalty.gradient(W[self.free :])
+        return self.loss + self.penalty.value(W[self.free :]), gradient
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """∇²Φ(W), damped, applied to ``V``; ``W`` must be the last evaluated point."""
+        self.products += 1
+        out = self.problem.curve(V)
+        held, moved = W[self.free :], V[self.free :]
+        damping = self.damp * self.penalty.damping(held)
+        out[self.free :] += self.penalty.curve(held, moved) + damping * moved
+        return out
+
+    def class_inverses(self, W: np.ndarray) -> np.ndarray:
+        """Inverse of the class-diagonal of ∇²Φ(W), (n_outputs, n_columns, n_columns)."""
+        blocks = self.problem.class_hessians()
+        diagonal = np.einsum("cii->ci", blocks)
+        diagonal[:, self.free :] += self._penalty_curvature(W).T
+        # Gram matrices of nearly collinear columns can lose definiteness to rounding.
+        diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
+        out: np.ndarray = np.linalg.inv(blocks)
+        return out
+
+    def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Apply an approximate inverse of ∇²Φ(W)."""
+        inverse = self.class_inverses(W)
+        bend = self._penalty_curvature(W).mean(axis=1)
+        shift = np.zeros(len(W))
+        shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
+
+        def apply(r: np.ndarray) -> np.ndarray:
+            if not self.problem.shift_invariant:
+                return np.matmul(inverse, r.T[:, :, None])[:, :, 0].T
+            mean = r.mean(axis=1, keepdims=True)
+            z = np.matmul(inverse, (r - mean).T[:, :, None])[:, :, 0].T
+            return z - z.mean(axis=1, keepdims=True) + shift[:, None] * mean
+
+        return apply
+
+    def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
+        held = W[self.free :]
+        return self.penalty.curvature(held) + self.damp * self.penalty.damping(held)
+
+    def solution(
+        self, W: np.ndarray, value: float, gradient: np.ndarray, decrement: float, converged: bool
+    ) -> Solution:
+        """The answer at ``W``, which must be the last evaluated point."""
+        certificate = Certificate(
+            duality_gap(self, W, value, gradient),
+            float(decrement),
+            float(np.linalg.norm(gradient)),
+            self.evaluations,
+            self.products,
+            converged,
+        )
+        return Solution(W, self.loss, value, self.loss_gradient, certificate)
+
+
+def duality_gap(objective: Objective, W: np.ndarray, value: float, gradient: np.ndarray) -> float:
+    """Proven bound on Φ(W) − min Φ, from sums over rows alone.
+
+    Any distributions ρ_i over the classes give the Fenchel lower bound
+
+        min Φ ≥ Σ_i weight_i (margin (1 − ρ_{i,y_i}) + entropy(ρ_i)) − Ω*(−G),
+        G = Σ_i weight_i x_i (ρ_i − e_{y_i})ᵀ,
+
+    provided the intercept's row of G is zero and −G lies in the domain of Ω*. At the model's own ρ,
+    eq. (6), the first sum is L(W) − ⟨∇L(W), W⟩ and G = ∇L(W). Mixing in, by concavity of the
+    entropy, a little of one distribution σ common to all rows makes the intercept's row zero;
+    mixing in a little of the true classes e_y, whose value and G are zero, shrinks G into the
+    domain. Without a penalty there is no such bound but 0; then the answer is the smaller of
+    Φ(W) and the bound of Lemma 3 against every competitor of at most twice the model's own
+    ‖W‖_{∞,1}.
+    """
+    problem, penalty, free = objective.problem, objective.penalty, objective.free
+    G = objective.loss_gradient
+    dual = objective.loss - float(np.vdot(G, W))
+    if free:
+        share, excess = problem.class_sums[0], G[0]
+        need = float((excess / share).max())
+        if need > 1e-14:  # below, the row is zero up to rounding
+            t = need / (1.0 + need)
+            sigma = np.maximum(share - (1.0 - t) / t * excess, 0.0)
+            sigma /= sigma.sum()
+            mean = problem.class_sums.sum(axis=1, keepdims=True)
+            G = (1.0 - t) * G + t * (mean * sigma - problem.class_sums)
+            dual = (1.0 - t) * dual + t * problem.constant_value(sigma)
+    shrink = penalty.shrink(G[free:])
+    bound = shrink * dual - penalty.conjugate(-shrink * G[free:])
+    gap = value - max(bound, 0.0)
+    if penalty.alpha == 0:
+        norms = np.abs(gradient).sum(axis=1)
+        size = float(np.abs(W).max(axis=1, initial=0.0).sum())
+        first_order = float(np.vdot(gradient, W)) + 2.0 * size * float(norms.max(initial=0.0))
+        gap = min(gap, first_order)
+    return max(gap, 0.0)
