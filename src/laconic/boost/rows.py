@@ -15,8 +15,8 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, ssyrk
 
+from laconic.boost.blocks import Block, spread, total, weighted_grams
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
 from laconic.threads import Threads, row_blocks
@@ -33,28 +33,6 @@ SMALL_PRODUCT = 1_000_000
 SERIAL = 1 << 22
 # Rows per column that the preconditioner is estimated from.
 PRECONDITIONER_ROWS = 64
-
-
-class _Block:
-    """One block of rows: its columns (Fortran order, room to grow), scores and loss state."""
-
-    def __init__(
-        self, target: np.ndarray, weight: np.ndarray, columns: np.ndarray, offset: np.ndarray | None
-    ) -> None:
-        self.target = target
-        self.weight = weight
-        self.room = columns
-        self.offset = offset
-        self.state: np.ndarray | None = None
-
-    def put(self, first: int, columns: np.ndarray) -> None:
-        """Write columns from position ``first`` on, growing the room where needed."""
-        need = first + columns.shape[1]
-        if need > self.room.shape[1]:
-            grown = np.empty((len(self.weight), 2 * need), dtype=self.room.dtype, order="F")
-            grown[:, :first] = self.room[:, :first]
-            self.room = grown
-        self.room[:, first:need] = columns
 
 
 class Rows:
@@ -107,7 +85,7 @@ class Rows:
         self._slices = row_blocks(len(y), BLOCK_ROWS)
         self._y = y
         self._blocks = [
-            _Block(
+            Block(
                 loss.targets(y[s], n_outputs),
                 weight[s].astype(self.dtype),
                 np.empty((s.stop - s.start, 8), dtype=self.dtype, order="F"),
@@ -131,7 +109,7 @@ class Rows:
         means = np.zeros(columns.shape[1])
         if self.intercept:
             pairs = zip(self._slices, self._blocks, strict=True)
-            means = _total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
+            means = total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
         self._put(columns, means)
         self.atoms.append(atom)
 
@@ -153,7 +131,7 @@ class Rows:
         first, last = self.n_columns, self.n_columns + columns.shape[1]
         shift = means.astype(self.dtype)
 
-        def one(item: tuple[slice, _Block]) -> tuple[np.ndarray, np.ndarray]:
+        def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
             block.put(first, columns[s] - shift)
             weighted = block.room[:, first:last].T * block.weight
@@ -162,10 +140,10 @@ class Rows:
 
         self.n_columns = last
         parts = list(self._map(one, zip(self._slices, self._blocks, strict=True)))
-        self._class_sums = np.vstack([self._class_sums, _total([p for p, _ in parts])])
+        self._class_sums = np.vstack([self._class_sums, total([p for p, _ in parts])])
         gram = np.empty((last, last))
         gram[:first, :first] = self._gram
-        gram[first:] = _total([p for _, p in parts])
+        gram[first:] = total([p for _, p in parts])
         gram[:, first:] = gram[first:].T
         self._gram = gram
         self.means = np.append(self.means, means)
@@ -197,10 +175,10 @@ class Rows:
         for block in self._blocks:
             if keep:
                 room = block.room[:, : self.n_columns].copy(order="F")
-                out._blocks.append(_Block(block.target, block.weight, room, None))
+                out._blocks.append(Block(block.target, block.weight, room, None))
             else:
                 room = np.empty((len(block.weight), 1), dtype=self.dtype, order="F")
-                out._blocks.append(_Block(block.target, block.weight, room, self._scores(block)))
+                out._blocks.append(Block(block.target, block.weight, room, self._scores(block)))
         if not keep:
             out.intercept = False
             out.n_columns = 0
@@ -233,7 +211,7 @@ class Rows:
         """
         self._weights = W.astype(self.dtype)
 
-        def one(block: _Block) -> tuple[float, np.ndarray]:
+        def one(block: Block) -> tuple[float, np.ndarray]:
             scores = self._scores(block)
             if block.state is None:
                 block.state = np.empty_like(scores)
@@ -242,18 +220,18 @@ class Rows:
             return value, -self._sums(block, residual)
 
         parts = self._over_blocks(one)
-        return sum(value for value, _ in parts), _total([g for _, g in parts])
+        return sum(value for value, _ in parts), total([g for _, g in parts])
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Hessian of the loss at the last evaluated weights, applied to ``V``."""
         step = V.T.astype(self.dtype)
 
-        def one(block: _Block) -> np.ndarray:
+        def one(block: Block) -> np.ndarray:
             assert block.state is not None
             curved = self.loss.curve(block.weight, block.state, self._product(block, step))
             return self._sums(block, curved)
 
-        return _total(self._over_blocks(one))
+        return total(self._over_blocks(one))
 
     def class_hessians(self) -> np.ndarray:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, (n_outputs, n_columns, n_columns).
@@ -268,14 +246,14 @@ class Rows:
         masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
         if len(self._y) > 2 * few and masses[-1] > 0:
             pieces = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
-            some = list(self._map(partial(_spread, step=masses[-1] / few), pieces))
+            some = list(self._map(partial(spread, step=masses[-1] / few), pieces))
             taken, h = np.concatenate([c for c, _ in some]), np.hstack([h for _, h in some])
             blocks = row_blocks(len(taken), BLOCK_ROWS)
             columns, curvatures = [taken[s] for s in blocks], [h[:, s] for s in blocks]
         pairs = zip(columns, curvatures, strict=True)
-        return _total(list(self._map(_weighted_grams, pairs)))
+        return total(list(self._map(weighted_grams, pairs)))
 
-    def _curvature(self, block: _Block) -> np.ndarray:
+    def _curvature(self, block: Block) -> np.ndarray:
         assert block.state is not None
         return self.loss.curvature(block.weight, block.state)
 
@@ -283,7 +261,7 @@ class Rows:
         """Negative gradient of the loss in the scores, (n_rows, n_outputs): for pools only."""
         out = np.empty((len(self._y), self.n_outputs), dtype=self.dtype)
 
-        def one(item: tuple[slice, _Block]) -> None:
+        def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
             out[s] = self.loss.residual(block.target, block.weight, block.state).T
@@ -324,7 +302,7 @@ class Rows:
     def _weight(self) -> np.ndarray:
         return np.concatenate([block.weight for block in self._blocks])
 
-    def _scores(self, block: _Block) -> np.ndarray:
+    def _scores(self, block: Block) -> np.ndarray:
         scores = self._product(block, self._weights.T)
         if block.offset is not None:
             scores += block.offset
@@ -337,51 +315,23 @@ class Rows:
         rows = SMALL_PRODUCT // max(self.n_columns * self.n_outputs, 1)
         return row_blocks(BLOCK_ROWS, max(rows // 64 * 64, 256))
 
-    def _product(self, block: _Block, weights: np.ndarray) -> np.ndarray:
+    def _product(self, block: Block, weights: np.ndarray) -> np.ndarray:
         """Weights (n_outputs, n_columns) times the columns in, class-major."""
         out = np.empty((self.n_outputs, len(block.weight)), dtype=self.dtype)
         for s in self._chunks():
             out[:, s] = weights @ block.room[s, : self.n_columns].T
         return out
 
-    def _sums(self, block: _Block, values: np.ndarray) -> np.ndarray:
+    def _sums(self, block: Block, values: np.ndarray) -> np.ndarray:
         """Sums over the block's rows of columns times class-major values."""
         out = np.zeros((self.n_columns, self.n_outputs))
         for s in self._chunks():
             out += (values[:, s] @ block.room[s, : self.n_columns]).T
         return out
 
-    def _over_blocks(self, function: Callable[[_Block], T]) -> list[T]:
+    def _over_blocks(self, function: Callable[[Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))
 
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         small = len(self._y) * self.n_columns * self.n_outputs < SERIAL
         return map(function, items) if small else self.threads.map(function, items)
-
-
-def _spread(
-    piece: tuple[np.ndarray, np.ndarray, float], step: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows at even steps of accumulated curvature, each standing for one step of it."""
-    columns, h, before = piece
-    mass = before + np.cumsum(h.sum(axis=0, dtype=np.float64))
-    first, last = np.ceil(np.array([before, mass[-1]]) / step - 0.5)
-    at = np.searchsorted(mass, (np.arange(first, last) + 0.5) * step)
-    at = np.minimum(at, len(mass) - 1)
-    return columns[at], step * h[:, at] / h[:, at].sum(axis=0)
-
-
-def _weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Σ_i h_ci x_i x_iᵀ for every c."""
-    columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
-    syrk = ssyrk if columns.dtype == np.float32 else dsyrk
-    upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])
-    return upper + np.triu(upper, 1).transpose(0, 2, 1)
-
-
-def _total(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Sum in float64, in order."""
-    out = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        out += part
-    return out
