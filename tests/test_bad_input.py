@@ -12,6 +12,7 @@ from scipy import sparse
 from laconic import Predictor, ShareBoostClassifier
 from laconic.model.atoms import Column, Stump
 from laconic.model.store import _digest, write_archive
+from laconic.pools import Stumps
 
 POOLS = ["columns", "stumps", "products"]
 
@@ -89,7 +90,7 @@ def test_no_rows_are_refused():
 
 
 def test_text_is_refused_where_no_atom_can_ask_for_it(y):
-    with pytest.raises(ValueError, match="could not convert string to float: 'red'"):
+    with pytest.raises(ValueError, match="column 'colour' of X holds text"):
         fit(pd.DataFrame({"colour": ["red"] * 150}), y)
 
 
@@ -733,3 +734,18 @@ def test_a_damaged_checkpoint_is_refused(X, y, tmp_path):
 def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(X, y, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         fit(X, y, checkpoint=tmp_path / "nowhere" / "fit")
+
+
+def test_what_stumps_would_take_is_said(X, y):
+    hole = X.copy()
+    hole[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r'NaN.*Only pool="stumps" takes missing values'):
+        fit(hole, y)
+    frame = pd.DataFrame({"a": X[:, 0], "town": ["Rome"] * len(y)})
+    with pytest.raises(ValueError, match="column 'town' of X holds text.*pool=\"stumps\""):
+        fit(frame, y)
+
+
+def test_a_pool_class_is_not_a_pool(X, y):
+    with pytest.raises(TypeError, match=r"pass Stumps\(\)"):
+        fit(X, y, pool=Stumps)

@@ -125,28 +125,3 @@ def check_base_terms(
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
     if spent > max_cost * (1.0 + 1e-12):
         raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
-
-
-def frame_categories(X: Any) -> dict[int, list[Any]]:
-    """Categories of the categorical and text columns of a pandas frame, by position."""
-    if not (hasattr(X, "dtypes") and hasattr(X, "assign")):
-        return {}
-    out = {}
-    for position, dtype in enumerate(X.dtypes):
-        column = X.iloc[:, position]
-        if hasattr(dtype, "categories"):
-            out[position] = list(dtype.categories)
-        elif str(dtype) in ("object", "str", "string"):
-            out[position] = sorted(column.dropna().unique(), key=str)
-    return out
-
-
-def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
-    """A frame with each categorical column as the positions of its values; unknown ones missing."""
-    if not categories or not hasattr(X, "assign"):
-        return X
-    coded = X.copy(deep=False)
-    for position, known in categories.items():
-        code = {value: float(i) for i, value in enumerate(known)}
-        coded[X.columns[position]] = [code.get(v, np.nan) for v in X.iloc[:, position]]
-    return coded

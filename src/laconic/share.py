@@ -30,13 +30,12 @@ from laconic.correct import Newton
 from laconic.edge import (
     check_base_terms,
     check_costs,
-    encode_frame,
-    frame_categories,
     held_out_rows,
     normalised_weights,
     resolve_atoms,
 )
 from laconic.losses import LOSSES
+from laconic.model.frames import encode_frame, frame_categories, what_stumps_could_do
 from laconic.model.predictor import Predictor
 from laconic.penalties import PENALTIES
 from laconic.pools import make_pool
@@ -529,16 +528,21 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         else:
             _check_feature_names(self, X, reset=False)
         X = encode_frame(X, self._categories)
-        checked = validate_data(
-            self,
-            X,
-            **({"y": y} if reset else {}),
-            reset=reset,
-            accept_sparse=["csr", "csc"],
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if missing else True,
-        )
-        return checked
+        try:
+            return validate_data(
+                self,
+                X,
+                **({"y": y} if reset else {}),
+                reset=reset,
+                accept_sparse=["csr", "csc"],
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if missing else True,
+            )
+        except ValueError as error:
+            hint = None if missing else what_stumps_could_do(X, error)
+            if hint is None:
+                raise
+            raise ValueError(hint) from error
 
     def _allows_missing(self) -> bool:
         by_name = isinstance(self.pool, str) and self.pool == "stumps"

@@ -9,7 +9,9 @@ import pytest
 from scipy import sparse
 
 from laconic import Predictor, ShareBoostClassifier
+from laconic.model.atoms import ColumnsMap
 from laconic.model.cost import Cost
+from problems import random_problem
 
 POOLS = ["columns", "stumps", "products"]
 
@@ -279,3 +281,43 @@ def test_a_predictor_needs_no_trainer(python, three_classes, tmp_path):
     assert not found & (HEAVY | {"sklearn", "joblib", "scipy.optimize", "scipy.linalg"})
     assert not any(m == "laconic.share" or m.startswith("laconic.boost") for m in found)
     assert not any(m.startswith("laconic.pools") for m in found)
+
+
+def test_a_predictor_finds_a_frames_columns_by_name_and_encodes_them(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"age": rng.uniform(20, 70, 200), "city": rng.choice(["Rome", "Oslo", "Bern"], 200)}
+    )
+    y = (frame["city"] == "Oslo") | (frame["age"] > 60)
+    model = ShareBoostClassifier(3, pool="stumps").fit(frame, y)
+    model.predictor_.save(tmp_path / "m")
+    loaded = Predictor.load(tmp_path / "m")
+    assert np.array_equal(
+        loaded.predict(frame[["city", "age"]].assign(more=1)), model.predict(frame)
+    )
+    with pytest.raises(ValueError, match="no column 'city'"):
+        loaded.predict(frame[["age"]])
+
+
+def test_labels_read_again_as_numbers_are_the_same_categories():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"code": rng.choice(["1", "2", "x"], 200)})
+    model = ShareBoostClassifier(1, pool="stumps").fit(frame, frame["code"] == "1")
+    assert model.predict(pd.DataFrame({"code": [1, 2, 1]})).tolist() == [True, False, True]
+
+
+def test_missing_values_are_refused_where_the_model_reads_them():
+    X, y = random_problem()
+    predictor = ShareBoostClassifier(2).fit(X, y).predictor_
+    with pytest.raises(ValueError, match="missing or infinite"):
+        predictor.predict(np.full((2, X.shape[1]), np.nan))
+
+
+def test_a_map_of_ones_own_is_not_saved_as_another(tmp_path):
+    class Squares(ColumnsMap):
+        def columns(self, X):
+            return super().columns(X) ** 2
+
+    own = Predictor(Squares([0]), np.ones((1, 2)), np.zeros(2), np.arange(2), "log", [1], 1)
+    with pytest.raises(TypeError, match="cannot be saved"):
+        own.save(tmp_path / "m")

@@ -21,9 +21,9 @@ GAP = "  "
 _SUM = 'its "always in" number; the class with the largest sum wins.'
 _HOW_TO_READ = {
     "columns": f"A class adds up weight × value for every atom and {_SUM} "
-    "Weights are in units of the input.",
+    "Weights are per unit of the input.",
     "products": f"A class adds up weight × product for every atom and {_SUM} "
-    "Weights are in units of the input.",
+    "Weights are per unit of the input.",
     "stumps": "A stump counts 1 where its question is answered yes, else 0. "
     f"A class adds up the weights of the stumps that count and {_SUM}",
 }

@@ -238,6 +238,11 @@ class StumpsMap:
 _MAPS: dict[str, Any] = {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap)}
 
 
+def is_known(map: FeatureMap) -> bool:
+    """Whether `feature_map` can rebuild the map."""
+    return _MAPS.get(map.kind) is type(map)
+
+
 def feature_map(kind: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
     """Rebuild a feature map from its kind and `FeatureMap.arrays`."""
     if kind not in _MAPS:

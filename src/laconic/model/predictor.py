@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from laconic.losses import LOSSES
-from laconic.model.atoms import FeatureMap, feature_map
+from laconic.model.atoms import FeatureMap, feature_map, is_known
 from laconic.model.cost import Cost
+from laconic.model.frames import encode_frame
 from laconic.model.store import read_archive, write_archive
 
 
@@ -76,14 +77,42 @@ class Predictor:
         if not sound:
             raise ValueError("the parts of the predictor do not fit together")
 
+    def __repr__(self) -> str:
+        cost = self.cost()
+        return (
+            f"Predictor({cost.atoms} atoms ({self.map.kind}), {cost.features} of "
+            f"{self.n_features} features, {len(self.classes)} classes, loss {self.loss!r})"
+        )
+
     def scores(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes) of dense or sparse rows."""
-        X = X if sparse.issparse(X) else np.asarray(X)
+        """Class scores (n_rows, n_classes) of an array, a sparse matrix or a data frame.
+
+        A frame's columns are found by name where the predictor knows names, and its categories are
+        encoded. In an array a categorical feature holds the positions in ``categories``. Missing
+        values are for stumps only, which answer no to them (and yes to "is missing").
+        """
+        X = self._matrix(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}")
-        out: np.ndarray = self.map.columns(X) @ self.weights
+        columns = self.map.columns(X)
+        if not np.isfinite(columns).all():
+            raise ValueError("X holds missing or infinite values in features that the model reads")
+        out: np.ndarray = columns @ self.weights
         out += self.intercept
         return out
+
+    def _matrix(self, X: Any) -> Any:
+        if sparse.issparse(X):
+            return X
+        if not hasattr(X, "columns"):
+            return np.asarray(X)
+        if self.feature_names is not None:
+            known = [str(name) for name in X.columns]
+            absent = [name for name in self.feature_names if name not in known]
+            if absent:
+                raise ValueError(f"X has no column {absent[0]!r}, which the predictor knows")
+            X = X[[X.columns[known.index(name)] for name in self.feature_names]]
+        return np.asarray(encode_frame(X, self.categories), dtype=np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row."""
@@ -110,6 +139,11 @@ class Predictor:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to a file that is safe to load from a stranger."""
+        if not is_known(self.map):
+            raise TypeError(
+                f"a predictor with a feature map of your own ({type(self.map).__name__}) cannot be "
+                "saved: a file holds arrays, not code"
+            )
         classes = np.asarray(self.classes)
         if classes.dtype.hasobject:
             if not all(isinstance(label, str) for label in classes):

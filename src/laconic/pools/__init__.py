@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from laconic.pools.base import BoundPool, Choice, Pool
 from laconic.pools.columns import Columns
 from laconic.pools.products import Products
@@ -24,8 +26,12 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
     if isinstance(pool, str):
         made = {"columns": Columns(scale, groups), "products": Products(scale), "stumps": Stumps()}
         pool = made[pool]
-    if isinstance(pool, Stumps) and categorical and pool.categorical is None:
-        return replace(pool, categorical=tuple(categorical))
+    if isinstance(pool, Stumps) and categorical:
+        given = np.asarray([] if pool.categorical is None else pool.categorical)
+        given = np.flatnonzero(given) if given.dtype == bool else given
+        return replace(pool, categorical=tuple(sorted({*categorical, *given.astype(int).tolist()})))
+    if isinstance(pool, type):
+        raise TypeError(f"pool must be an object, not a class: pass {pool.__name__}()")
     if not callable(getattr(pool, "bind", None)):
         known = ", ".join(repr(name) for name in POOLS)
         raise TypeError(f"pool must be {known} or an object with a bind method, not {pool!r}")
