@@ -17,6 +17,7 @@ Run: python benchmarks/stumps.py [--sets synthetic adult] [--rows N] [--json FIL
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -120,7 +121,7 @@ def adult(data: dict[str, np.ndarray]) -> Task:
 # -- the peers -------------------------------------------------------------------------------------
 
 
-class Peer:
+class Peer(ABC):
     """A booster of stumps: it fits so many rounds, and predicts after every one of them."""
 
     name: str
@@ -139,9 +140,9 @@ class Peer:
         """Stumps grown in a round."""
         return self.task.k if self.task.k > 2 else 1
 
+    @abstractmethod
     def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
         """Seconds and the model."""
-        raise NotImplementedError
 
     def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
         """Classes predicted after every round."""
