@@ -106,6 +106,11 @@ class TimedPool:
         return bound
 
 
+def progress(text: str) -> None:
+    """Say on the error stream what a long benchmark has just done."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
 def show(value: Any) -> str:
     """A number for people: four digits; anything else as it is."""
     if value is None:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from _common import arguments, load, save, start_up, table, timed, verdict
+from _common import arguments, load, progress, save, show, start_up, table, timed, verdict
 from sklearn.linear_model import LogisticRegression
 
 ALPHAS = (1e-6, 1e-3)
@@ -186,6 +186,7 @@ def scikit_learn(
                 note=f"over {cap:.0f} s at tol 1e-{power}; this is tol 1e-{power - 1}"
             )
         value, gradient = objective(X, y, model.coef_.T, model.intercept_, alpha)
+        progress(f"{solver}, tol 1e-{power}: {seconds:.1f} s, gradient {show(gradient)}")
         note = f"tol 1e-{power}, {model.n_iter_.max()} iterations"
         run = Run(solver, seconds, value, gradient, note)
         if solved(run, best):

@@ -28,6 +28,7 @@ from _common import (
     error,
     load,
     median_time,
+    progress,
     save,
     table,
     timed,
@@ -84,10 +85,13 @@ def compare(
     for ours, settings in OURS.items():
         seconds[ours], again, errors[ours] = laconic_path(P, y, Q, z, settings)
         seconds[f"{ours}, again"] = again
+        progress(f"{name}: {ours} took {seconds[ours]:.1f} s")
     for threads in (1, CORES):
         seconds[f"abess one call, {threads} threads"] = timed(abess, P, y, SIZES, thread=threads)[0]
+    progress(f"{name}: abess's one call is timed")
     if not skip_sizes:
         path = [abess(P, y, range(1, n + 1), ic_type="loss", thread=CORES) for n in SIZES]
+        progress(f"{name}: abess's path is known at every size")
         errors["abess path"] = [size_error(m, n, Q, z) for n, m in zip(SIZES, path, strict=True)]
         supports = [np.abs(m.coef_).max(axis=1) > 0 for m in path]
         errors["abess path, refitted"] = refitted(P, y, Q, z, supports)

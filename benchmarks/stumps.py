@@ -22,7 +22,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from _common import CORES, TimedPool, arguments, load, save, start_up, table, timed, verdict
+from _common import (
+    CORES,
+    TimedPool,
+    arguments,
+    load,
+    progress,
+    save,
+    start_up,
+    table,
+    timed,
+    verdict,
+)
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -242,6 +253,7 @@ def peer_curve(peer: Peer, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rounds = -(-ROUNDS // peer.trees)
     watched, tested = [], []
     for rate in RATES:
+        progress(f"{task.title}: {peer.name} at rate {rate}")
         model = peer.fit(task.X[fit], task.y[fit], rate, rounds)[1]
         watched.append(curve(peer, model, task.X[watch], task.y[watch]))
         if not peer.limit:

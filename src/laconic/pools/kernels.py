@@ -3,8 +3,7 @@
 A kernel reads X once, in tiles whose sums stay in vector registers: a tile takes a few columns of
 X over a panel of rows, multiplies them with a few classes (columns of R) in the data's dtype, and
 adds its sums to float64 ones. The tiles are written as LLVM vector instructions, because a
-compiler left to itself moves the sums through the cache at every row. The loops around them are
-Numba's. There is one tile for rows that lie contiguous in memory and one for columns.
+compiler left to itself moves the sums through the cache at every row. The loops are Numba's.
 
 Import this module only where a kernel is needed: Numba takes a while to load. A kernel is compiled
 once per machine for each dtype, order and number of classes.
@@ -25,6 +24,10 @@ from numba.extending import intrinsic
 # Rows of a panel of contiguous rows: few enough that their pages stay in the first-level TLB (64
 # entries or more), enough that adding to float64 costs little.
 PANEL_ROWS = 64
+# Bytes along the rows between the tile at work and those prefetched: rows lie pages apart, so that
+# hardware sees no pattern. Twice, for the prefetches dropped while too many are under way; and not
+# a whole panel on, since rows a power of two apart share a few places in the cache.
+AHEAD_BYTES = 768, 256
 # Registers of rows in a panel of contiguous columns: long stretches keep hardware prefetching,
 # which runs on past the end of each, from wasting bandwidth; the panel of R stays in level 2.
 PANEL_STEPS = 128
@@ -39,12 +42,10 @@ Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Registers(NamedTuple):
-    """Vector registers of this machine."""
+    """Vector registers of this machine: the bytes in each, and how many there are."""
 
     width: int
-    """Bytes in one register."""
     number: int
-    """How many there are."""
 
 
 @cache
@@ -65,8 +66,9 @@ def row_kernel(dtype: str, k: int) -> Kernel:
     A tile is one register wide: wider ones ask for several cache lines at a time, and prefetches
     that come in bursts are dropped.
     """
-    item = np.dtype(dtype).itemsize
-    lanes = registers().width // item
+    item, width = np.dtype(dtype).itemsize, registers().width
+    lanes = width // item
+    far, near = (n // width for n in AHEAD_BYTES)
 
     @njit(_signature(dtype), nogil=True, cache=True)
     def kernel(X: Any, R: Any, sums: Any) -> None:
@@ -74,15 +76,16 @@ def row_kernel(dtype: str, k: int) -> Kernel:
         tiles, passes, length = sums.shape
         x_step, r_step = X.strides[0], R.strides[0]
         for i in range(0, rows, PANEL_ROWS):
-            panel = X.ctypes.data + i * x_step
+            panel, down = X.ctypes.data + i * x_step, PANEL_ROWS * x_step
             n = min(PANEL_ROWS, rows - i)
             for p in range(passes):
                 r = R.ctypes.data + i * r_step + min(p * k, R.shape[1] - k) * item
                 for t in range(tiles):
                     x = panel + min(t * lanes, columns - lanes) * item
-                    ahead = x + PANEL_ROWS * x_step
                     out = sums.ctypes.data + (t * passes + p) * length * 8
-                    _row_tile(x, x_step, r, r_step, n, ahead, out, item, k)
+                    later = panel + (t + far) // tiles * down + (t + far) % tiles * width
+                    soon = panel + (t + near) // tiles * down + (t + near) % tiles * width
+                    _row_tile(x, x_step, r, r_step, n, later, soon, out, item, k)
 
     return kernel
 
@@ -134,28 +137,29 @@ def _signature(dtype: str) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def _row_tile(context, x, x_step, r, r_step, rows, ahead, out, item, k):  # type: ignore[no-untyped-def]
+def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, item, k):  # type: ignore[no-untyped-def]
     """One register of columns by ``k`` classes, over ``rows``; addresses, and steps in bytes."""
     size, classes = item.literal_value, k.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, x_step, r, r_step, rows, ahead, out = arguments[:7]
+        x, x_step, r, r_step, rows, later, soon, out = arguments[:8]
         vector = _vector(size)
 
         def body(addresses: list[Any], sums: list[Any]) -> list[Any]:
-            column, weight, later = addresses
-            _prefetch(builder, later)
+            column, weight, *ahead = addresses
+            for address in ahead:
+                _prefetch(builder, address)
             values = _load(builder, column, 0, vector)
             for c in range(classes):
                 factor = _splat(builder, _load(builder, weight, c * size, vector.element), vector)
                 sums[c] = _multiply_add(builder, values, factor, sums[c])
             return sums
 
-        walks = [(x, x_step), (r, r_step), (ahead, x_step)]
+        walks = [(x, x_step), (r, r_step), (later, x_step), (soon, x_step)]
         _add_to(builder, out, _loop(builder, rows, walks, vector, classes, body))
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 7, item, k), generate
+    return types.void(*[types.intp] * 8, item, k), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -211,8 +215,7 @@ def _loop(
     addresses = [builder.phi(_INT64) for _ in walks]
     sums = [builder.phi(vector) for _ in range(n_sums)]
     new = body(addresses, list(sums))
-    less = builder.sub(left, _INT64(1))
-    zero = ir.Constant(vector, None)
+    less, zero = builder.sub(left, _INT64(1)), ir.Constant(vector, None)
     values = [(left, count, less)]
     for address, (first, step) in zip(addresses, walks, strict=True):
         values.append((address, first, builder.add(address, step)))
@@ -228,8 +231,7 @@ def _loop(
 
 
 def _never_unrolled(module: Any) -> Any:
-    # Unrolled, the prefetches of several rows would come in a burst. LLVM wants a node that names
-    # itself first.
+    # Unrolled, prefetches would come in bursts. LLVM wants a node that names itself first.
     node = module.add_metadata([module.add_metadata(["llvm.loop.unroll.disable"])])
     if node.operands[0] is not node:
         node.operands = (node, *node.operands)
@@ -272,10 +274,7 @@ def _mask(lanes: list[int]) -> Any:
 
 
 def _lane_sums(builder: Any, vectors: list[Any]) -> Any:
-    """One vector whose lane q is the sum over the lanes of ``vectors[q]``.
-
-    Each round halves the vectors by adding the two halves of every segment, side by side.
-    """
+    """Sum the lanes of ``vectors[q]`` into lane q of one, halving their number each round."""
     lanes = segment = len(vectors)
     while segment > 1:
         half = segment // 2
