@@ -6,10 +6,11 @@ stumps, and HistGradientBoosting and LightGBM with trees of two leaves. Errors a
 numbers of stumps: the last two grow one tree a class and round where there are three classes or
 more, AdaBoost and Laconic one stump a round.
 
-Every peer chooses its learning rate among 0.1, 0.3 and 1.0 separately for every number of stumps,
-on a validation part of the training rows. Times are of 200 rounds on all cores: LightGBM's, the
-shortest of three, without the construction of its data set, Laconic's with everything. AdaBoost is
-timed for four rounds on all rows, and learns its errors from 100,000 training rows at most.
+Every method has one setting, chosen separately for every number of stumps on a validation part of
+the training rows: the peers their learning rate among 0.1, 0.3 and 1.0, Laconic its rule among
+"gradient" and "projection". Times are of 200 rounds on all cores: LightGBM's, the shortest of
+three, without the construction of its data set, Laconic's with everything. AdaBoost is timed for
+four rounds on all rows, and learns its errors from 100,000 training rows at most.
 
 Run: python benchmarks/stumps.py [--sets synthetic adult] [--rows N] [--json FILE]
 """
@@ -132,10 +133,12 @@ def adult(data: dict[str, np.ndarray]) -> Task:
 # -- the peers -------------------------------------------------------------------------------------
 
 
-class Peer(ABC):
+class Booster(ABC):
     """A booster of stumps: it fits so many rounds, and predicts after every one of them."""
 
     name: str
+    settings: tuple[Any, ...] = RATES
+    """What it chooses from."""
     limit: int | None = None
     """Most rows that its errors are learned from."""
     rounds = ROUNDS
@@ -152,7 +155,7 @@ class Peer(ABC):
         return self.task.k if self.task.k > 2 else 1
 
     @abstractmethod
-    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
         """Seconds and the model."""
 
     def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
@@ -160,13 +163,13 @@ class Peer(ABC):
         return model.staged_predict(X)
 
 
-class LightGBM(Peer):
+class LightGBM(Booster):
     """LightGBM, trees of two leaves."""
 
     name = "LightGBM"
     repeats = 3
 
-    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
         """Time the rounds, without the construction of the data set."""
         import lightgbm
 
@@ -175,7 +178,7 @@ class LightGBM(Peer):
             "objective": "multiclass" if several else "binary",
             "num_class": self.task.k if several else 1,
             "num_leaves": 2,
-            "learning_rate": rate,
+            "learning_rate": setting,
             "num_threads": CORES,
             "verbose": -1,
         }
@@ -192,24 +195,24 @@ class LightGBM(Peer):
             yield total.argmax(axis=1) if total.ndim == 2 else (total > 0).astype(int)
 
 
-class HistGradientBoosting(Peer):
+class HistGradientBoosting(Booster):
     """scikit-learn's histogram boosting, trees of two leaves."""
 
     name = "HistGradientBoosting"
 
-    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
         """Time the fit."""
         model = HistGradientBoostingClassifier(
             max_leaf_nodes=2,
             max_iter=rounds,
-            learning_rate=rate,
+            learning_rate=setting,
             early_stopping=False,
             categorical_features=self.task.categorical,
         )
         return timed(model.fit, X, y)
 
 
-class AdaBoost(Peer):
+class AdaBoost(Booster):
     """scikit-learn's AdaBoost on decision stumps, categories one-hot."""
 
     name = "AdaBoost"
@@ -224,10 +227,12 @@ class AdaBoost(Peer):
         self.encoder = ColumnTransformer([("categories", one_hot, named)], remainder="passthrough")
         self.encoder.fit(task.X[:ADABOOST_ROWS])
 
-    def fit(self, X: np.ndarray, y: np.ndarray, rate: float, rounds: int) -> tuple[float, Any]:
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
         """Time the fit, without the encoding."""
         stump = DecisionTreeClassifier(max_depth=1)
-        model = AdaBoostClassifier(stump, n_estimators=rounds, learning_rate=rate, random_state=0)
+        model = AdaBoostClassifier(
+            stump, n_estimators=rounds, learning_rate=setting, random_state=0
+        )
         return timed(model.fit, self.encoder.transform(X), y)
 
     def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
@@ -235,7 +240,7 @@ class AdaBoost(Peer):
         return model.staged_predict(self.encoder.transform(X))
 
 
-def curve(peer: Peer, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def curve(peer: Booster, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Error at 1 to `ROUNDS` stumps; before the first whole round that of the commonest class."""
     out = np.full(ROUNDS, 1.0 - np.bincount(peer.task.y).max() / len(peer.task.y))
     for stage, predicted in enumerate(peer.stages(model, X), start=1):
@@ -245,84 +250,102 @@ def curve(peer: Peer, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return out
 
 
-def peer_curve(peer: Peer, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Test error and learning rate at every number of stumps, the rate chosen by validation."""
-    task = peer.task
-    n = min(len(task.y), int(1.25 * peer.limit)) if peer.limit else len(task.y)
+def chosen_curve(booster: Booster, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Test error and setting at every number of stumps, the setting chosen by validation."""
+    task = booster.task
+    n = min(len(task.y), int(1.25 * booster.limit)) if booster.limit else len(task.y)
     fit, watch = train_test_split(np.arange(n), test_size=0.2, random_state=seed)
-    rounds = -(-ROUNDS // peer.trees)
+    rounds = -(-ROUNDS // booster.trees)
     watched, tested = [], []
-    for rate in RATES:
-        progress(f"{task.title}: {peer.name} at rate {rate}")
-        model = peer.fit(task.X[fit], task.y[fit], rate, rounds)[1]
-        watched.append(curve(peer, model, task.X[watch], task.y[watch]))
-        if not peer.limit:
-            model = peer.fit(task.X, task.y, rate, rounds)[1]
-        tested.append(curve(peer, model, task.X_test, task.y_test))
+    for setting in booster.settings:
+        progress(f"{task.title}: {booster.name}, {setting}")
+        model = booster.fit(task.X[fit], task.y[fit], setting, rounds)[1]
+        watched.append(curve(booster, model, task.X[watch], task.y[watch]))
+        if not booster.limit:
+            model = booster.fit(task.X, task.y, setting, rounds)[1]
+        tested.append(curve(booster, model, task.X_test, task.y_test))
     choice = np.argmin(watched, axis=0)
-    return np.array(tested)[choice, np.arange(ROUNDS)], np.array(RATES)[choice]
+    return np.array(tested)[choice, np.arange(ROUNDS)], np.array(booster.settings)[choice]
 
 
-def laconic_curve(task: Task) -> tuple[dict[str, float], np.ndarray]:
-    """Seconds by what they were spent on, and the test error at every number of stumps."""
-    from laconic import ShareBoostClassifier
-    from laconic.pools import Stumps
+class Laconic(Booster):
+    """ShareBoost on stumps."""
 
-    pool = Stumps(categorical=np.flatnonzero(task.categorical).tolist() or None)
-    few = np.unique(np.r_[np.unique(task.y, return_index=True)[1], : min(4000, len(task.y))])
-    small = ShareBoostClassifier(max_atoms=2, pool=TimedPool(pool))
-    once = start_up(lambda: small.fit(task.X[few], task.y[few]))
-    clocked = TimedPool(pool)
-    model = ShareBoostClassifier(max_atoms=ROUNDS, pool=clocked)
-    whole = timed(model.fit, task.X, task.y)[0] + once
-    looped = float(model.path_.seconds[-1])
-    seconds = {
-        "start-up": once,
-        "preparing": whole - once - looped,
-        "scoring": clocked.scoring,
-        "correcting": looped - clocked.scoring,
-        "whole": whole,
-        "rounds": len(model.path_) - 1,
-    }
-    # The path is nested: the columns of the last entry serve every size.
-    columns = model.path_.entries[-1].map.columns(task.X_test)
-    out = np.empty(ROUNDS)
-    for n in range(1, ROUNDS + 1):
-        entry = model.path_.entries[min(n, len(model.path_) - 1)]
-        scores = columns[:, : entry.size] @ entry.input_weights() + entry.intercept
-        out[n - 1] = np.mean(model.classes_[scores.argmax(axis=1)] != task.y_test)
-    return seconds, out
+    name = "Laconic"
+    settings = ("gradient", "projection")
+    trees = 1
+
+    def __init__(self, task: Task) -> None:
+        from laconic.pools import Stumps
+
+        super().__init__(task)
+        self.pool = Stumps(categorical=np.flatnonzero(task.categorical).tolist() or None)
+
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
+        """Time the fit."""
+        from laconic import ShareBoostClassifier
+
+        return timed(ShareBoostClassifier(rounds, pool=self.pool, rule=setting).fit, X, y)
+
+    def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
+        """The path is nested: the columns of the last entry serve every size."""
+        columns = model.path_.entries[-1].map.columns(X)
+        for entry in model.path_.entries[1:]:
+            scores = columns[:, : entry.size] @ entry.input_weights() + entry.intercept
+            yield model.classes_[scores.argmax(axis=1)]
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of a fit at the defaults by what they were spent on."""
+        from laconic import ShareBoostClassifier
+
+        X, y, clocked = self.task.X, self.task.y, TimedPool(self.pool)
+        few = np.unique(np.r_[np.unique(y, return_index=True)[1], : min(4000, len(y))])
+        small = ShareBoostClassifier(max_atoms=2, pool=TimedPool(self.pool))
+        once = start_up(lambda: small.fit(X[few], y[few]))
+        model = ShareBoostClassifier(max_atoms=ROUNDS, pool=clocked)
+        whole = timed(model.fit, X, y)[0] + once
+        looped = float(model.path_.seconds[-1])
+        return {
+            "start-up": once,
+            "preparing": whole - once - looped,
+            "scoring": clocked.scoring,
+            "correcting": looped - clocked.scoring,
+            "whole": whole,
+            "rounds": len(model.path_) - 1,
+        }
 
 
 def compare(task: Task, seed: int) -> dict[str, Any]:
-    seconds, ours = laconic_curve(task)
+    laconic = Laconic(task)
+    seconds = laconic.seconds()
     table(
         f"{task.title}: seconds of Laconic, {seconds['rounds']} rounds",
         ["part", "seconds", "a round"],
         [[p, s, s / seconds["rounds"]] for p, s in seconds.items() if p != "rounds"],
     )
-    peers: list[Peer] = [LightGBM(task), HistGradientBoosting(task), AdaBoost(task)]
+    peers: list[Booster] = [LightGBM(task), HistGradientBoosting(task), AdaBoost(task)]
     a_round = {
         "Laconic scoring": seconds["scoring"] / seconds["rounds"],
         "Laconic corrected round": seconds["whole"] / seconds["rounds"],
     }
-    errors, rates = {"Laconic": ours}, {}
+    errors, chosen = {}, {}
     for peer in peers:
         runs = [peer.fit(task.X, task.y, 0.1, peer.rounds)[0] for _ in range(peer.repeats)]
         a_round[peer.name] = min(runs) / peer.rounds
     table(f"{task.title}: seconds a round", ["method", "seconds"], a_round.items())
-    for peer in peers:
-        errors[peer.name], rates[peer.name] = peer_curve(peer, seed)
+    for booster in (laconic, *peers):
+        errors[booster.name], chosen[booster.name] = chosen_curve(booster, seed)
     table(
         f"{task.title}: test error by number of stumps",
         ["method", *map(str, SHOWN)],
         [[name, *(e[n - 1] for n in SHOWN)] for name, e in errors.items()],
     )
     table(
-        f"{task.title}: learning rate chosen by validation",
+        f"{task.title}: setting chosen by validation",
         ["method", *map(str, SHOWN)],
-        [[name, *(r[n - 1] for n in SHOWN)] for name, r in rates.items()],
+        [[name, *(r[n - 1] for n in SHOWN)] for name, r in chosen.items()],
     )
+    ours = errors["Laconic"]
     best = np.min([e for name, e in errors.items() if name != "Laconic"], axis=0)
     deviation = np.sqrt(best * (1.0 - best) / len(task.y_test))
     counts = np.arange(1, ROUNDS + 1)
@@ -331,7 +354,7 @@ def compare(task: Task, seed: int) -> dict[str, Any]:
         "seconds": seconds,
         "seconds a round": a_round,
         "errors": errors,
-        "rates": rates,
+        "chosen": chosen,
         "sizes above": counts[(counts >= 10) & (ours > best + deviation)],
         "sizes not below": counts[(counts >= 20) & (ours >= best)],
     }

@@ -21,6 +21,8 @@ WORTH = 1e-4
 # Atoms tried in a row without success before a size is left: they come cheapest first, and the
 # dearer an atom is to drop, the less likely another one makes up for it.
 TRIES = 5
+# Atoms tried in the place of one taken out: the steepest gradient is often not the best swap.
+CANDIDATES = 2
 
 
 def refine(loop: Loop, state: State) -> None:
@@ -120,13 +122,24 @@ def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
 
 
 def _replace(loop: Loop, entry: PathEntry, without: int, start: np.ndarray) -> PathEntry | None:
-    """``entry`` with one atom taken out and the best other one put in."""
+    """``entry`` with one atom taken out and another put in: the first that helps, or the best."""
     place = entry.numbers.index(without)
     gains = list(entry.gains)
     gain = gains.pop(place)
     loop.rows.reset([n for n in entry.numbers if n != without])
     reduced = loop.solve(start)
-    if not loop.add([loop.record(reduced, tuple(gains))], without):
-        return None
-    solution = loop.solve(reduced.weights)
-    return loop.record(solution, (*gains, gain + entry.loss - solution.loss))
+    rest = loop.record(reduced, tuple(gains))
+    best: PathEntry | None = None
+    tried = [without]
+    while len(tried) <= CANDIDATES:
+        if best is not None:
+            loop.restore(rest)
+        if not loop.add([rest], *tried):
+            break
+        tried.append(loop.rows.atoms[-1])
+        solution = loop.solve(reduced.weights)
+        new = loop.record(solution, (*gains, gain + entry.loss - solution.loss))
+        best = new if best is None else _better(best, new)
+        if _better(entry, best, WORTH) is not entry:
+            break
+    return best
