@@ -159,6 +159,27 @@ def test_fit_with_everything(table, tmp_path, capsys):
     assert checkpoint.exists()
 
 
+def test_fit_knows_costs_and_columns_that_are_always_in(table, frame, tmp_path, capsys):
+    out = tmp_path / "m.laconic"
+    settings = ("--target", "species", "--out", out, "--max-atoms", "4")
+    dear = ("--cost", "petal_width=10", "--cost", "petal_length=10", "--max-cost", "2")
+    assert run("fit", table, *settings, *dear) == 0
+    assert "The path ends at 2 atoms: no admissible atom is left" in capsys.readouterr().out
+    assert sorted(Predictor.load(out).names()) == ["sepal_length", "sepal_width"]
+    assert run("fit", table, *settings, "--include", "sepal_width", "--balanced") == 0
+    assert Predictor.load(out).names()[0] == "sepal_width"
+    wrong = [
+        (("--cost", "petal_width"), "--cost wants COLUMN=NUMBER"),
+        (("--cost", "petal_width=much"), "--cost wants COLUMN=NUMBER"),
+        (("--cost", "petal_wide=1"), "did you mean 'petal_width'?"),
+        (("--include", "species"), "'species' is not among those to learn from"),
+        (("--test-fraction", "0.001"), "--test-fraction 0.001 does not work"),
+    ]
+    capsys.readouterr()
+    for arguments, said in wrong:
+        assert said in error_of(capsys, "fit", table, *settings, *arguments)
+
+
 def test_early_stopping_says_so(table, tmp_path, capsys):
     options = ["--target", "species", "--early-stopping", "--max-atoms", 2]
     assert run("fit", table, *options, "--out", tmp_path / "m.laconic") == 0
@@ -254,6 +275,21 @@ def test_predict_to_a_file(saved, table, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_predict_keeps_columns_as_they_are_spelled(saved, frame, tmp_path, capsys):
+    file, _ = saved
+    table = tmp_path / "named.csv"
+    names = [f"{i:04d}" for i in range(len(frame))]
+    frame.assign(id=names).to_csv(table, index=False)
+    run("predict", file, table, "--keep", "id", "--keep", "species")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "id,species,prediction"
+    assert lines[1].startswith("0000,setosa,")
+    assert len(lines) == len(frame) + 1
+    assert "no column 'ids'; did you mean 'id'?" in error_of(
+        capsys, "predict", file, table, "--keep", "ids"
+    )
+
+
 def test_predict_without_feature_names_goes_by_order(frame, tmp_path, capsys):
     X = frame.drop(columns="species")
     model = ShareBoostClassifier(2).fit(X.to_numpy(), frame.species)
@@ -325,6 +361,7 @@ def test_damaged_models(saved, table, tmp_path, capsys):
         bad.write_bytes(content)
         assert name in error_of(capsys, "describe", bad)
         assert name in error_of(capsys, "predict", bad, table)
+    assert "pickle" not in error_of(capsys, "describe", table)
 
 
 def test_ctrl_c_is_polite(saved, capsys, monkeypatch):

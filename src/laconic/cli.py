@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from laconic import __version__
 from laconic.look.console import (
@@ -24,10 +24,6 @@ from laconic.look.console import (
     size_table,
 )
 from laconic.tables import UserError, check_writable, load_predictor, need, rows_for, training_table
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 # Spelled out so that --help needs no heavy import; a test compares them with the library's own.
 POOLS = ("columns", "stumps", "products")
@@ -132,6 +128,16 @@ def _build_parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--alpha", type=float, default=1e-6, help="strength of the penalty (%(default)s)"
     )
+    fit.add_argument(
+        "--include", action="append", default=[], metavar="COLUMN",
+        help="column that is always in (not for stumps); may be repeated",
+    )  # fmt: skip
+    fit.add_argument(
+        "--cost", action="append", default=[], metavar="COLUMN=NUMBER",
+        help="cost of reading a column, 1 for those not named; may be repeated",
+    )  # fmt: skip
+    fit.add_argument("--max-cost", type=float, metavar="NUMBER", help="cap on the sum of costs")
+    fit.add_argument("--balanced", action="store_true", help="give every class the same weight")
     fit.add_argument("--refine", action="store_true", help="improve every size by swapping atoms")
     size = fit.add_mutually_exclusive_group()
     size.add_argument(
@@ -154,6 +160,10 @@ def _build_parser() -> argparse.ArgumentParser:
     predict.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")
     predict.add_argument("table", metavar="TABLE", help="CSV or parquet file with a header")
     predict.add_argument("--proba", action="store_true", help="add the class probabilities")
+    predict.add_argument(
+        "--keep", action="append", default=[], metavar="COLUMN",
+        help="column to copy to the output, an identifier say; may be repeated",
+    )  # fmt: skip
     predict.add_argument("--out", metavar="FILE", help="CSV to write; standard output if not given")
 
     describe = add("describe", _describe, "Show a saved model: every atom and its weights.")
@@ -231,18 +241,28 @@ def _fit(args: argparse.Namespace) -> int:
         need("matplotlib", "plot")
     if not 0.0 <= args.test_fraction < 1.0:
         raise UserError(f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}")
+    args.cost = dict(_column_and_cost(text) for text in args.cost)
     X, y = training_table(args)
     X_test = y_test = None
     if args.test_fraction:
-        X, X_test, y, y_test = train_test_split(
-            X, y, test_size=args.test_fraction, random_state=SEED, stratify=y
-        )
+        try:
+            X, X_test, y, y_test = train_test_split(
+                X, y, test_size=args.test_fraction, random_state=SEED, stratify=y
+            )
+        except ValueError as error:
+            raise UserError(
+                f"--test-fraction {args.test_fraction} does not work: {error}"
+            ) from error
     model = ShareBoostClassifier(
         args.max_atoms,
         pool=args.pool,
         loss=args.loss,
         rule=args.rule,
         alpha=args.alpha,
+        include=args.include or None,
+        costs=[args.cost.get(name, 1.0) for name in X.columns] if args.cost else None,
+        max_cost=args.max_cost,
+        class_weight="balanced" if args.balanced else None,
         refine=args.refine,
         cv=args.cv,
         early_stopping=args.early_stopping,
@@ -257,6 +277,10 @@ def _fit(args: argparse.Namespace) -> int:
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         console.print(f"{count(model.n_atoms_, 'atom')} chosen by {how}.\n")
+    if model.path_.sizes[-1] < args.max_atoms:
+        console.print(
+            f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
+        )
     console.out(card(model) + "\n", highlight=False)
     say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot:
@@ -265,11 +289,22 @@ def _fit(args: argparse.Namespace) -> int:
     return INTERRUPTED if model.status_ == "interrupted" else 0
 
 
+def _column_and_cost(text: str) -> tuple[str, float]:
+    """The parts of COLUMN=NUMBER."""
+    name, equals, number = text.rpartition("=")
+    try:
+        if not equals:
+            raise ValueError
+        return name, float(number)
+    except ValueError:
+        raise UserError(f"--cost wants COLUMN=NUMBER, such as age=2.5, not {text!r}") from None
+
+
 def _predict(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities where asked for."""
     predictor = load_predictor(args.model)
-    X = rows_for(predictor, args.table)
-    out: dict[str, np.ndarray] = {"prediction": predictor.predict(X)}
+    X, kept = rows_for(predictor, args.table, args.keep)
+    out: dict[str, Any] = {**kept, "prediction": predictor.predict(X)}
     if args.proba:
         probabilities = predictor.predict_proba(X).round(6)
         out |= {f"p_{c}": p for c, p in zip(predictor.classes, probabilities.T, strict=True)}

@@ -385,6 +385,12 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.path_ = Path(entries)
         self.status_ = state.status
         size = entries[-1].size
+        if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
+            warnings.warn(
+                "no atom helps, so the model only knows how common the classes are: all columns "
+                "may be constant, excluded or too dear",
+                stacklevel=3,
+            )
         if held is not None:
             losses = np.array([held.loss(entry) for entry in entries])
             self.validation_losses_ = losses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +63,15 @@ def _read_table(file: str, text: Iterable[str] = ()) -> Any:
 
 
 def _present(frame: Any, names: Iterable[str], file: str) -> None:
-    missing = [repr(n) for n in names if n not in frame.columns]
+    missing = [n for n in names if n not in frame.columns]
     if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if missing[5:] else "")
-        raise UserError(f"{file} has no column {shown}")
+        from difflib import get_close_matches
+
+        shown = ", ".join(map(repr, missing[:5]))
+        shown += f" and {len(missing) - 5} more" if missing[5:] else ""
+        near = get_close_matches(missing[0], list(frame.columns), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UserError(f"{file} has no column {shown}{hint}")
 
 
 def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
@@ -77,7 +82,9 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
 
     pandas = need("pandas", "data")
     frame = _read_table(args.table)
-    _present(frame, [args.target, *args.ignore], args.table)
+    _present(frame, [args.target, *args.ignore, *args.include, *args.cost], args.table)
+    if odd := {args.target, *args.ignore} & {*args.include, *args.cost}:
+        raise UserError(f"column {min(odd)!r} is not among those to learn from")
     labels = frame[args.target]
     if unlabelled := int(labels.isna().sum()):
         raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
@@ -99,14 +106,20 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     return pandas.DataFrame(X), np.asarray(labels.tolist())
 
 
-def rows_for(predictor: Predictor, file: str) -> np.ndarray:
-    """The table's rows as the predictor wants them; only the columns that it reads are needed."""
+def rows_for(
+    predictor: Predictor, file: str, keep: Sequence[str] = ()
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
+
+    Only the columns that the predictor reads are needed.
+    """
     import numpy as np
 
     names = predictor.feature_names
     reads = predictor.map.features().tolist()
     if names is None:
         frame = _read_table(file)
+        _present(frame, keep, file)
         if frame.shape[1] != predictor.n_features:
             raise UserError(
                 f"the model has no feature names, so {file} must have its "
@@ -114,8 +127,10 @@ def rows_for(predictor: Predictor, file: str) -> np.ndarray:
             )
         names = list(frame.columns)
     else:
-        frame = _read_table(file, [names[f] for f in predictor.categories])
-        _present(frame, [names[f] for f in reads], file)
+        known = [names[f] for f in reads]
+        as_spelled = {*(names[f] for f in predictor.categories), *(set(keep) - set(known))}
+        frame = _read_table(file, as_spelled)
+        _present(frame, [*known, *keep], file)
     # Column by column in memory: columns that are not read are never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
     stumps = predictor.map.kind == "stumps"
@@ -126,7 +141,7 @@ def rows_for(predictor: Predictor, file: str) -> np.ndarray:
             X[:, f] = [code.get(str(value), np.nan) for value in column]
         else:
             X[:, f] = _as_numbers(column, names[f], stumps)
-    return X
+    return X, {name: frame[name] for name in keep}
 
 
 def _is_text(column: Any) -> bool:

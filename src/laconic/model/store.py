@@ -12,6 +12,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -37,6 +38,8 @@ def write_archive(
             raise TypeError(f"array {name!r} holds Python objects and cannot be stored safely")
     sealed = json.dumps({"header": header, "sha256": _digest(header, arrays)})
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
     partial = path.with_name(f".{path.name}.partial")
     try:
         with open(partial, "wb") as file:
@@ -53,8 +56,12 @@ def read_archive(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a file written by `write_archive`; a `ValueError` says what is wrong with it."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as stream:
+            if not is_zipfile(stream):
+                raise ValueError("`laconic fit` and `Predictor.save` write other files")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
         sealed = json.loads(str(arrays.pop("header")))
         header, digest = dict(sealed["header"]), sealed["sha256"]
         sound = digest == _digest(header, arrays)
