@@ -1,0 +1,179 @@
+"""Which of the columns in hand to keep, under a price on each or a cap on their number.
+
+`search` is the one entry: its methods are interchangeable, and answer with one kind of result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.subset.problem import Fit, SubsetProblem
+
+__all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "search"]
+
+
+class SubsetResult(NamedTuple):
+    """What a subset search found."""
+
+    support: np.ndarray
+    """Numbers of the columns that were kept, ascending. None of them has weight zero."""
+    weights: np.ndarray
+    """Their weights."""
+    intercept: float
+    objective: float
+    """Weighted mean loss + l1 ‖w‖₁ + price · number of columns."""
+    bound: float
+    """No support that was asked for has an objective below this; -inf where nothing is proven."""
+
+
+def search(
+    columns: Any,
+    y: Any,
+    *,
+    loss: str = "exponential",
+    method: str = "local",
+    price: float | None = None,
+    max_atoms: int | None = None,
+    l1: float = 0.0,
+    nonnegative: bool = False,
+    intercept: bool = True,
+    sample_weight: Any = None,
+    starts: Iterable[Iterable[int]] = (),
+    **options: Any,
+) -> SubsetResult:
+    """Choose columns and weights: mean loss + l1 ‖w‖₁ + price · |support| (TotalQBoost eq. (3)).
+
+    Parameters
+    ----------
+    columns : array-like of shape (n_rows, n_columns)
+        Columns of 0 and 1, or of -1 and 1.
+    y : array-like of shape (n_rows,)
+        Labels, two different ones; the larger is the positive class.
+    loss : {"exponential", "logistic", "squared_hinge"}, default="exponential"
+        Of the margin ±f(x).
+    method : {"local", "exact"}, default="local"
+        Add, drop and swap moves; or branch and bound with a proven gap.
+    price : float, default=None
+        λ, of one column, for the *mean* loss (the paper's, for the sum, is n_rows times this).
+    max_atoms : int, default=None
+        Largest support. With ``price=None`` columns cost nothing up to here. Give at least one of
+        the two.
+    l1 : float, default=0.0
+        ν, for the mean loss. A little of it keeps weights finite on separable data.
+    nonnegative : bool, default=False
+        Whether weights must be at least 0.
+    intercept : bool, default=True
+        Whether there is a constant term, which costs nothing.
+    sample_weight : array-like of shape (n_rows,), default=None
+    starts : iterable of supports
+        Supports that the answer must be at least as good as.
+    **options
+        Of the method: ``sweeps`` of the local search, ``max_nodes`` and ``max_seconds`` of the
+        exact one.
+
+    Returns
+    -------
+    SubsetResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.subset import search
+    >>> X = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1], [1, 1, 1], [-1, 1, -1]])
+    >>> y = np.array([1, 1, 0, 0, 1, 1])
+    >>> search(X, y, price=0.1, l1=0.01).support
+    array([0])
+    """
+    problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
+    if price is None and max_atoms is None:
+        raise ValueError("give a price on every column, or max_atoms, the largest number of them")
+    if price is not None and not (np.isfinite(price) and price >= 0):
+        raise ValueError(f"price must be a finite number of at least 0, not {price!r}")
+    if max_atoms is not None and max_atoms < 0:
+        raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
+    if method not in METHODS:
+        known = ", ".join(repr(name) for name in METHODS)
+        raise ValueError(f"method must be one of {known}, not {method!r}")
+    cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
+    fit, bound = METHODS[method](problem, price or 0.0, cap, starts, **options)
+    return _result(problem, fit, price or 0.0, bound)
+
+
+def make_problem(
+    columns: Any,
+    y: Any,
+    loss: str,
+    l1: float,
+    nonnegative: bool,
+    intercept: bool,
+    sample_weight: Any,
+) -> SubsetProblem:
+    """Check what a user gives, and make it a problem."""
+    from laconic.subset.problem import LOSSES
+
+    columns, y = np.asarray(columns), np.asarray(y)
+    if columns.ndim != 2 or y.shape != columns.shape[:1] or len(y) == 0:
+        raise ValueError(
+            "columns must be a matrix with a row for every label; "
+            f"got shapes {columns.shape} and {y.shape}"
+        )
+    if not np.isin(columns, (-1, 0, 1)).all():
+        raise ValueError("columns must hold 0 and 1, or -1 and 1, only")
+    labels = np.unique(y)
+    if len(labels) != 2:
+        raise ValueError(f"y must have two different labels, not {len(labels)}")
+    if loss not in LOSSES:
+        known = ", ".join(repr(name) for name in LOSSES)
+        raise ValueError(f"loss must be one of {known}, not {loss!r}")
+    if not (np.isfinite(l1) and l1 >= 0):
+        raise ValueError(f"l1 must be a finite number of at least 0, not {l1!r}")
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weight.shape != y.shape or not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must have a finite weight of at least 0 for every row")
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight must not be zero everywhere")
+    signs = np.where(y == labels[1], 1.0, -1.0)
+    kept = weight > 0
+    return SubsetProblem(
+        columns[kept], signs[kept], weight[kept] / weight.sum(), loss, l1, nonnegative, intercept
+    )
+
+
+def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> SubsetResult:
+    """Leave columns of weight zero out: they only cost."""
+    n = len(fit.support)
+    used = fit.weights[:n] != 0
+    support = np.array(fit.support, dtype=np.int64)[used]
+    return SubsetResult(
+        support,
+        fit.weights[:n][used],
+        float(fit.weights[n]) if problem.intercept else 0.0,
+        fit.value + price * len(support),
+        bound,
+    )
+
+
+def _local(
+    problem: SubsetProblem, price: float, cap: int, starts: Iterable[Iterable[int]], **options: Any
+) -> tuple[Fit, float]:
+    from laconic.subset.local import local_search
+
+    fits = local_search(problem, cap, starts, **options)
+    return min(fits, key=lambda fit: fit.value + price * len(fit.support)), -np.inf
+
+
+def _exact(
+    problem: SubsetProblem, price: float, cap: int, starts: Iterable[Iterable[int]], **options: Any
+) -> tuple[Fit, float]:
+    from laconic.subset.exact import branch_and_bound
+    from laconic.subset.local import local_search
+
+    known = local_search(problem, cap, starts)
+    proof = branch_and_bound(problem, price, cap, known, **options)
+    return proof.fit, proof.bound
+
+
+METHODS: dict[str, Callable[..., tuple[Fit, float]]] = {"local": _local, "exact": _exact}
