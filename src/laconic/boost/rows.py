@@ -284,7 +284,8 @@ class Rows:
         One block for all columns that are written down, and one for every local atom: beside wide
         atoms a Hessian of all columns would be the largest thing in memory.
         """
-        return [self.class_hessians(), *self._local_hessians()]
+        written = [self.class_hessians()] if self._n_written else []
+        return [*written, *self._local_hessians()]
 
     def class_hessians(self) -> np.ndarray:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, a square matrix for every output.

@@ -40,7 +40,7 @@ def squared_distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """‖v − c‖² in float64, (n_rows, n_centres)."""
     X = np.asarray(X, dtype=np.float64)
     # Measured from among the centres, little is lost to rounding.
-    origin = centres.mean(axis=0)
+    origin = centres.sum(axis=0) / max(len(centres), 1)
     X, centres = X - origin, centres - origin
     out = X @ (-2.0 * centres.T)
     out += np.einsum("ij,ij->i", X, X)[:, None]
@@ -126,7 +126,7 @@ class PiecesMap:
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
         """Columns times weights (n_columns, n_outputs), never written down."""
         X = _dense(X)
-        weights = weights.reshape(len(self), self.centre.shape[1] + 1, -1)
+        weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
         slopes = weights[:, :-1]
         constants = weights[:, -1] - np.einsum("jd,jdc->jc", self.origin, slopes)
         out = np.zeros((len(X), weights.shape[2]))
