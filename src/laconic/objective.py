@@ -31,8 +31,8 @@ class Problem(Protocol):
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Hessian of the loss at the last evaluated weights, applied to ``V``."""
 
-    def class_hessians(self) -> np.ndarray:
-        """Diagonal blocks of that Hessian, one per output."""
+    def hessian_blocks(self) -> list[np.ndarray]:
+        """Diagonal blocks of that Hessian, (n_outputs, w, w), that cover the columns in order."""
 
     def constant_value(self, sigma: np.ndarray) -> float:
         """Dual value of giving every row the distribution ``sigma``."""
@@ -107,28 +107,37 @@ class Objective:
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
 
-    def class_inverses(self, W: np.ndarray) -> np.ndarray:
-        """Inverse of the class-diagonal of ∇²Φ(W), (n_outputs, n_columns, n_columns)."""
-        blocks = self.problem.class_hessians()
-        diagonal = np.einsum("cii->ci", blocks)
-        diagonal[:, self.free :] += self._penalty_curvature(W).T
-        # Gram matrices of nearly collinear columns can lose definiteness to rounding.
-        diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
-        out: np.ndarray = np.linalg.inv(blocks)
+    def class_inverses(self, W: np.ndarray) -> list[tuple[slice, np.ndarray]]:
+        """Inverse of the class-diagonal of ∇²Φ(W), for the columns of each of its blocks."""
+        bend = np.zeros_like(W)
+        bend[self.free :] = self._penalty_curvature(W)
+        out, first = [], 0
+        for block in self.problem.hessian_blocks():
+            columns = slice(first, first + block.shape[1])
+            first = columns.stop
+            diagonal = np.einsum("cii->ci", block)
+            diagonal += bend[columns].T
+            # Gram matrices of nearly collinear columns can lose definiteness to rounding.
+            diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
+            out.append((columns, np.linalg.inv(block)))
         return out
 
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Apply an approximate inverse of ∇²Φ(W)."""
-        inverse = self.class_inverses(W)
+        inverses = self.class_inverses(W)
         bend = self._penalty_curvature(W).mean(axis=1)
         shift = np.zeros(len(W))
         shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
 
+        def solve(r: np.ndarray) -> np.ndarray:
+            parts = [np.matmul(inverse, r[c].T[:, :, None])[:, :, 0].T for c, inverse in inverses]
+            return parts[0] if len(parts) == 1 else np.vstack(parts)
+
         def apply(r: np.ndarray) -> np.ndarray:
             if not self.problem.shift_invariant:
-                return np.matmul(inverse, r.T[:, :, None])[:, :, 0].T
+                return solve(r)
             mean = r.mean(axis=1, keepdims=True)
-            z = np.matmul(inverse, (r - mean).T[:, :, None])[:, :, 0].T
+            z = solve(r - mean)
             return z - z.mean(axis=1, keepdims=True) + shift[:, None] * mean
 
         return apply

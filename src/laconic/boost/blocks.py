@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
+from laconic.pools.local import LocalColumns
+
 
 class Block:
-    """One block of rows: its columns (Fortran order, room to grow), scores and loss state."""
+    """One block of rows: its columns, scores and loss state.
+
+    Columns are written down (``room``, Fortran order, with room to grow) or local: see
+    `LocalBlock`.
+    """
 
     def __init__(
         self, target: np.ndarray, weight: np.ndarray, columns: np.ndarray, offset: np.ndarray | None
@@ -19,6 +25,7 @@ class Block:
         self.room = columns
         self.offset = offset
         self.state: np.ndarray | None = None
+        self.local = LocalBlock()
 
     def put(self, first: int, columns: np.ndarray) -> None:
         """Write columns from position ``first`` on, growing the room where needed."""
@@ -28,6 +35,44 @@ class Block:
             grown[:, :first] = self.room[:, :first]
             self.room = grown
         self.room[:, first:need] = columns
+
+
+class LocalBlock:
+    """Local columns on one block of rows: `laconic.pools.local.LocalColumns`, cut to the block."""
+
+    def __init__(self, atoms: Sequence[LocalColumns] = ()) -> None:
+        self.atoms = list(atoms)
+
+    def append(self, atom: LocalColumns, s: slice) -> None:
+        """Cut an atom to the rows of the slice and keep it."""
+        first, last = np.searchsorted(atom.rows, [s.start, s.stop])
+        heights = None if atom.heights is None else atom.heights[first:last, None]
+        rows = atom.rows[first:last] - s.start
+        self.atoms.append(LocalColumns(rows, atom.table[s], atom.change, heights))
+
+    def table(self, at: int) -> np.ndarray:
+        """What the columns of an atom are made of, on its rows."""
+        atom = self.atoms[at]
+        taken = atom.table[atom.rows]
+        return taken if atom.heights is None else taken * atom.heights
+
+    def product(self, weights: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
+        """Columns times weights, which are given for the table: (n_outputs, n_rows)."""
+        out = np.zeros((n_rows, weights[0].shape[1]), dtype=weights[0].dtype)
+        for atom, w in zip(self.atoms, weights, strict=True):
+            values = atom.table[atom.rows] @ w
+            out[atom.rows] += values if atom.heights is None else values * atom.heights
+        return out.T
+
+    def sums(self, values: np.ndarray) -> list[np.ndarray]:
+        """Sums over rows of every atom's table times class-major values."""
+        by_row = np.ascontiguousarray(values.T)
+        out = []
+        for atom in self.atoms:
+            v = by_row[atom.rows]
+            v = v if atom.heights is None else v * atom.heights
+            out.append(atom.table[atom.rows].T @ v)
+        return out
 
 
 def spread(

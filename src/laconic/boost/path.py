@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.model.atoms import FeatureMap
+from laconic.model.atoms import FeatureMap, map_scores
 from laconic.objective import Certificate
 
 
@@ -82,7 +82,7 @@ class PathEntry:
 
     def scores(self, X: Any) -> np.ndarray:
         """Scores (n_rows, n_outputs) on new rows."""
-        out: np.ndarray = self.map.columns(X) @ self.input_weights()
+        out = map_scores(self.map, X, self.input_weights())
         out += self.intercept
         return out
 

@@ -106,14 +106,17 @@ def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
     """
     loop.restore(entry)
     W = weights_of(entry, loop.rows.intercept)
-    inverse = Objective(loop.rows, loop.penalty).class_inverses(W)
+    inverses = Objective(loop.rows, loop.penalty).class_inverses(W)
     found = []
     first = int(loop.rows.intercept)
     for number in entry.numbers:
         J = np.arange(first, first + loop.rows.pool.width(number))
         first = J[-1] + 1
-        pull = np.linalg.solve(inverse[:, J[:, None], J], W[J].T[:, :, None])
-        moved = W - np.matmul(inverse[:, :, J], pull)[:, :, 0].T
+        columns, inverse = next(pair for pair in inverses if J[-1] < pair[0].stop)
+        own = J - columns.start
+        pull = np.linalg.solve(inverse[:, own[:, None], own], W[J].T[:, :, None])
+        moved = W.copy()
+        moved[columns] -= np.matmul(inverse[:, :, own], pull)[:, :, 0].T
         rise = 0.5 * float(np.sum(W[J].T * pull[:, :, 0]))
         found.append((rise, number, np.delete(moved, J, axis=0)))
     found.sort(key=lambda item: item[:2])

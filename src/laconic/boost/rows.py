@@ -16,9 +16,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from laconic.boost.blocks import Block, spread, total, weighted_grams
+from laconic.boost.blocks import Block, LocalBlock, spread, total, weighted_grams
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
+from laconic.pools.local import LocalColumns
 from laconic.threads import Threads, row_blocks
 
 S = TypeVar("S")
@@ -31,8 +32,10 @@ BLOCK_ROWS = 4096
 SMALL_PRODUCT = 1_000_000
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
-# Rows per column that the preconditioner is estimated from.
+# Rows per column that the preconditioner is estimated from; for local atoms, whose preconditioner
+# is the coarser for being one of blocks, fewer.
 PRECONDITIONER_ROWS = 64
+LOCAL_ROWS = 16
 
 
 class Rows:
@@ -96,6 +99,7 @@ class Rows:
         self._class_sums = np.zeros((0, n_outputs))
         self._gram = np.zeros((0, 0))
         self.means = np.zeros(0)
+        self._locals: list[LocalColumns] = []
         self._basis: list[np.ndarray] = []
         self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
         if intercept:
@@ -105,12 +109,16 @@ class Rows:
 
     def append(self, atom: int) -> None:
         """Let the columns of an atom in."""
-        columns = self.pool.columns([atom])
-        means = np.zeros(columns.shape[1])
-        if self.intercept:
-            pairs = zip(self._slices, self._blocks, strict=True)
-            means = total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
-        self._put(columns, means)
+        local = self.pool.local(atom)
+        if local is not None:
+            self._put_local(local)
+        else:
+            columns = self.pool.columns([atom])
+            means = np.zeros(columns.shape[1])
+            if self.intercept:
+                pairs = zip(self._slices, self._blocks, strict=True)
+                means = total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
+            self._put(columns, means)
         self.atoms.append(atom)
 
     def reset(self, atoms: Sequence[int]) -> None:
@@ -124,6 +132,9 @@ class Rows:
         self._gram = self._gram[: self.n_columns, : self.n_columns]
         self.means = self.means[: self.n_columns]
         self._basis = self._basis[: self.n_columns]
+        self._locals = self._locals[:keep]
+        for block in self._blocks:
+            block.local = LocalBlock(block.local.atoms[:keep])
         for atom in atoms[keep:]:
             self.append(atom)
 
@@ -148,8 +159,39 @@ class Rows:
         self._gram = gram
         self.means = np.append(self.means, means)
 
+    def _put_local(self, local: LocalColumns) -> None:
+        """Keep the rows of a local atom. Its columns are not centred: zeros must stay zeros."""
+        hot = np.eye(self.n_outputs, dtype=self.dtype)
+        sums = []
+        for s, block in zip(self._slices, self._blocks, strict=True):
+            block.local.append(local, s)
+            rows = block.local.atoms[-1].rows
+            by_class = hot[self._y[s][rows]] * block.weight[rows, None]
+            sums.append(block.local.table(-1).T @ by_class)
+        self._locals.append(local)
+        self.n_columns += local.width
+        self._class_sums = np.vstack([self._class_sums, local.change.T @ total(sums)])
+        self.means = np.append(self.means, np.zeros(local.width))
+
+    @property
+    def _n_written(self) -> int:
+        """Columns that are written down; they come before the local ones."""
+        return int(self.intercept) if self._locals else self.n_columns
+
+    def _table_weights(self, W: np.ndarray) -> list[np.ndarray]:
+        """Weights of the local atoms as weights of what their columns are made of."""
+        parts = np.split(W[self._n_written :], len(self._locals)) if self._locals else []
+        pairs = zip(self._locals, parts, strict=True)
+        return [(local.change @ part).astype(self.dtype) for local, part in pairs]
+
     def adds_nothing(self, atom: int) -> bool:
-        """Whether the last atom let in is, up to rounding, a combination of the columns before."""
+        """Whether the last atom let in is, up to rounding, a combination of the columns before.
+
+        Of local atoms, only those are found that are not zero on just the rows of another one.
+        """
+        if self._locals:
+            *before, last = self._locals
+            return len(last.rows) == 0 or any(np.array_equal(last.rows, b.rows) for b in before)
         width = self.pool.width(atom)
         old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
         own = np.diag(self._gram)[new]
@@ -171,11 +213,13 @@ class Rows:
         out.threads = Threads(1)
         out._basis = []
         out.atoms = list(self.atoms) if keep else []
+        out._locals = list(self._locals) if keep else []
         out._blocks = []
         for block in self._blocks:
             if keep:
-                room = block.room[:, : self.n_columns].copy(order="F")
+                room = block.room[:, : self._n_written].copy(order="F")
                 out._blocks.append(Block(block.target, block.weight, room, None))
+                out._blocks[-1].local = LocalBlock(block.local.atoms)
             else:
                 room = np.empty((len(block.weight), 1), dtype=self.dtype, order="F")
                 out._blocks.append(Block(block.target, block.weight, room, self._scores(block)))
@@ -210,6 +254,7 @@ class Rows:
         Scores and residual are those of ``W`` from here on.
         """
         self._weights = W.astype(self.dtype)
+        self._inner = self._table_weights(W)
 
         def one(block: Block) -> tuple[float, np.ndarray]:
             scores = self._scores(block)
@@ -220,32 +265,64 @@ class Rows:
             return value, -self._sums(block, residual)
 
         parts = self._over_blocks(one)
-        return sum(value for value, _ in parts), total([g for _, g in parts])
+        return sum(value for value, _ in parts), self._column_sums([g for _, g in parts])
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Hessian of the loss at the last evaluated weights, applied to ``V``."""
-        step = V.T.astype(self.dtype)
+        step, inner = V.T.astype(self.dtype), self._table_weights(V)
 
         def one(block: Block) -> np.ndarray:
             assert block.state is not None
-            curved = self.loss.curve(block.weight, block.state, self._product(block, step))
-            return self._sums(block, curved)
+            moved = self._product(block, step, inner)
+            return self._sums(block, self.loss.curve(block.weight, block.state, moved))
 
-        return total(self._over_blocks(one))
+        return self._column_sums(self._over_blocks(one))
+
+    def hessian_blocks(self) -> list[np.ndarray]:
+        """Diagonal blocks of the Hessian that cover the columns in order, (n_outputs, w, w) each.
+
+        One block for all columns that are written down, and one for every local atom: beside wide
+        atoms a Hessian of all columns would be the largest thing in memory.
+        """
+        written = [self.class_hessians()] if self._n_written else []
+        return [*written, *self._local_hessians()]
 
     def class_hessians(self) -> np.ndarray:
-        """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, (n_outputs, n_columns, n_columns).
+        """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, a square matrix for every output.
 
-        They serve as a preconditioner, and to rank atoms by what dropping them would cost. Where
+        Of the columns that are written down. They serve as a preconditioner,
+        and to rank atoms by what dropping them would cost. Where
         rows are many they are estimated from some, taken at even steps of accumulated curvature:
         rows predicted with confidence hardly bend the loss, and hardly count.
         """
+        columns = [block.room[:, : self._n_written] for block in self._blocks]
+        few = PRECONDITIONER_ROWS * self._n_written
+        return self._grams(columns, self._over_blocks(self._curvature), few)
+
+    def _local_hessians(self) -> list[np.ndarray]:
+        if not self._locals:
+            return []
         curvatures = self._over_blocks(self._curvature)
-        columns = [block.room[:, : self.n_columns] for block in self._blocks]
-        few = PRECONDITIONER_ROWS * self.n_columns
+
+        def one(at: int) -> np.ndarray:
+            pairs = list(zip(self._blocks, curvatures, strict=True))
+            columns = [block.local.table(at) for block, _ in pairs]
+            inside = [h[:, block.local.atoms[at].rows] for block, h in pairs]
+            change = self._locals[at].change
+            few = LOCAL_ROWS * len(change)
+            grams: np.ndarray = change.T @ self._grams(columns, inside, few) @ change
+            return grams
+
+        return list(self._map(one, range(len(self._locals))))
+
+    def _grams(
+        self, columns: list[np.ndarray], curvatures: list[np.ndarray], few: int
+    ) -> np.ndarray:
+        """Σ_i h_ic x_i x_iᵀ for every c, estimated from about ``few`` rows where there are many."""
         masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
-        if len(self._y) > 2 * few and masses[-1] > 0:
-            pieces = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
+        if sum(map(len, columns)) > 2 * few and masses[-1] > 0:
+            listed = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
+            pieces = [piece for piece in listed if len(piece[0])]
             some = list(self._map(partial(spread, step=masses[-1] / few), pieces))
             taken, h = np.concatenate([c for c, _ in some]), np.hstack([h for _, h in some])
             blocks = row_blocks(len(taken), BLOCK_ROWS)
@@ -288,7 +365,7 @@ class Rows:
         """
         weight = self._weight().astype(np.float64)
         for column in range(len(self._basis), self.n_columns):
-            q = np.concatenate([b.room[:, column] for b in self._blocks]).astype(np.float64)
+            q = self._written(column).astype(np.float64)
             length = np.sqrt(np.dot(weight * q, q))
             for _ in range(2):  # twice is enough (Kahan, Parlett)
                 for other in self._basis:
@@ -299,11 +376,18 @@ class Rows:
         for q in self._basis[done:]:
             yield self.pool.gradients((q * weight).astype(self.dtype)[:, None])
 
+    def _written(self, column: int) -> np.ndarray:
+        """One of the columns in, written down."""
+        if column < self._n_written:
+            return np.concatenate([b.room[:, column] for b in self._blocks])
+        at, inside = divmod(column - self._n_written, self._locals[0].width)
+        return self._locals[at].written(slice(inside, inside + 1))[:, 0]
+
     def _weight(self) -> np.ndarray:
         return np.concatenate([block.weight for block in self._blocks])
 
     def _scores(self, block: Block) -> np.ndarray:
-        scores = self._product(block, self._weights.T)
+        scores = self._product(block, self._weights.T, self._inner)
         if block.offset is not None:
             scores += block.offset
         return scores
@@ -312,22 +396,40 @@ class Rows:
         """Rows of a block that BLAS is given at once."""
         if self.dtype != np.float32:
             return [slice(0, BLOCK_ROWS)]
-        rows = SMALL_PRODUCT // max(self.n_columns * self.n_outputs, 1)
+        rows = SMALL_PRODUCT // max(self._n_written * self.n_outputs, 1)
         return row_blocks(BLOCK_ROWS, max(rows // 64 * 64, 256))
 
-    def _product(self, block: Block, weights: np.ndarray) -> np.ndarray:
-        """Weights (n_outputs, n_columns) times the columns in, class-major."""
+    def _product(
+        self, block: Block, weights: np.ndarray, inner: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Weights (n_outputs, n_columns) times the columns in, class-major.
+
+        ``inner`` are the weights of the local atoms, for the table.
+        """
         out = np.empty((self.n_outputs, len(block.weight)), dtype=self.dtype)
+        n = self._n_written
         for s in self._chunks():
-            out[:, s] = weights @ block.room[s, : self.n_columns].T
+            out[:, s] = weights[:, :n] @ block.room[s, :n].T
+        if inner:
+            out += block.local.product(inner, len(block.weight))
         return out
 
     def _sums(self, block: Block, values: np.ndarray) -> np.ndarray:
-        """Sums over the block's rows of columns times class-major values."""
-        out = np.zeros((self.n_columns, self.n_outputs))
+        """Sums over the block's rows of columns (or tables) times class-major values."""
+        n = self._n_written
+        out = np.zeros((n, self.n_outputs))
         for s in self._chunks():
-            out += (values[:, s] @ block.room[s, : self.n_columns]).T
-        return out
+            out += (values[:, s] @ block.room[s, :n]).T
+        return np.vstack([out, *block.local.sums(values)]) if self._locals else out
+
+    def _column_sums(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Add the sums of the blocks, and make those of columns of those of tables."""
+        sums, n = total(parts), self._n_written
+        if not self._locals:
+            return sums
+        tables = np.split(sums[n:], len(self._locals))
+        pairs = zip(self._locals, tables, strict=True)
+        return np.vstack([sums[:n], *(local.change.T @ table for local, table in pairs)])
 
     def _over_blocks(self, function: Callable[[Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))

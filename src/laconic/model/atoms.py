@@ -113,7 +113,8 @@ class FeatureMap(Protocol):
         """Flat arrays that `feature_map` rebuilds the map from."""
 
 
-def _name(feature: int, feature_names: Names) -> str:
+def feature_name(feature: int, feature_names: Names) -> str:
+    """Name of an input feature."""
     return f"x{feature}" if feature_names is None else str(feature_names[feature])
 
 
@@ -137,7 +138,7 @@ class ColumnsMap:
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
-        return [_name(f, feature_names) for f in self.feature]
+        return [feature_name(f, feature_names) for f in self.feature]
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read."""
@@ -168,7 +169,7 @@ class ProductsMap:
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
         return [
-            f"{_name(i, feature_names)} * {_name(j, feature_names)}"
+            f"{feature_name(i, feature_names)} * {feature_name(j, feature_names)}"
             for i, j in zip(self.first, self.second, strict=True)
         ]
 
@@ -219,7 +220,7 @@ class StumpsMap:
             spelled = f"{v:.6g}"
             if categories and f in categories and STUMP_KINDS[t] == "eq":
                 spelled = categories[f][int(v)]
-            out.append(form[t].format(_name(f, feature_names), spelled))
+            out.append(form[t].format(feature_name(f, feature_names), spelled))
         return out
 
     def features(self) -> np.ndarray:
@@ -235,17 +236,36 @@ class StumpsMap:
         return {"feature": self.feature, "value": self.value, "test": self.test}
 
 
-_MAPS: dict[str, Any] = {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap)}
+def _maps() -> dict[str, Any]:
+    from laconic.model.pieces import PiecesMap  # it builds on this file
+
+    return {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap, PiecesMap)}
 
 
 def is_known(map: FeatureMap) -> bool:
     """Whether `feature_map` can rebuild the map."""
-    return _MAPS.get(map.kind) is type(map)
+    return _maps().get(map.kind) is type(map)
 
 
 def feature_map(kind: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
     """Rebuild a feature map from its kind and `FeatureMap.arrays`."""
-    if kind not in _MAPS:
-        raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(_MAPS))}")
-    made: FeatureMap = _MAPS[kind](**arrays)
+    known = _maps()
+    if kind not in known:
+        raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(known))}")
+    made: FeatureMap = known[kind](**arrays)
     return made
+
+
+def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
+    """Columns of the map times weights (n_columns, n_outputs).
+
+    A map whose columns are many and mostly zero may have a ``scores(X, weights)`` of its own.
+    """
+    own = getattr(map, "scores", None)
+    if own is not None:
+        scores: np.ndarray = own(X, weights)
+        return scores
+    columns = map.columns(X)
+    if not np.isfinite(columns).all():
+        raise ValueError("X holds missing or infinite values in features that the model reads")
+    return columns @ weights

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.losses import LOSSES
-from laconic.model.atoms import FeatureMap, feature_map, is_known
+from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
 from laconic.model.cost import Cost
 from laconic.model.frames import encode_frame
 from laconic.model.store import read_archive, write_archive
@@ -94,10 +94,7 @@ class Predictor:
         X = self._matrix(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}")
-        columns = self.map.columns(X)
-        if not np.isfinite(columns).all():
-            raise ValueError("X holds missing or infinite values in features that the model reads")
-        out: np.ndarray = columns @ self.weights
+        out = map_scores(self.map, X, self.weights)
         out += self.intercept
         return out
 
@@ -130,10 +127,13 @@ class Predictor:
         """What predicting one row costs."""
         numbers = self.weights.size + self.intercept.size
         arrays = sum(a.size for a in self.map.arrays().values())
+        operations = self.weights.size + self.map.operations()
+        if hasattr(self.map, "score_operations"):  # not every column counts for every row
+            operations = self.map.score_operations(len(self.classes))
         return Cost(
             atoms=len(self.widths),
             features=len(self.map.features()),
-            operations=self.weights.size + self.map.operations(),
+            operations=operations,
             bytes=4 * (numbers + arrays),
         )
 

@@ -9,12 +9,17 @@ import numpy as np
 
 from laconic.pools.base import BoundPool, Choice, Pool
 from laconic.pools.columns import Columns
+from laconic.pools.local import LocalColumns
+from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products
 from laconic.pools.stumps import Stumps
 
-POOLS = ("columns", "stumps", "products")
+POOLS = ("columns", "stumps", "products", "pieces")
 
-__all__ = ["POOLS", "BoundPool", "Choice", "Columns", "Pool", "Products", "Stumps", "make_pool"]
+__all__ = [
+    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Pieces", "Pool", "Products",
+    "Stumps", "make_pool",
+]  # fmt: skip
 
 
 def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int]) -> Pool:
@@ -24,7 +29,12 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
     if groups is not None and not (isinstance(pool, str) and pool == "columns"):
         raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
     if isinstance(pool, str):
-        made = {"columns": Columns(scale, groups), "products": Products(scale), "stumps": Stumps()}
+        made: dict[str, Pool] = {
+            "columns": Columns(scale, groups),
+            "products": Products(scale),
+            "stumps": Stumps(),
+            "pieces": Pieces(),
+        }
         pool = made[pool]
     if isinstance(pool, Stumps) and categorical:
         given = np.asarray([] if pool.categorical is None else pool.categorical)

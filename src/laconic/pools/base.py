@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from laconic.model.atoms import FeatureMap
+from laconic.pools.local import LocalColumns
 from laconic.threads import Threads
 
 
@@ -105,6 +106,18 @@ class BoundPool(ABC):
         """Number of columns of atom ``index``."""
         return 1
 
+    def local(self, index: int) -> LocalColumns | None:
+        """Columns of a wide atom that are zero outside some rows, where the pool's atoms are such.
+
+        A pool answers for all of its atoms or for none; rows then keep them unwritten.
+        """
+        return None
+
+    def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """l1 norms over the outputs of the column sums, in blocks like `gradients`."""
+        for first, sums in self.gradients(residual):
+            yield first, np.abs(sums).sum(axis=1)
+
     def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
         """From the scores of a block of columns to ``(first_atom, scores of its atoms)``."""
         return first, column_scores
@@ -133,8 +146,7 @@ class BoundPool(ABC):
         forbidden = np.empty(0, dtype=np.int64) if forbidden is None else np.sort(forbidden)
         best, best_value, best_score, steepest = -1, -1.0, -np.inf, 0.0
         rounding = 64.0 * np.finfo(self.dtype).eps
-        for first, sums in self.gradients(residual):
-            norms = np.abs(sums).sum(axis=1)
+        for first, norms in self.norms(residual):
             steepest = max(steepest, float(norms.max(initial=0.0)))
             if normaliser is not None:
                 norms = norms / normaliser[first : first + len(norms)]

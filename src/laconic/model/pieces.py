@@ -1,0 +1,192 @@
+"""Pieces on new rows: balls with a linear function inside (ShareBoost section 3.2)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.atoms import Labels, Names, feature_name
+
+# Rows whose distances are found together: they stay in a core's cache.
+TOGETHER = 1024
+# Up to so many rows the balls of a row are gathered; above, the rows of a ball.
+FEW_ROWS = 8
+
+
+class Piece(NamedTuple):
+    """A ball and the linear functions on it: 1[‖v − c‖ < radius]·[v − o, 1] (see `PiecesMap`).
+
+    ``centre`` is the pool's number of c.
+    """
+
+    centre: int
+    radius: float
+    n_features: int
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features the atom reads: all."""
+        return tuple(range(self.n_features))
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return self.n_features + 1
+
+
+def squared_distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """‖v − c‖² in float64, (n_rows, n_centres)."""
+    X = np.asarray(X, dtype=np.float64)
+    # Measured from among the centres, little is lost to rounding.
+    origin = centres.sum(axis=0) / max(len(centres), 1)
+    X, centres = X - origin, centres - origin
+    out = X @ (-2.0 * centres.T)
+    out += np.einsum("ij,ij->i", X, X)[:, None]
+    out += np.einsum("ij,ij->i", centres, centres)
+    return np.maximum(out, 0.0, out=out)
+
+
+class PiecesMap:
+    """Balls, each with the columns 1[‖v − c‖ < r]·[v − o, 1].
+
+    Soft balls fall off towards their edge: (1 − ‖v − c‖²/r²) times these columns.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (n_balls, n_features)
+        c of every ball.
+    radius : ndarray of shape (n_balls,)
+    origin : ndarray of shape (n_balls, n_features) or (1, n_features)
+        o of every ball, or of all.
+    soft : bool or ndarray of one bool
+    share : ndarray of shape (n_balls,)
+        Part of the training rows inside the ball.
+    nearest : ndarray of shape (n_balls,)
+        The training row nearest to its centre.
+    """
+
+    kind = "pieces"
+
+    def __init__(
+        self,
+        centre: np.ndarray,
+        radius: np.ndarray,
+        origin: np.ndarray,
+        soft: Any,
+        share: np.ndarray,
+        nearest: np.ndarray,
+    ) -> None:
+        self.centre = np.asarray(centre, dtype=np.float64)
+        self.radius = np.asarray(radius, dtype=np.float64)
+        self.origin = np.asarray(origin, dtype=np.float64)
+        self.soft = bool(soft)
+        self.share = np.asarray(share, dtype=np.float64)
+        self.nearest = np.asarray(nearest, dtype=np.int64)
+        shapes = {self.centre.shape[:1], self.radius.shape, self.share.shape, self.nearest.shape}
+        origins = {self.centre.shape, (1, *self.centre.shape[1:])}
+        if self.centre.ndim != 2 or len(shapes) != 1 or self.origin.shape not in origins:
+            raise ValueError("the arrays of the balls do not fit together")
+        # Balls of several radii share a centre, whose distance is found once.
+        self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
+        self._which = self._which.reshape(-1)
+
+    def __len__(self) -> int:
+        return len(self.radius)
+
+    def heights(self, X: np.ndarray) -> np.ndarray:
+        """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""
+        d2 = squared_distances(X, self._distinct).T[self._which]
+        d2 /= np.square(self.radius)[:, None]
+        if not self.soft:
+            return (d2 < 1.0).astype(np.float64)
+        np.subtract(1.0, d2, out=d2)
+        return np.maximum(d2, 0.0, out=d2)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows."""
+        return self.sparse_columns(X).toarray()
+
+    def sparse_columns(self, X: Any) -> sparse.csr_matrix:
+        """Values on new rows as a sparse matrix."""
+        X = _dense(X)
+        n, width = len(self), self.centre.shape[1] + 1
+        heights = self.heights(X).T
+        row, ball = np.nonzero(heights)
+        values = np.ones((len(row), width), dtype=X.dtype)
+        values[:, :-1] = X[row] - np.broadcast_to(self.origin, self.centre.shape)[ball]
+        values *= heights[row, ball, None]
+        place = ball[:, None] * width + np.arange(width)
+        start = np.searchsorted(row, np.arange(len(X) + 1)) * width
+        return sparse.csr_matrix(
+            (values.reshape(-1), place.reshape(-1), start), shape=(len(X), n * width)
+        )
+
+    def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
+        """Columns times weights (n_columns, n_outputs), never written down."""
+        X = _dense(X)
+        weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
+        slopes = weights[:, :-1]
+        constants = weights[:, -1] - np.einsum("jd,jdc->jc", self.origin, slopes)
+        out = np.zeros((len(X), weights.shape[2]))
+        for start in range(0, len(X), TOGETHER):
+            rows = X[start : start + TOGETHER]
+            heights = self.heights(rows)
+            if len(rows) <= FEW_ROWS:
+                for i, row in enumerate(rows):
+                    balls = np.flatnonzero(heights[:, i])
+                    high = heights[balls, i]
+                    slope = np.tensordot(high, slopes[balls], axes=1)
+                    out[start + i] = row @ slope + high @ constants[balls]
+                continue
+            part = heights.T @ constants
+            for j in range(len(self)):
+                held = np.flatnonzero(heights[j])
+                part[held] += (rows[held] @ slopes[j]) * heights[j, held, None]
+            out[start : start + TOGETHER] = part
+        return out
+
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """``ball 3 · x1`` for a coordinate, ``ball 3`` for the constant."""
+        features = [f" · {feature_name(f, feature_names)}" for f in range(self.centre.shape[1])]
+        return [f"ball {j}{part}" for j in range(1, len(self) + 1) for part in [*features, ""]]
+
+    def atom_names(self) -> list[str]:
+        """What every ball is, in a few words."""
+        return [
+            f"radius {r:.3g}, {100 * s:.3g} % of the rows, near row {i}"
+            for r, s, i in zip(self.radius, self.share, self.nearest, strict=True)
+        ]
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read: all, if there is a ball."""
+        return np.arange(self.centre.shape[1] if len(self) else 0)
+
+    def operations(self) -> int:
+        """A multiplication a coordinate of a centre and a comparison a ball."""
+        return self._distinct.size + len(self)
+
+    def score_operations(self, n_outputs: int) -> int:
+        """Operations of `scores` expected of a row like those of the training data."""
+        inside = float(self.share.sum()) * self.centre.shape[1] * n_outputs
+        return self.operations() + round(inside)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        return {
+            "centre": self.centre,
+            "radius": self.radius,
+            "origin": self.origin,
+            "soft": np.array(self.soft),
+            "share": self.share,
+            "nearest": self.nearest,
+        }
+
+
+def _dense(X: Any) -> np.ndarray:
+    X = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    X = X if X.dtype.kind == "f" else X.astype(np.float64)
+    if not np.isfinite(X).all():
+        raise ValueError("X holds missing or infinite values in features that the model reads")
+    return X
