@@ -170,6 +170,12 @@ def test_class_weights_must_be_positive(X, y):
             fit(X, y, class_weight={0: weight, 1: 1, 2: 1})
 
 
+def test_huge_weights_do_not_overflow(X, y):
+    plain, huge = fit(X, y), fit(X, y, np.full(len(y), 1e308))
+    assert huge.atoms_ == plain.atoms_
+    np.testing.assert_allclose(huge.coef_, plain.coef_, rtol=1e-9)
+
+
 # -- degenerate data -------------------------------------------------------------------------------
 
 

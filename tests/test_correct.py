@@ -6,6 +6,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
+from laconic import ShareBoostClassifier
 from laconic.correct import Nesterov, Newton
 from laconic.losses import LOSSES
 from laconic.objective import Objective
@@ -201,3 +202,20 @@ def test_float32_reaches_its_own_precision():
     b = TIGHT.solve(double, L2(1e-4), zeros(double))
     assert a.certificate.converged
     assert a.value == pytest.approx(b.value, rel=1e-5)
+
+
+def test_columns_in_very_different_units():
+    """The preconditioner must not lose the small columns beside the large ones."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 6))
+    y = np.argmax(2 * X @ rng.standard_normal((6, 3)) + rng.gumbel(size=(200, 3)), axis=1)
+    units = 10.0 ** np.array([-6, -3, 0, 3, 6, 0])
+    settings = {"max_atoms": 6, "alpha": 0.0, "tol": 1e-9}
+    plain = ShareBoostClassifier(scale=None, **settings).fit(X, y)
+    mixed = ShareBoostClassifier(scale=None, **settings).fit(X * units, y)
+    np.testing.assert_allclose(mixed.path_.losses[-1], plain.path_.losses[-1], rtol=1e-7)
+    outlier = X.copy()
+    outlier[0, 0] = 1e6
+    far = ShareBoostClassifier(**settings).fit(outlier, y)
+    near = ShareBoostClassifier(scale=None, **settings).fit(outlier, y)
+    np.testing.assert_allclose(far.path_.losses[-1], near.path_.losses[-1], rtol=1e-6)

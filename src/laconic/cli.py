@@ -26,7 +26,7 @@ from laconic.look.console import (
 from laconic.tables import UserError, check_writable, load_predictor, need, rows_for, training_table
 
 # Spelled out so that --help needs no heavy import; a test compares them with the library's own.
-POOLS = ("columns", "stumps", "products")
+POOLS = ("columns", "stumps", "products", "pieces")
 LOSSES = ("margin", "log")
 RULES = ("gradient", "projection", "step", "column", "refit")
 

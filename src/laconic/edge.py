@@ -30,10 +30,13 @@ def normalised_weights(
     if len(classes) < 2:
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    # The sum of huge weights would overflow; a power of two changes no digit.
+    weight = np.ldexp(weight, -np.frexp(weight.max())[1])
     if estimator.class_weight is not None:
-        per_class = compute_class_weight(
-            estimator.class_weight, classes=classes, y=y, sample_weight=weight
-        )
+        if estimator.class_weight == "balanced":
+            per_class = 1.0 / np.bincount(codes.ravel(), weight)
+        else:
+            per_class = compute_class_weight(estimator.class_weight, classes=classes, y=y)
         if not np.all(per_class > 0):
             raise ValueError("class_weight must be positive for every class in y")
         weight = weight * per_class[codes]

@@ -117,9 +117,13 @@ class Objective:
             first = columns.stop
             diagonal = np.einsum("cii->ci", block)
             diagonal += bend[columns].T
-            # Gram matrices of nearly collinear columns can lose definiteness to rounding.
-            diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + np.finfo(np.float32).tiny
-            out.append((columns, np.linalg.inv(block)))
+            # With unit diagonals, columns in different units are alike. Gram matrices of nearly
+            # collinear columns can lose definiteness to rounding.
+            unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
+            block *= unit[:, :, None] * unit[:, None, :]
+            diagonal += 1e-6
+            inverse = np.linalg.inv(block) * (unit[:, :, None] * unit[:, None, :])
+            out.append((columns, inverse))
         return out
 
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import laconic.boost.rows as rows_module
+from laconic.boost import stores
 from laconic.threads import Threads
 from problems import make_rows, random_problem
 
@@ -142,7 +143,7 @@ def test_chunks_of_single_precision_change_nothing_but_rounding(monkeypatch, int
     W = np.random.default_rng(1).standard_normal((4 + intercept, 3))
     answers = []
     for limit in (1, 10**9):
-        monkeypatch.setattr(rows_module, "SMALL_PRODUCT", limit)
+        monkeypatch.setattr(stores, "SMALL_PRODUCT", limit)
         rows = make_rows(X, y, intercept=intercept)
         rows.reset(range(4))
         answers.append((*rows.evaluate(W), rows.curve(W)))

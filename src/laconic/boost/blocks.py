@@ -7,34 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
+from laconic.boost.stores import Store
 from laconic.pools.local import LocalColumns
 
 
 class Block:
     """One block of rows: its columns, scores and loss state.
 
-    Columns are written down (``room``, Fortran order, with room to grow) or local: see
-    `LocalBlock`.
+    Columns are held by a store, or local and come after those: see `LocalBlock`.
     """
 
     def __init__(
-        self, target: np.ndarray, weight: np.ndarray, columns: np.ndarray, offset: np.ndarray | None
+        self, target: np.ndarray, weight: np.ndarray, columns: Store, offset: np.ndarray | None
     ) -> None:
         self.target = target
         self.weight = weight
-        self.room = columns
+        self.columns = columns
         self.offset = offset
         self.state: np.ndarray | None = None
         self.local = LocalBlock()
-
-    def put(self, first: int, columns: np.ndarray) -> None:
-        """Write columns from position ``first`` on, growing the room where needed."""
-        need = first + columns.shape[1]
-        if need > self.room.shape[1]:
-            grown = np.empty((len(self.weight), 2 * need), dtype=self.room.dtype, order="F")
-            grown[:, :first] = self.room[:, :first]
-            self.room = grown
-        self.room[:, first:need] = columns
 
 
 class LocalBlock:
@@ -75,16 +66,16 @@ class LocalBlock:
         return out
 
 
-def spread(
-    piece: tuple[np.ndarray, np.ndarray, float], step: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows at even steps of accumulated curvature, each standing for one step of it."""
-    columns, h, before = piece
+def spread(h: np.ndarray, before: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at even steps of accumulated curvature, each standing for one step of it.
+
+    ``before`` is the curvature of the blocks before this one.
+    """
     mass = before + np.cumsum(h.sum(axis=0, dtype=np.float64))
     first, last = np.ceil(np.array([before, mass[-1]]) / step - 0.5)
     at = np.searchsorted(mass, (np.arange(first, last) + 0.5) * step)
     at = np.minimum(at, len(mass) - 1)
-    return columns[at], step * h[:, at] / h[:, at].sum(axis=0)
+    return at, step * h[:, at] / h[:, at].sum(axis=0)
 
 
 def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from laconic.boost.blocks import Block, LocalBlock, spread, total, weighted_grams
+from laconic.boost.stores import Packed, Store, Which, Written
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
 from laconic.pools.local import LocalColumns
@@ -24,12 +25,10 @@ from laconic.threads import Threads, row_blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
+Take = Callable[[Which], np.ndarray]
 
 # Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
 BLOCK_ROWS = 4096
-# Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in place,
-# above it first packs the factors, which costs such skinny products half their time.
-SMALL_PRODUCT = 1_000_000
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
 # Rows per column that the preconditioner is estimated from; for local atoms, whose preconditioner
@@ -91,7 +90,7 @@ class Rows:
             Block(
                 loss.targets(y[s], n_outputs),
                 weight[s].astype(self.dtype),
-                np.empty((s.stop - s.start, 8), dtype=self.dtype, order="F"),
+                self._store(s.stop - s.start),
                 None,
             )
             for s in self._slices
@@ -104,6 +103,9 @@ class Rows:
         self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
         if intercept:
             self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
+
+    def _store(self, n_rows: int) -> Store:
+        return (Packed if self.pool.binary else Written)(n_rows, self.dtype)
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -144,10 +146,10 @@ class Rows:
 
         def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
-            block.put(first, columns[s] - shift)
-            weighted = block.room[:, first:last].T * block.weight
+            block.columns.put(first, columns[s], means)
+            weighted = (columns[s] - shift).T * block.weight
             by_class = [np.bincount(self._y[s], w, minlength=self.n_outputs) for w in weighted]
-            return np.array(by_class), weighted @ block.room[:, :last]
+            return np.array(by_class), block.columns.sums(weighted, last).T
 
         self.n_columns = last
         parts = list(self._map(one, zip(self._slices, self._blocks, strict=True)))
@@ -217,12 +219,12 @@ class Rows:
         out._blocks = []
         for block in self._blocks:
             if keep:
-                room = block.room[:, : self._n_written].copy(order="F")
-                out._blocks.append(Block(block.target, block.weight, room, None))
+                columns = block.columns.copy(self._n_written)
+                out._blocks.append(Block(block.target, block.weight, columns, None))
                 out._blocks[-1].local = LocalBlock(block.local.atoms)
             else:
-                room = np.empty((len(block.weight), 1), dtype=self.dtype, order="F")
-                out._blocks.append(Block(block.target, block.weight, room, self._scores(block)))
+                columns = self._store(len(block.weight))
+                out._blocks.append(Block(block.target, block.weight, columns, self._scores(block)))
         if not keep:
             out.intercept = False
             out.n_columns = 0
@@ -290,14 +292,15 @@ class Rows:
     def class_hessians(self) -> np.ndarray:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, a square matrix for every output.
 
-        Of the columns that are written down. They serve as a preconditioner,
-        and to rank atoms by what dropping them would cost. Where
-        rows are many they are estimated from some, taken at even steps of accumulated curvature:
-        rows predicted with confidence hardly bend the loss, and hardly count.
+        Of the columns that are not local. They serve as a preconditioner, and to rank atoms by
+        what dropping them would cost. Where rows are many they are estimated from some, taken at
+        even steps of accumulated curvature: rows predicted with confidence hardly bend the loss,
+        and hardly count.
         """
-        columns = [block.room[:, : self._n_written] for block in self._blocks]
+        first = slice(0, self._n_written)
+        takes = [partial(block.columns.take, columns=first) for block in self._blocks]
         few = PRECONDITIONER_ROWS * self._n_written
-        return self._grams(columns, self._over_blocks(self._curvature), few)
+        return self._grams(takes, self._over_blocks(self._curvature), few)
 
     def _local_hessians(self) -> list[np.ndarray]:
         if not self._locals:
@@ -306,29 +309,43 @@ class Rows:
 
         def one(at: int) -> np.ndarray:
             pairs = list(zip(self._blocks, curvatures, strict=True))
-            columns = [block.local.table(at) for block, _ in pairs]
+            takes: list[Take] = [block.local.table(at).__getitem__ for block, _ in pairs]
             inside = [h[:, block.local.atoms[at].rows] for block, h in pairs]
             change = self._locals[at].change
             few = LOCAL_ROWS * len(change)
-            grams: np.ndarray = change.T @ self._grams(columns, inside, few) @ change
+            grams: np.ndarray = change.T @ self._grams(takes, inside, few) @ change
             return grams
 
         return list(self._map(one, range(len(self._locals))))
 
-    def _grams(
-        self, columns: list[np.ndarray], curvatures: list[np.ndarray], few: int
-    ) -> np.ndarray:
-        """Σ_i h_ic x_i x_iᵀ for every c, estimated from about ``few`` rows where there are many."""
+    def _grams(self, takes: Sequence[Take], curvatures: list[np.ndarray], few: int) -> np.ndarray:
+        """Σ_i h_ic x_i x_iᵀ for every c, estimated from about ``few`` rows where there are many.
+
+        ``takes`` give the columns of some rows of each block. Two classes bend the loss alike.
+        """
+        alike = self.n_outputs == 2 and self.shift_invariant
+        if alike:
+            curvatures = [h[:1] for h in curvatures]
         masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
-        if sum(map(len, columns)) > 2 * few and masses[-1] > 0:
-            listed = zip(columns, curvatures, masses[:-1].tolist(), strict=True)
-            pieces = [piece for piece in listed if len(piece[0])]
-            some = list(self._map(partial(spread, step=masses[-1] / few), pieces))
-            taken, h = np.concatenate([c for c, _ in some]), np.hstack([h for _, h in some])
+        if sum(h.shape[1] for h in curvatures) <= 2 * few or not masses[-1] > 0:
+            columns = [take(slice(None)) for take in takes]
+        else:
+            listed = zip(takes, curvatures, masses[:-1].tolist(), strict=True)
+            full = [item for item in listed if item[1].shape[1]]
+
+            def one(item: tuple[Take, np.ndarray, float]) -> tuple[np.ndarray, np.ndarray]:
+                at, h = spread(item[1], item[2], masses[-1] / few)
+                return item[0](at), h
+
+            some = list(self._map(one, full))
+            # An estimate needs no more than single precision.
+            taken = np.concatenate([c for c, _ in some], dtype=np.float32)
+            h = np.hstack([h for _, h in some], dtype=np.float32)
             blocks = row_blocks(len(taken), BLOCK_ROWS)
             columns, curvatures = [taken[s] for s in blocks], [h[:, s] for s in blocks]
         pairs = zip(columns, curvatures, strict=True)
-        return total(list(self._map(weighted_grams, pairs)))
+        grams = total(list(self._map(weighted_grams, pairs)))
+        return np.repeat(grams, 2, axis=0) if alike else grams
 
     def _curvature(self, block: Block) -> np.ndarray:
         assert block.state is not None
@@ -379,7 +396,8 @@ class Rows:
     def _written(self, column: int) -> np.ndarray:
         """One of the columns in, written down."""
         if column < self._n_written:
-            return np.concatenate([b.room[:, column] for b in self._blocks])
+            part = slice(column, column + 1)
+            return np.concatenate([b.columns.take(slice(None), part)[:, 0] for b in self._blocks])
         at, inside = divmod(column - self._n_written, self._locals[0].width)
         return self._locals[at].written(slice(inside, inside + 1))[:, 0]
 
@@ -392,13 +410,6 @@ class Rows:
             scores += block.offset
         return scores
 
-    def _chunks(self) -> list[slice]:
-        """Rows of a block that BLAS is given at once."""
-        if self.dtype != np.float32:
-            return [slice(0, BLOCK_ROWS)]
-        rows = SMALL_PRODUCT // max(self._n_written * self.n_outputs, 1)
-        return row_blocks(BLOCK_ROWS, max(rows // 64 * 64, 256))
-
     def _product(
         self, block: Block, weights: np.ndarray, inner: Sequence[np.ndarray]
     ) -> np.ndarray:
@@ -406,20 +417,14 @@ class Rows:
 
         ``inner`` are the weights of the local atoms, for the table.
         """
-        out = np.empty((self.n_outputs, len(block.weight)), dtype=self.dtype)
-        n = self._n_written
-        for s in self._chunks():
-            out[:, s] = weights[:, :n] @ block.room[s, :n].T
+        out = block.columns.product(weights[:, : self._n_written])
         if inner:
             out += block.local.product(inner, len(block.weight))
         return out
 
     def _sums(self, block: Block, values: np.ndarray) -> np.ndarray:
         """Sums over the block's rows of columns (or tables) times class-major values."""
-        n = self._n_written
-        out = np.zeros((n, self.n_outputs))
-        for s in self._chunks():
-            out += (values[:, s] @ block.room[s, :n]).T
+        out = block.columns.sums(values, self._n_written)
         return np.vstack([out, *block.local.sums(values)]) if self._locals else out
 
     def _column_sums(self, parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -59,6 +59,8 @@ class BoundPool(ABC):
     n_atoms: int
     n_columns: int
     dtype: np.dtype[Any]
+    binary = False
+    """Whether every column holds zeros and ones only, and so can be kept eight to a byte."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

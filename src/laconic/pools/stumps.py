@@ -145,6 +145,8 @@ class BoundStumps(BoundPool):
     A *slot* is a feature that has at least one stump.
     """
 
+    binary = True
+
     def __init__(
         self,
         X: Any,

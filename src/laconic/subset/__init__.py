@@ -84,7 +84,7 @@ def search(
     >>> from laconic.subset import search
     >>> X = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1], [1, 1, 1], [-1, 1, -1]])
     >>> y = np.array([1, 1, 0, 0, 1, 1])
-    >>> search(X, y, price=0.1, l1=0.01).support
+    >>> search(X, y, price=0.2, l1=0.01).support
     array([0])
     """
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)

@@ -42,9 +42,9 @@ def solve(  # type: ignore[no-untyped-def]
 ):
     """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over the weights of the rows of ``S``.
 
-    By Newton steps within the orthant of the present signs: a weight that would change its sign stops
-    at zero, and leaves it only where the gradient asks for it. With ``intercept`` the last row of
-    ``S`` is not bounded, and its price must be zero.
+    By Newton steps within the orthant of the present signs: a weight that would change its sign
+    stops at zero, and leaves it only where the gradient asks for it. With ``intercept`` the last
+    row of ``S`` is not bounded, and its price must be zero.
 
     Returns the weights, the objective, the margins, and the predicted gain of the last step.
     """

@@ -1,0 +1,126 @@
+"""How a block of rows keeps the columns that are in: as numbers, or eight to a byte.
+
+Columns are centred: every store subtracts the means it is given. A store may hold more columns
+than are in (those that went out again), so methods say how many of the first ones they mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from laconic.threads import row_blocks
+
+# Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in place,
+# above it first packs the factors, which costs such skinny products half their time.
+SMALL_PRODUCT = 1_000_000
+
+Which = np.ndarray | slice
+
+
+class Store(Protocol):
+    """Columns of one block of rows."""
+
+    def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
+        """Write columns from position ``first`` on, less their means."""
+
+    def product(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (n_outputs, n) times the first n columns: (n_outputs, n_rows)."""
+
+    def sums(self, values: np.ndarray, n: int) -> np.ndarray:
+        """Sums over rows of the first n columns times values (n_outputs, n_rows), in float64."""
+
+    def take(self, rows: Which, columns: slice) -> np.ndarray:
+        """Some columns of some rows, as numbers."""
+
+    def copy(self, n: int) -> Store:
+        """A store of its own with the first n columns."""
+
+
+class Written:
+    """Columns as numbers, in Fortran order with room to grow."""
+
+    def __init__(self, n_rows: int, dtype: np.dtype[Any]) -> None:
+        self.room = np.empty((n_rows, 8), dtype=dtype, order="F")
+
+    def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
+        """Write columns, growing the room where needed."""
+        need = first + columns.shape[1]
+        if need > self.room.shape[1]:
+            grown = np.empty((len(self.room), 2 * need), dtype=self.room.dtype, order="F")
+            grown[:, :first] = self.room[:, :first]
+            self.room = grown
+        self.room[:, first:need] = columns - means.astype(self.room.dtype)
+
+    def product(self, weights: np.ndarray) -> np.ndarray:
+        """Weights times the first columns."""
+        k, n = weights.shape
+        out = np.empty((k, len(self.room)), dtype=self.room.dtype)
+        for s in self._chunks(n * k):
+            out[:, s] = weights @ self.room[s, :n].T
+        return out
+
+    def sums(self, values: np.ndarray, n: int) -> np.ndarray:
+        """Sums over rows."""
+        out = np.zeros((n, len(values)))
+        for s in self._chunks(n * len(values)):
+            out += (values[:, s] @ self.room[s, :n]).T
+        return out
+
+    def take(self, rows: Which, columns: slice) -> np.ndarray:
+        """Some columns of some rows."""
+        return self.room[rows, columns]
+
+    def copy(self, n: int) -> Written:
+        """A store of its own."""
+        out = Written(len(self.room), self.room.dtype)
+        out.room = self.room[:, :n].copy(order="F")
+        return out
+
+    def _chunks(self, products: int) -> list[slice]:
+        """Rows that BLAS is given at once."""
+        if self.room.dtype != np.float32:
+            return [slice(0, len(self.room))]
+        rows = SMALL_PRODUCT // max(products, 1)
+        return row_blocks(len(self.room), max(rows // 64 * 64, 256))
+
+
+class Packed:
+    """Columns of zeros and ones, eight to a byte: `laconic.boost.bits`."""
+
+    def __init__(self, n_rows: int, dtype: np.dtype[Any]) -> None:
+        from laconic.boost.bits import Bits
+
+        self._bits = Bits(n_rows)
+        self._dtype = dtype
+        self._means = np.zeros(0)
+
+    def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
+        """Write columns."""
+        for at, column in enumerate(columns.T, start=first):
+            self._bits.put(at, column)
+        self._means = np.append(self._means[:first], means)
+
+    def product(self, weights: np.ndarray) -> np.ndarray:
+        """Weights times the first columns."""
+        out = self._bits.product(weights)
+        out -= (weights @ self._means[: weights.shape[1]].astype(weights.dtype))[:, None]
+        return out
+
+    def sums(self, values: np.ndarray, n: int) -> np.ndarray:
+        """Sums over rows."""
+        whole = values.sum(axis=1, dtype=np.float64)
+        return self._bits.sums(values, n) - np.outer(self._means[:n], whole)
+
+    def take(self, rows: Which, columns: slice) -> np.ndarray:
+        """Some columns of some rows."""
+        bits = self._bits.take(rows, columns.stop)[:, columns]
+        return np.subtract(bits, self._means[columns], dtype=self._dtype, casting="same_kind")
+
+    def copy(self, n: int) -> Packed:
+        """A store of its own."""
+        out = Packed(self._bits.codes.shape[1], self._dtype)
+        out._bits.codes = self._bits.codes.copy()
+        out._means = self._means[:n].copy()
+        return out
