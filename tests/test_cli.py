@@ -285,9 +285,10 @@ def test_predict_keeps_columns_as_they_are_spelled(saved, frame, tmp_path, capsy
     assert lines[0] == "id,species,prediction"
     assert lines[1].startswith("0000,setosa,")
     assert len(lines) == len(frame) + 1
-    assert "no column 'ids'; did you mean 'id'?" in error_of(
-        capsys, "predict", file, table, "--keep", "ids"
-    )
+    wrong = error_of(capsys, "predict", file, table, "--keep", "specie")
+    assert "no column 'specie'; did you mean 'species'?" in wrong
+    frame.assign(prediction=1).to_csv(table, index=False)
+    assert "overwritten" in error_of(capsys, "predict", file, table, "--keep", "prediction")
 
 
 def test_predict_without_feature_names_goes_by_order(frame, tmp_path, capsys):

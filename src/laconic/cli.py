@@ -303,6 +303,9 @@ def _column_and_cost(text: str) -> tuple[str, float]:
 def _predict(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities where asked for."""
     predictor = load_predictor(args.model)
+    made = ["prediction", *(f"p_{c}" for c in predictor.classes if args.proba)]
+    if taken := set(made) & set(args.keep):
+        raise UserError(f"--keep {min(taken)!r} would be overwritten; rename that column")
     X, kept = rows_for(predictor, args.table, args.keep)
     out: dict[str, Any] = {**kept, "prediction": predictor.predict(X)}
     if args.proba:

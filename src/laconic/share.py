@@ -427,7 +427,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if n_atoms not in self.path_.sizes:
             raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
         other = copy.copy(self)
-        other._use(n_atoms)
+        other._use(int(n_atoms))
         return other
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
@@ -533,6 +533,11 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self._categories = frame_categories(X) if missing else {}
         else:
             _check_feature_names(self, X, reset=False)
+            if self._categories and not hasattr(X, "columns"):
+                raise ValueError(
+                    "fit was given a data frame with categories, which an array does not hold; "
+                    "give a data frame here too"
+                )
         X = encode_frame(X, self._categories)
         try:
             return validate_data(

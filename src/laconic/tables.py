@@ -53,9 +53,12 @@ def _read_table(file: str, text: Iterable[str] = ()) -> Any:
     else:
         tab = file.endswith((".tsv", ".tsv.gz"))
         # Reading a column in one go keeps numbers and text in it from getting different types.
-        frame = pandas.read_csv(
-            file, sep="\t" if tab else ",", low_memory=False, dtype=dict.fromkeys(text, str)
-        )
+        try:
+            frame = pandas.read_csv(
+                file, sep="\t" if tab else ",", low_memory=False, dtype=dict.fromkeys(text, str)
+            )
+        except ValueError as error:  # what pandas raises for a file it cannot make sense of
+            raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
     if len(frame) == 0:
         raise UserError(f"{file} has no rows")
@@ -69,8 +72,9 @@ def _present(frame: Any, names: Iterable[str], file: str) -> None:
 
         shown = ", ".join(map(repr, missing[:5]))
         shown += f" and {len(missing) - 5} more" if missing[5:] else ""
-        near = get_close_matches(missing[0], list(frame.columns), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = get_close_matches(missing[0], list(frame.columns), n=1, cutoff=0.75)
+        few = ", ".join(map(repr, frame.columns[:5])) + (", …" if len(frame.columns) > 5 else "")
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few}"
         raise UserError(f"{file} has no column {shown}{hint}")
 
 
@@ -115,6 +119,8 @@ def rows_for(
     """
     import numpy as np
 
+    from laconic.model.frames import category_codes
+
     names = predictor.feature_names
     reads = predictor.map.features().tolist()
     if names is None:
@@ -137,8 +143,7 @@ def rows_for(
     for f in reads:
         column = frame[names[f]]
         if f in predictor.categories:
-            code = {label: float(i) for i, label in enumerate(predictor.categories[f])}
-            X[:, f] = [code.get(str(value), np.nan) for value in column]
+            X[:, f] = category_codes(column, predictor.categories[f])
         else:
             X[:, f] = _as_numbers(column, names[f], stumps)
     return X, {name: frame[name] for name in keep}

@@ -1,12 +1,14 @@
 """`Predictor`: what is saved is what was fitted, and nothing else is needed to use it."""
 
 import json
+import re
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_iris
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.model.atoms import ColumnsMap
@@ -321,3 +323,57 @@ def test_a_map_of_ones_own_is_not_saved_as_another(tmp_path):
     own = Predictor(Squares([0]), np.ones((1, 2)), np.zeros(2), np.arange(2), "log", [1], 1)
     with pytest.raises(TypeError, match="cannot be saved"):
         own.save(tmp_path / "m")
+
+
+# -- data frames -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given"),
+    [
+        ([1, 2, 3], [1.0, 2.0, 3.0]),
+        ([1.0, 2.0, 3.0], [1, 2, 3]),
+        (["1", "2", "3"], [1.0, 2.0, 3.0]),
+        (["1", "2", "3"], ["1.0", "2.0", "3.0"]),
+        ([True, False, "x"], ["True", "False", "x"]),
+    ],
+    ids=str,
+)
+def test_categories_are_known_however_a_table_spells_them(fitted, given):
+    frame = pd.DataFrame({"v": pd.Categorical(fitted * 20)})
+    y = np.array(list("xyz") * 20)
+    model = ShareBoostClassifier(3, pool="stumps").fit(frame, y)
+    new = pd.DataFrame({"v": pd.Series([*given, np.nan, "other"], dtype=object)})
+    for predicts in (model, model.predictor_):
+        assert predicts.predict(new)[:3].tolist() == ["x", "y", "z"]
+    assert np.array_equal(model.predict(new), model.predictor_.predict(new))
+
+
+def test_truth_is_not_the_number_one():
+    frame = pd.DataFrame({"v": pd.Categorical([1, 2, 3] * 20)})
+    model = ShareBoostClassifier(3, pool="stumps").fit(frame, list("xyz") * 20)
+    unknown, truth = pd.DataFrame({"v": ["?"]}), pd.DataFrame({"v": [True]})
+    for predicts in (model, model.predictor_):
+        assert predicts.predict(truth) == predicts.predict(unknown)
+
+
+def test_only_the_columns_that_are_read_are_needed():
+    data = load_iris(as_frame=True)
+    X = data.data.astype("Float64")
+    model = ShareBoostClassifier(2).fit(data.data, data.target)
+    read = [X.columns[f] for f in model.predictor_.map.features()]
+    expected = model.predict(data.data)
+    assert np.array_equal(model.predictor_.predict(X[read[::-1]]), expected)
+    with pytest.raises(ValueError, match=f"no column '{re.escape(read[0])}'.*reads"):
+        model.predictor_.predict(X[read[1:]])
+    with pytest.raises(ValueError, match=f"2 columns '{re.escape(read[0])}'"):
+        model.predictor_.predict(X[[*read, read[0]]])
+
+
+def test_arrays_hold_no_categories():
+    frame = pd.DataFrame({"v": list("abc") * 20})
+    model = ShareBoostClassifier(3, pool="stumps").fit(frame, list("xyz") * 20)
+    with pytest.raises(ValueError, match="give a data frame here too"):
+        model.predict(frame.to_numpy())
+    with pytest.raises(ValueError, match="give a data frame where columns hold text"):
+        model.predictor_.predict(frame.to_numpy())

@@ -105,7 +105,9 @@ class Loop:
             state.refined, state.swept = [], 0  # of a shorter path, if of any
             entry = self.extend(state.entries)
             if entry is None:
-                state.status = "no admissible atom is left that helps"
+                capped = np.isfinite(self.max_cost)
+                within = " within the cap on cost" if capped else ""
+                state.status = f"no admissible atom is left that helps{within}"
                 return True
             state.entries.append(entry)
             enough = self._enough(entry)

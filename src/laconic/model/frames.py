@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 
 def frame_categories(X: Any) -> dict[int, list[Any]]:
@@ -21,23 +25,57 @@ def frame_categories(X: Any) -> dict[int, list[Any]]:
     return out
 
 
+def category_codes(values: Iterable[Any], known: Sequence[Any]) -> list[float]:
+    """Positions of values among the known categories; NaN for others.
+
+    Categories are compared by how they are written, since a table read again may spell the label 1
+    as "1" or, beside a missing value, as 1.0.
+    """
+    exact = {str(value): float(i) for i, value in enumerate(known)}
+    loose: dict[str, float] = {}
+    for text, code in exact.items():
+        loose.setdefault(_WHOLE.sub(r"\1", text), code)
+    written = (str(value) for value in values)
+    return [exact.get(t, loose.get(_WHOLE.sub(r"\1", t), np.nan)) for t in written]
+
+
 def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
     """A frame with each categorical column as the positions of its values; unknown ones missing."""
     if not categories or not hasattr(X, "assign"):
         return X
     coded = X.copy(deep=False)
     for position, known in categories.items():
-        code = {value: float(i) for i, value in enumerate(known)}
-        # A file read again may have turned the label "1" into the number 1.
-        spelled = {str(value): number for value, number in code.items()}
         values = X.iloc[:, position].astype(object)
-        coded[X.columns[position]] = [code.get(v, spelled.get(str(v), np.nan)) for v in values]
+        coded[X.columns[position]] = category_codes(values, known)
     return coded
+
+
+def frame_matrix(
+    X: Any, names: Sequence[str], reads: Iterable[int], categories: dict[int, list[str]]
+) -> np.ndarray:
+    """The features that are read, by name, in their places; zeros in those that are not."""
+    columns = [str(name) for name in X.columns]
+    out = np.zeros((len(X), len(names)), order="F")
+    for f in reads:
+        found = columns.count(names[f])
+        if found != 1:
+            how = "no column" if found == 0 else f"{found} columns"
+            raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads")
+        column = X[X.columns[columns.index(names[f])]]
+        if f in categories:
+            out[:, f] = category_codes(column, categories[f])
+        elif hasattr(column, "isna"):  # pandas' own missing value is no number
+            out[:, f] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            out[:, f] = np.asarray(column, dtype=np.float64)
+    return out
 
 
 def what_stumps_could_do(X: Any, error: ValueError) -> str | None:
     """A better message where data was refused that decision stumps would take."""
     first = str(error).splitlines()[0]
+    if "Input y" in first:
+        return None
     if "NaN" in first:
         return f'{first} Only pool="stumps" takes missing values.'
     text = frame_categories(X)

@@ -12,7 +12,7 @@ from scipy import sparse
 from laconic.losses import LOSSES
 from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
 from laconic.model.cost import Cost
-from laconic.model.frames import encode_frame
+from laconic.model.frames import frame_matrix
 from laconic.model.store import read_archive, write_archive
 
 
@@ -87,9 +87,10 @@ class Predictor:
     def scores(self, X: Any) -> np.ndarray:
         """Class scores (n_rows, n_classes) of an array, a sparse matrix or a data frame.
 
-        A frame's columns are found by name where the predictor knows names, and its categories are
-        encoded. In an array a categorical feature holds the positions in ``categories``. Missing
-        values are for stumps only, which answer no to them (and yes to "is missing").
+        A frame's columns are found by name where the predictor knows names (those that it does
+        not read may be left out), and its categories are encoded. In an array a categorical
+        feature holds the positions in ``categories``. Missing values are for stumps only, which
+        answer no to them (and yes to "is missing").
         """
         X = self._matrix(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -101,15 +102,18 @@ class Predictor:
     def _matrix(self, X: Any) -> Any:
         if sparse.issparse(X):
             return X
-        if not hasattr(X, "columns"):
-            return np.asarray(X)
-        if self.feature_names is not None:
-            known = [str(name) for name in X.columns]
-            absent = [name for name in self.feature_names if name not in known]
-            if absent:
-                raise ValueError(f"X has no column {absent[0]!r}, which the predictor knows")
-            X = X[[X.columns[known.index(name)] for name in self.feature_names]]
-        return np.asarray(encode_frame(X, self.categories), dtype=np.float64)
+        if hasattr(X, "columns") and self.feature_names is not None:
+            reads = self.map.features().tolist()
+            return frame_matrix(X, self.feature_names, reads, self.categories)
+        matrix = np.asarray(X)
+        if matrix.dtype.kind not in "biuf":
+            try:
+                return matrix.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    "X must hold numbers; give a data frame where columns hold text"
+                ) from error
+        return matrix
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row."""
