@@ -176,6 +176,15 @@ def test_huge_weights_do_not_overflow(X, y):
     np.testing.assert_allclose(huge.coef_, plain.coef_, rtol=1e-9)
 
 
+def test_what_a_pool_lacks_is_named(X, y):
+    class Hollow:
+        def bind(self, X, weight, threads):
+            return object()
+
+    with pytest.raises(TypeError, match=r"Hollow\.bind must return.*has no 'n_atoms'"):
+        fit(X, y, pool=Hollow())
+
+
 # -- degenerate data -------------------------------------------------------------------------------
 
 

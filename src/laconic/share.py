@@ -25,7 +25,6 @@ from laconic.boost.path import Path, rounds_needed
 from laconic.boost.refine import refine
 from laconic.boost.rows import Rows
 from laconic.boost.rules import RULES, make_rule
-from laconic.boost.sizes import cross_validate_sizes, one_standard_error
 from laconic.correct import Newton
 from laconic.edge import (
     check_base_terms,
@@ -38,7 +37,8 @@ from laconic.losses import LOSSES
 from laconic.model.frames import encode_frame, frame_categories, what_stumps_could_do
 from laconic.model.predictor import Predictor
 from laconic.penalties import PENALTIES
-from laconic.pools import make_pool
+from laconic.pools import bound_pool, make_pool
+from laconic.sizes import cross_validate_sizes, one_standard_error
 from laconic.threads import Threads
 
 # Settings that change how a fit runs or how far it goes, but not what it finds on the way.
@@ -307,7 +307,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             X, codes, weight, kept = held_out_rows(self, X, codes, weight)
             held = HeldOut(*kept, LOSSES[self.loss](), self.n_iter_no_change)
         with Threads(self.n_jobs) as threads:
-            bound = pool.bind(X, weight, threads)
+            bound = bound_pool(pool, X, weight, threads)
             loss = LOSSES[self.loss]()
             n_outputs = loss.n_outputs(len(self.classes_))
             rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
@@ -356,7 +356,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 if go_on and self.refine:
                     refine(loop, state)
             except KeyboardInterrupt:
-                if not state.entries or getattr(self, "_is_fold", False):
+                if not state.entries:
                     raise
                 state.status = "interrupted"
                 warnings.warn(

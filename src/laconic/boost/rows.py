@@ -29,6 +29,8 @@ Take = Callable[[Which], np.ndarray]
 
 # Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
 BLOCK_ROWS = 4096
+# Atoms that are let in together where several come at once.
+TOGETHER = 64
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
 # Rows per column that the preconditioner is estimated from; for local atoms, whose preconditioner
@@ -111,17 +113,33 @@ class Rows:
 
     def append(self, atom: int) -> None:
         """Let the columns of an atom in."""
-        local = self.pool.local(atom)
-        if local is not None:
-            self._put_local(local)
-        else:
-            columns = self.pool.columns([atom])
-            means = np.zeros(columns.shape[1])
-            if self.intercept:
-                pairs = zip(self._slices, self._blocks, strict=True)
-                means = total(list(self._map(lambda p: p[1].weight @ columns[p[0]], pairs)))
-            self._put(columns, means)
-        self.atoms.append(atom)
+        self._extend([atom])
+
+    def _extend(self, atoms: Sequence[int]) -> None:
+        """Let the columns of some atoms in, several at a time: that takes fewer passes."""
+        for s in row_blocks(len(atoms), TOGETHER):
+            some = atoms[s]
+            local = [self.pool.local(atom) for atom in some]
+            if local[0] is not None:
+                for columns in local:
+                    assert columns is not None
+                    self._put_local(columns)
+            else:
+                # One by one and each in one piece, so that no sum depends on which come together.
+                written = np.asfortranarray(np.hstack([self.pool.columns([atom]) for atom in some]))
+                self._put(written, self._means_of(written))
+            self.atoms.extend(some)
+
+    def _means_of(self, columns: np.ndarray) -> np.ndarray:
+        """What is subtracted from columns: their weighted means beside an intercept."""
+        if not self.intercept:
+            return np.zeros(columns.shape[1])
+
+        def one(item: tuple[slice, Block]) -> np.ndarray:
+            s, block = item
+            return np.array([np.dot(block.weight, column) for column in columns[s].T])
+
+        return total(list(self._map(one, zip(self._slices, self._blocks, strict=True))))
 
     def reset(self, atoms: Sequence[int]) -> None:
         """Let in exactly these atoms, in this order; shared leading atoms are kept as they are."""
@@ -137,8 +155,7 @@ class Rows:
         self._locals = self._locals[:keep]
         for block in self._blocks:
             block.local = LocalBlock(block.local.atoms[:keep])
-        for atom in atoms[keep:]:
-            self.append(atom)
+        self._extend(atoms[keep:])
 
     def _put(self, columns: np.ndarray, means: np.ndarray) -> None:
         first, last = self.n_columns, self.n_columns + columns.shape[1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.pools.base import BoundPool, Choice, Pool
+from laconic.pools.base import BoundPool, Choice, Pool, bound_pool
 from laconic.pools.columns import Columns
 from laconic.pools.local import LocalColumns
 from laconic.pools.pieces import Pieces
@@ -18,7 +18,7 @@ POOLS = ("columns", "stumps", "products", "pieces")
 
 __all__ = [
     "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Pieces", "Pool", "Products",
-    "Stumps", "make_pool",
+    "Stumps", "bound_pool", "make_pool",
 ]  # fmt: skip
 
 

@@ -167,3 +167,16 @@ class BoundPool(ABC):
             if value[top] > best_value * (1.0 + rounding):
                 best, best_value, best_score = start + top, value[top], float(scores[top])
         return Choice(best, best_score, steepest)
+
+
+def bound_pool(pool: Pool, X: Any, weight: np.ndarray, threads: Threads) -> BoundPool:
+    """Bind a pool, and see that what it returns can answer."""
+    bound = pool.bind(X, weight, threads)
+    needed = ("n_atoms", "n_columns", "dtype", *sorted(BoundPool.__abstractmethods__), "best")
+    missing = [name for name in needed if not hasattr(bound, name)]
+    if missing:
+        raise TypeError(
+            f"{type(pool).__name__}.bind must return a laconic.pools.BoundPool; "
+            f"what it returned, a {type(bound).__name__}, has no {missing[0]!r}"
+        )
+    return bound

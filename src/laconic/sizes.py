@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,11 @@ def cross_validate_sizes(
         if not weight[test].sum() > 0:
             continue
         fold = clone(estimator)
-        fold._is_fold = True  # an interrupted fold would count as a whole one: let it end the fit
-        fold.fit(X[fit], y[fit], sample_weight=weight[fit])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="fit was interrupted")
+            fold.fit(X[fit], y[fit], sample_weight=weight[fit])
+        if fold.status_ == "interrupted":  # part of a path must not count as a whole one
+            raise KeyboardInterrupt
         predicted = fold.staged_predict(X[test])
         scores.append([float(np.average(p == y[test], weights=weight[test])) for p in predicted])
     longest = max(len(s) for s in scores)
