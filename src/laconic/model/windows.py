@@ -1,0 +1,81 @@
+"""Kernels of patch features: the windows of an image, and the largest masked responses.
+
+This module imports Numba, so it is imported at first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+
+@njit(nogil=True, cache=True)
+def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int, out: Any) -> None:
+    """Windows whose upper left corners lie in a box of positions, one a column of ``out``.
+
+    ``images`` is (n, h, w), ``out`` (n, size², rows x columns): line j of an image holds pixel j of
+    its windows.
+    """
+    for i in range(len(images)):
+        for dy in range(size):
+            for dx in range(size):
+                line = out[i, dy * size + dx]
+                for y in range(rows):
+                    pixels = images[i, top + y + dy]
+                    for x in range(columns):
+                        line[y * columns + x] = pixels[left + x + dx]
+
+
+@intrinsic
+def _bits(context, number):  # type: ignore[no-untyped-def]
+    """The bits of a float32 as an int32: of floats that are not negative they have their order."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def _number(context, bits):  # type: ignore[no-untyped-def]
+    """The float32 that has these bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@njit(nogil=True, cache=True)
+def masked_maxima(
+    responses: Any,
+    first_template: int,
+    masks: Any,
+    first: Any,
+    last: Any,
+    template: Any,
+    mask: Any,
+    place: Any,
+    out: Any,
+) -> None:
+    """Largest masked response of every atom: max(0, max_p mask(p) · response(p)), in float32.
+
+    ``responses`` is (images, templates, positions), of the templates from ``first_template`` on,
+    and ``masks`` (masks, positions), zero outside the positions ``first`` to ``last`` of each.
+    Atom a has ``template[a]`` and ``mask[a]``; its value for image i goes to ``out[i, place[a]]``.
+    """
+    for i in range(len(responses)):
+        for a in range(len(template)):
+            m = mask[a]
+            weight = masks[m, first[m] : last[m]]
+            response = responses[i, template[a] - first_template, first[m] : last[m]]
+            # The compiler takes maxima of integers a register at a time, of floats one by one.
+            largest = types.int32(0)
+            for p in range(len(weight)):
+                value = _bits(weight[p] * response[p])
+                if value > largest:
+                    largest = value
+            out[i, place[a]] = _number(largest)
