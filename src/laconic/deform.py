@@ -113,7 +113,8 @@ class Deform(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_images, height x width)
-            Integers stay integers (deformed pixels are rounded), float32 stays float32.
+            Integers stay integers (deformed pixels are rounded), floats what they are; deformed
+            pixels are computed in float32.
         *arrays : array-like of length n_images
             Labels, weights, groups: whatever a copy takes over from its image.
 

@@ -83,19 +83,25 @@ def test_values_are_those_of_the_definition(size, sigma):
     np.testing.assert_allclose(map.columns(X), naive(map, X), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("responses", [1, 100, 1 << 17])
-def test_values_do_not_depend_on_how_they_are_computed(responses, monkeypatch):
+@pytest.mark.parametrize("cached", [1, 100, 1 << 17])
+def test_values_do_not_depend_on_how_they_are_computed(cached, monkeypatch):
     """Few or many templates at a time, all masks together or each by itself."""
     X, _ = images(5)
     map = pool(template_size=(3, 4), mask_sigma=1.0).fit(X).map_
     map = map.take([7 * t % 72 for t in range(12)] + list(range(80, 144, 7)))
     expected = naive(map, X)
-    monkeypatch.setattr(boxes, "RESPONSES", responses)
-    for copy in (0.0, 1e9):
+    monkeypatch.setattr(boxes, "CACHED", cached)
+    for copy in (0.0, 1e9):  # copying is free: each mask alone; or dear: all of a size together
         monkeypatch.setattr(boxes, "COPY", copy)
         fresh = PatchesMap(**map.arrays())
         np.testing.assert_allclose(fresh.columns(X), expected, rtol=1e-5, atol=1e-6)
         assert (len(fresh.boxes()) == 2) == (copy > 0)
+    atoms = np.arange(12)
+    for banded in (False, True):
+        out = np.full((5, len(map.template)), np.nan, dtype=np.float32)
+        map._box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
+        np.testing.assert_allclose(out[:, :12], expected[:, :12], rtol=1e-5, atol=1e-6)
+        assert np.isnan(out[:, 12:]).all()
 
 
 def test_an_image_has_the_same_values_alone_and_among_others():

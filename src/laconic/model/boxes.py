@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,37 +9,54 @@ import numpy as np
 from laconic.threads import row_blocks
 
 # What copying a pixel into a window costs, in multiply-accumulates of BLAS.
-COPY = 8.0
-# Responses of an image that are computed together: 512 KB, which level-2 cache holds.
-RESPONSES = 1 << 17
+COPY = 16.0
+# Windows and responses that are in work together: 512 KB, which level-2 cache holds.
+CACHED = 1 << 17
+# Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread, which
+# is faster for matrices this flat and keeps a single image from waiting for other threads.
+SMALL_PRODUCT = 1_000_000
+
+
+class Run(NamedTuple):
+    """Templates whose responses are computed together, over a band of the box, and their atoms."""
+
+    templates: np.ndarray
+    """(templates, size²)"""
+    positions: slice
+    template: np.ndarray
+    mask: np.ndarray
+    place: np.ndarray
+    """Template (in this run) and mask (in the box) of every atom, and its column."""
+
+    @property
+    def responses(self) -> int:
+        """Responses of an image."""
+        return len(self.templates) * (self.positions.stop - self.positions.start)
 
 
 class Box(NamedTuple):
-    """A box of positions, and the atoms of one template size that are computed from it."""
+    """A box of positions, and the atoms of one template size that are computed from it.
+
+    Positions of the box are numbered row by row.
+    """
 
     size: int
     top: int
     left: int
     rows: int
     columns: int
-    templates: np.ndarray
-    """(templates, size²)"""
     masks: np.ndarray
     """(masks, rows x columns)"""
     first: np.ndarray
     last: np.ndarray
-    """Positions of the box that each mask lies between."""
-    template: np.ndarray
-    mask: np.ndarray
-    place: np.ndarray
-    """Template and mask of every atom in the arrays above, and its column; by template."""
-    runs: list[tuple[slice, slice]]
-    """Templates whose responses are computed together, and their atoms."""
+    """Positions that each mask lies between."""
+    runs: list[Run]
 
     @property
     def work(self) -> float:
         """Multiply-accumulates of an image, and what copying the windows costs beside them."""
-        return self.rows * self.columns * self.size**2 * (len(self.templates) + COPY)
+        responses = sum(run.responses for run in self.runs)
+        return self.size**2 * (responses + COPY * self.rows * self.columns)
 
     def compute(self, images: np.ndarray, out: np.ndarray) -> None:
         """Write the atoms' values for images (n, h, w) in float32.
@@ -49,30 +65,20 @@ class Box(NamedTuple):
         """
         from laconic.model.windows import masked_maxima, windows  # Numba loads with it
 
-        positions = self.rows * self.columns
-        most = max(templates.stop - templates.start for templates, _ in self.runs)
-        together = max(1, min(RESPONSES // (most * positions), len(images)))
-        views = np.empty((together, self.size**2, positions), dtype=np.float32)
-        room = np.empty(together * most * positions, dtype=np.float32)
+        most = max(run.responses for run in self.runs)
+        shape = (self.size**2, self.rows * self.columns)
+        together = max(1, min(CACHED // (most + shape[0] * shape[1]), len(images)))
+        views = np.empty((together, *shape), dtype=np.float32)
+        room = np.empty(together * most, dtype=np.float32)
         for rows in row_blocks(len(images), together):
-            n = rows.stop - rows.start
+            n, some = rows.stop - rows.start, out[rows]
             box = (self.size, self.top, self.left, self.rows, self.columns)
             windows(images[rows], *box, views[:n])
-            for some, atoms in self.runs:
-                shape = (n, some.stop - some.start, positions)
-                responses = room[: math.prod(shape)].reshape(shape)
-                np.matmul(self.templates[some], views[:n], out=responses)
-                masked_maxima(
-                    responses,
-                    some.start,
-                    self.masks,
-                    self.first,
-                    self.last,
-                    self.template[atoms],
-                    self.mask[atoms],
-                    self.place[atoms],
-                    out[rows],
-                )
+            for run in self.runs:
+                responses = room[: n * run.responses].reshape(n, len(run.templates), -1)
+                np.matmul(run.templates, views[:n, :, run.positions], out=responses)
+                limits = (run.positions.start, self.masks, self.first, self.last)
+                masked_maxima(responses, *limits, run.template, run.mask, run.place, some)
 
 
 def make_box(
@@ -82,32 +88,35 @@ def make_box(
     template: np.ndarray,
     mask: np.ndarray,
     place: np.ndarray,
+    banded: bool = False,
 ) -> Box:
-    """The smallest box that holds the supports of ``masks``, (masks, rows, columns)."""
+    """The smallest box that holds the supports of ``masks``, (masks, rows, columns).
+
+    ``banded`` computes the responses of a template once for every band of rows that masks of it
+    cover, not once for all rows: less work where few of its masks are used.
+    """
     support = np.any(masks > 0, axis=0)
     y, x = np.flatnonzero(support.any(axis=1)), np.flatnonzero(support.any(axis=0))
     cut = np.ascontiguousarray(masks[:, y[0] : y[-1] + 1, x[0] : x[-1] + 1])
+    _, rows, columns = cut.shape
     flat = cut.reshape(len(cut), -1)
     first = (flat > 0).argmax(axis=1)
     last = flat.shape[1] - (flat[:, ::-1] > 0).argmax(axis=1)
-    order = np.argsort(template, kind="stable")
-    template, mask, place = (np.asarray(a, dtype=np.int64)[order] for a in (template, mask, place))
+    bands = np.column_stack([first // columns, -(-last // columns)])
+    if not banded:
+        bands[:] = 0, rows
+    edges, band = np.unique(bands, axis=0, return_inverse=True)
+    band = band.ravel()[mask]
     runs = []
-    for some in row_blocks(len(templates), max(1, RESPONSES // flat.shape[1])):
-        low, high = np.searchsorted(template, [some.start, some.stop])
-        runs.append((some, slice(int(low), int(high))))
-    return Box(
-        size,
-        int(y[0]),
-        int(x[0]),
-        cut.shape[1],
-        cut.shape[2],
-        np.ascontiguousarray(templates, dtype=np.float32),
-        flat,
-        first,
-        last,
-        template,
-        mask,
-        place,
-        runs,
-    )
+    for number, (low, high) in enumerate(edges.tolist()):
+        positions = slice(low * columns, high * columns)
+        among = np.unique(template[band == number])
+        length = positions.stop - positions.start
+        most = max(1, min(CACHED // length, SMALL_PRODUCT // (length * size**2)))
+        for part in np.array_split(among, -(-len(among) // most)):
+            of = np.flatnonzero((band == number) & (template >= part[0]) & (template <= part[-1]))
+            of = of[np.argsort(template[of], kind="stable")]
+            within = np.searchsorted(part, template[of])
+            stacked = np.ascontiguousarray(templates[part], dtype=np.float32)
+            runs.append(Run(stacked, positions, within, mask[of], place[of]))
+    return Box(size, int(y[0]), int(x[0]), rows, columns, flat, first, last, runs)

@@ -224,15 +224,23 @@ class PatchesMap:
         list(threads.map(one, row_blocks(X.shape[0], IMAGES)))
 
     def boxes(self) -> list[Box]:
-        """What is computed together: all of a size, or each mask by itself, whichever is less."""
+        """What is computed together, whichever is least work.
+
+        All atoms of a size over all positions, or over the bands of rows that they need, or each
+        mask by itself.
+        """
         if self._boxes is None:
             found: list[Box] = []
             sizes, masks = self.size[self.template], self.mask_numbers()
             for size in np.unique(sizes):
                 atoms = np.flatnonzero(sizes == size)
                 of_mask = [atoms[masks[atoms] == m] for m in np.unique(masks[atoms])]
-                whole, apart = [self._box(atoms)], [self._box(some) for some in of_mask]
-                found += min(whole, apart, key=lambda boxes: sum(box.work for box in boxes))
+                ways = [
+                    [self._box(atoms)],
+                    [self._box(atoms, banded=True)],
+                    [self._box(some) for some in of_mask],
+                ]
+                found += min(ways, key=lambda boxes: sum(box.work for box in boxes))
             self._boxes = found  # in one go: other threads may be waiting for it
         return self._boxes
 
@@ -241,7 +249,7 @@ class PatchesMap:
         keys = np.column_stack([self.size[self.template], self.centre, self.sigma])
         return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
 
-    def _box(self, atoms: np.ndarray) -> Box:
+    def _box(self, atoms: np.ndarray, banded: bool = False) -> Box:
         """The box for some atoms of one size."""
         _, first, mask = np.unique(
             self.mask_numbers()[atoms], return_index=True, return_inverse=True
@@ -251,7 +259,7 @@ class PatchesMap:
         images = self.templates()
         templates = np.array([images[t].ravel() for t in used])
         size = int(self.size[used[0]])
-        return make_box(size, templates, masks, template.ravel(), mask.ravel(), atoms)
+        return make_box(size, templates, masks, template.ravel(), mask.ravel(), atoms, banded)
 
     def take(self, atoms: Any) -> PatchesMap:
         """The map of some of the atoms, in the order given."""

@@ -52,7 +52,7 @@ def _number(context, bits):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def masked_maxima(
     responses: Any,
-    first_template: int,
+    first_position: int,
     masks: Any,
     first: Any,
     last: Any,
@@ -63,15 +63,16 @@ def masked_maxima(
 ) -> None:
     """Largest masked response of every atom: max(0, max_p mask(p) · response(p)), in float32.
 
-    ``responses`` is (images, templates, positions), of the templates from ``first_template`` on,
+    ``responses`` is (images, templates, positions), of the positions from ``first_position`` on,
     and ``masks`` (masks, positions), zero outside the positions ``first`` to ``last`` of each.
     Atom a has ``template[a]`` and ``mask[a]``; its value for image i goes to ``out[i, place[a]]``.
     """
     for i in range(len(responses)):
         for a in range(len(template)):
             m = mask[a]
+            start, stop = first[m] - first_position, last[m] - first_position
+            response = responses[i, template[a], start:stop]
             weight = masks[m, first[m] : last[m]]
-            response = responses[i, template[a] - first_template, first[m] : last[m]]
             # The compiler takes maxima of integers a register at a time, of floats one by one.
             largest = types.int32(0)
             for p in range(len(weight)):
