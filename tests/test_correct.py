@@ -201,3 +201,10 @@ def test_float32_reaches_its_own_precision():
     b = TIGHT.solve(double, L2(1e-4), zeros(double))
     assert a.certificate.converged
     assert a.value == pytest.approx(b.value, rel=1e-5)
+
+
+def test_balanced_classes_in_float32():
+    """Gradients of the intercept that are rounding only: the certificate has nothing to mend."""
+    X, _ = random_problem(m=90, d=2, dtype=np.float32)
+    rows = all_in(X, np.arange(90) % 3)
+    assert Newton().solve(rows, L2(1e-4), zeros(rows)).certificate.gap < 1e-4
