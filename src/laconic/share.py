@@ -497,11 +497,11 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return plot_path(self, X, y, ax)
 
     def plot_atoms(self, n_atoms: int | None = None, ax: Any = None) -> Any:
-        """Draw the chosen patches with their masks (see `laconic.look.patches.plot_patches`).
+        """Draw the chosen patches with their masks (see `laconic.look.mosaic.plot_patches`).
 
         Only for a pool of `laconic.pools.Patches`. Needs the ``plot`` extra.
         """
-        from laconic.look.patches import plot_patches
+        from laconic.look.mosaic import plot_patches
 
         check_is_fitted(self, "predictor_")
         return plot_patches(self, n_atoms, ax)

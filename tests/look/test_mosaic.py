@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.look.patches import GAP, HEAD, plot_patches
+from laconic.look.mosaic import GAP, HEAD, plot_patches
 from laconic.pools import Patches
 
 mpl.use("Agg")
