@@ -97,16 +97,19 @@ def test_values_do_not_depend_on_how_they_are_computed(cached, monkeypatch):
         np.testing.assert_allclose(fresh.columns(X), expected, rtol=1e-5, atol=1e-6)
         assert (len(fresh.boxes()) == 2) == (copy > 0)
     atoms = np.arange(12)
-    for banded in (False, True):
+    for banded, few in ((False, 0), (True, 0), (False, 12)):
+        monkeypatch.setattr(boxes, "FEW", few)
         out = np.full((5, len(map.template)), np.nan, dtype=np.float32)
         map._box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
         np.testing.assert_allclose(out[:, :12], expected[:, :12], rtol=1e-5, atol=1e-6)
         assert np.isnan(out[:, 12:]).all()
 
 
-def test_an_image_has_the_same_values_alone_and_among_others():
+@pytest.mark.parametrize("atoms", [5, 72])
+def test_an_image_has_the_same_values_alone_and_among_others(atoms):
     X, _ = images(150)
     map = pool().fit(X).map_
+    map = map.take(range(atoms))
     alone = np.vstack([map.columns(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_array_equal(map.columns(X), alone)
     np.testing.assert_array_equal(map.columns(sparse.csr_matrix(X)), alone)

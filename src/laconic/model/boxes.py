@@ -15,6 +15,8 @@ CACHED = 1 << 17
 # Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread, which
 # is faster for matrices this flat and keeps a single image from waiting for other threads.
 SMALL_PRODUCT = 1_000_000
+# Atoms of a box up to which they are computed without BLAS.
+FEW = 8
 
 
 class Run(NamedTuple):
@@ -61,8 +63,30 @@ class Box(NamedTuple):
     def compute(self, images: np.ndarray, out: np.ndarray) -> None:
         """Write the atoms' values for images (n, h, w) in float32.
 
-        BLAS is given one image at a time, so that no image depends on those beside it.
+        Many atoms by BLAS, which is given one image at a time, so that no image depends on those
+        beside it; a few without it, which saves copying the windows.
         """
+        if sum(len(run.place) for run in self.runs) <= FEW:
+            self._compute_few(images, out)
+        else:
+            self._compute_many(images, out)
+
+    def _compute_few(self, images: np.ndarray, out: np.ndarray) -> None:
+        from laconic.model.windows import LANES, lane_maxima  # Numba loads with it
+
+        pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
+        values = np.empty(LANES, dtype=np.float32)
+        for rows in row_blocks(len(images), LANES):
+            n = rows.stop - rows.start
+            pixels[:, :, :n] = images[rows].transpose(1, 2, 0)
+            for run in self.runs:
+                for t, m, place in zip(run.template, run.mask, run.place, strict=True):
+                    mask = self.masks[m].reshape(self.rows, self.columns)
+                    box = (self.top, self.left, self.size)
+                    lane_maxima(pixels, run.templates[t], mask, *box, values)
+                    out[rows, place] = values[:n]
+
+    def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:
         from laconic.model.windows import masked_maxima, windows  # Numba loads with it
 
         most = max(run.responses for run in self.runs)

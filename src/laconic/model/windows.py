@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+# Images that are computed side by side: some registers full, and their pixels stay in cache.
+LANES = 64
 
 
 @njit(nogil=True, cache=True)
@@ -27,6 +31,35 @@ def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int
                     pixels = images[i, top + y + dy]
                     for x in range(columns):
                         line[y * columns + x] = pixels[left + x + dx]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def lane_maxima(
+    pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, out: Any
+) -> None:
+    """Largest masked response of one atom, for `LANES` images side by side.
+
+    ``pixels`` is (h, w, LANES), ``template`` (size²,), ``mask`` (rows, columns) over the box whose
+    upper left position is (top, left). No windows are copied and only positions under the mask are
+    computed, a register of images at a time.
+    """
+    sums = np.empty(LANES, dtype=np.float32)
+    out[:] = 0
+    for y in range(mask.shape[0]):
+        for x in range(mask.shape[1]):
+            weight = mask[y, x]
+            if weight == 0:
+                continue
+            sums[:] = 0
+            for dy in range(size):
+                for dx in range(size):
+                    factor = template[dy * size + dx]
+                    line = pixels[top + y + dy, left + x + dx]
+                    for i in range(LANES):
+                        sums[i] += factor * line[i]
+            for i in range(LANES):
+                value = weight * sums[i]
+                out[i] = value if value > out[i] else out[i]
 
 
 @intrinsic
