@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.threads import row_blocks
-
 # What copying a pixel into a window costs, in multiply-accumulates of BLAS.
 COPY = 16.0
 # Windows and responses that are in work together: 512 KB, which level-2 cache holds.
@@ -76,8 +74,9 @@ class Box(NamedTuple):
 
         pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
         values = np.empty(LANES, dtype=np.float32)
-        for rows in row_blocks(len(images), LANES):
-            n = rows.stop - rows.start
+        for start in range(0, len(images), LANES):
+            rows = slice(start, start + LANES)
+            n = len(images[rows])
             pixels[:, :, :n] = images[rows].transpose(1, 2, 0)
             for run in self.runs:
                 for t, m, place in zip(run.template, run.mask, run.place, strict=True):
@@ -94,8 +93,9 @@ class Box(NamedTuple):
         together = max(1, min(CACHED // (most + shape[0] * shape[1]), len(images)))
         views = np.empty((together, *shape), dtype=np.float32)
         room = np.empty(together * most, dtype=np.float32)
-        for rows in row_blocks(len(images), together):
-            n, some = rows.stop - rows.start, out[rows]
+        for start in range(0, len(images), together):
+            rows = slice(start, start + together)
+            n, some = len(images[rows]), out[rows]
             box = (self.size, self.top, self.left, self.rows, self.columns)
             windows(images[rows], *box, views[:n])
             for run in self.runs:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from laconic.model.boxes import Box, make_box
-from laconic.threads import Threads, row_blocks
+
+if TYPE_CHECKING:
+    from laconic.threads import Threads
 
 # Standard deviations beyond which a mask is zero.
 CUT = 2.0
@@ -201,27 +203,26 @@ class PatchesMap:
     def columns(self, X: Any, threads: Threads | None = None) -> np.ndarray:
         """Values on new rows, (n_rows, n_atoms), float32; NaN where an image is not finite."""
         out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
-        if threads is None and X.shape[0] > IMAGES:
-            with Threads() as threads:
-                self._fill(X, threads, out)
-        else:
-            self._fill(X, threads or Threads(1), out)
+        blocks = [slice(start, start + IMAGES) for start in range(0, X.shape[0], IMAGES)]
+        if threads is not None:
+            list(threads.map(lambda rows: self._fill(X, rows, out), blocks))
+        elif len(blocks) > 1:
+            from laconic.threads import Threads  # not for one image
+
+            with Threads() as every_core:
+                list(every_core.map(lambda rows: self._fill(X, rows, out), blocks))
+        elif blocks:
+            self._fill(X, blocks[0], out)
         return out
 
-    def _fill(self, X: Any, threads: Threads, out: np.ndarray) -> None:
-        boxes = self.boxes()
-        shape = (int(self.shape[0]), int(self.shape[1]))
-
-        def one(rows: slice) -> None:
-            images = images_of(X[rows], shape)
-            finite = np.isfinite(images).all(axis=(1, 2))
-            if not finite.all():
-                images = np.where(finite[:, None, None], images, np.float32(0))
-            for box in boxes:
-                box.compute(images, out[rows])
-            out[rows][~finite] = np.nan
-
-        list(threads.map(one, row_blocks(X.shape[0], IMAGES)))
+    def _fill(self, X: Any, rows: slice, out: np.ndarray) -> None:
+        images = images_of(X[rows], (int(self.shape[0]), int(self.shape[1])))
+        finite = np.isfinite(images).all(axis=(1, 2))
+        if not finite.all():
+            images = np.where(finite[:, None, None], images, np.float32(0))
+        for box in self.boxes():
+            box.compute(images, out[rows])
+        out[rows][~finite] = np.nan
 
     def boxes(self) -> list[Box]:
         """What is computed together, whichever is least work.

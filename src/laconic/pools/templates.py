@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -49,6 +48,8 @@ def learn_templates(
     -------
     ndarray of shape (n, size²), float32
     """
+    from sklearn.cluster import MiniBatchKMeans  # here, because it takes long to load
+
     random = check_random_state(random_state)
     drawn = _draw(X, shape, size, SPARE * DRAWN * n_templates, random)
     drawn -= drawn.mean(axis=1, keepdims=True)
