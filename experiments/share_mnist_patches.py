@@ -16,6 +16,7 @@ Run: python experiments/share_mnist_patches.py [--deform] [--choose NAME ...] [-
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 from pathlib import Path
@@ -29,7 +30,10 @@ sys.path.insert(1, str(ROOT / "benchmarks"))
 from _common import arguments, load, progress, save, table  # noqa: E402
 
 SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305)
-PAPER = {"60,000": [(266, 0.71)], "360,000": [(75, 1.0), (305, 0.47)]}
+PAPER = {
+    "plain": {(266, 0.71): "the paper, 0.71 %"},
+    "deformed": {(75, 1.0): "the paper, under 1 %", (305, 0.47): "the paper, 0.47 %"},
+}
 
 # Settings of the pool, and of the estimator, by name.
 CANDIDATES: dict[str, dict[str, Any]] = {
@@ -56,8 +60,10 @@ def main() -> None:
     else:
         name = CHOSEN["deformed" if args.deform else "plain"]
         test = digits(data["X_test"]), data["y_test"]
-        results = {"setting": {name: CANDIDATES[name]}, **fit(X, y, *test, name, args)}
-        draw(results, args)
+        results = {"setting_name": name, "setting": CANDIDATES[name]}
+        results |= fit(X, y, *test, name, args)
+        if args.json is not None:
+            draw(results, args)
     save(args.json, args, [], results)
 
 
@@ -83,11 +89,14 @@ def fit(
     from laconic.pools import Patches
 
     setting = dict(CANDIDATES[name])
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     if args.deform:
         how = setting.pop("deform", {})
+        n = len(X)
         X, y = Deform(args.copies, random_state=args.seed, **how).enlarge(X, y)
         progress(f"{len(X)} digits with deformed ones")
+        if args.json is not None:
+            draw_copies(X, n, args.json.with_suffix(".copies.png"))
     setting.pop("deform", None)
     pool = Patches(random_state=args.seed, **setting.pop("pool"))
 
@@ -108,13 +117,22 @@ def fit(
     curve = errors(model, X_new, y_new)
     if args.json is not None and not args.choose:
         model.predictor_.save(args.json.with_suffix(".laconic"))
+        pyplot()
+        model.plot_atoms(40).figure.savefig(args.json.with_suffix(".patches.png"), dpi=130)
     rows = [[c["atoms"], c["error"], c["operations"], c["loss"]] for c in curve]
     table(
         f"{name}: {len(X)} training digits, {seconds:.0f} s",
         ["patches", "error, %", "multiply-accumulates", "loss"],
         [row for row in rows if row[0] in SHOWN or row is rows[-1]],
     )
-    return {"training_digits": len(X), "seconds": seconds, "status": model.status_, "curve": curve}
+    return {
+        "training_digits": len(X),
+        "seconds": seconds,
+        "processor_seconds": time.process_time() - used,
+        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "status": model.status_,
+        "curve": curve,
+    }
 
 
 def errors(model: Any, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
@@ -140,38 +158,70 @@ def errors(model: Any, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
 
 
 def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
-    """The curve of figure 3, with the paper's marks."""
-    if args.json is None:
-        return
+    """The curve of figure 3, against patches and against operations, with the paper's marks."""
+    from laconic.look.plots import BLUE, INK, ORANGE
+
+    plt = pyplot()
+    curve = [c for c in results["curve"] if c["atoms"] > 0]
+    wrong = [c["error"] for c in curve]
+    sheet, axes = plt.subplots(ncols=2, figsize=(9, 3.6), layout="constrained", sharey=True)
+    panels = {
+        "patches": [c["atoms"] for c in curve],
+        "million multiply-accumulates a digit": [c["operations"] / 1e6 for c in curve],
+    }
+    for ax, (what, across) in zip(axes, panels.items(), strict=True):
+        ax.plot(across, wrong, color=BLUE, linewidth=1.6)
+        ax.set_xlabel(what, color=INK)
+        ax.set_xlim(left=0)
+        ax.grid(axis="y", color="#E5E7EB", linewidth=0.8)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(which="both", colors=INK, length=0)
+        ax.set_yscale("log")
+        ticks = [0.3, 0.5, 0.7, 1, 2, 5, 10]
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.minorticks_off()
+        ax.set_ylim(0.3, 12)
+    axes[0].set_ylabel("test error (%), log scale", color=INK)
+    for (atoms, percent), words in PAPER["deformed" if args.deform else "plain"].items():
+        axes[0].plot([atoms], [percent], "o", color=ORANGE)
+        axes[0].annotate(
+            words, (atoms, percent), xytext=(0, 6), textcoords="offset points", color=ORANGE,
+            fontsize="small", ha="right" if atoms > 150 else "left",
+        )  # fmt: skip
+    if args.deform:
+        axes[1].plot([3.3], [0.47], "o", color=ORANGE)
+        axes[1].annotate(
+            "the paper", (3.3, 0.47), xytext=(0, 6), textcoords="offset points", color=ORANGE,
+            fontsize="small", ha="right",
+        )  # fmt: skip
+    axes[0].set_title(
+        f"{results['training_digits']:,} training digits, {results['setting_name']}",
+        loc="left", color=INK, fontsize="medium",
+    )  # fmt: skip
+    sheet.savefig(args.json.with_suffix(".png"), dpi=130)
+
+
+def draw_copies(X: np.ndarray, n: int, file: Path) -> None:
+    """The first digits, and below each its deformed copies."""
+    plt = pyplot()
+    across, copies = 20, min(len(X) // n, 6)
+    lines = [
+        np.hstack([i.reshape(28, 28) for i in X[c * n : c * n + across]]) for c in range(copies)
+    ]
+    sheet = plt.figure(figsize=(across * 0.4, copies * 0.4))
+    ax = sheet.add_axes((0, 0, 1, 1))
+    ax.imshow(np.vstack(lines), cmap="gray", interpolation="nearest")
+    ax.axis("off")
+    sheet.savefig(file, dpi=100)
+
+
+def pyplot() -> Any:
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from laconic.look.plots import BLUE, INK, ORANGE
-
-    curve = [c for c in results["curve"] if c["atoms"] > 0]
-    atoms, wrong = [c["atoms"] for c in curve], [c["error"] for c in curve]
-    work = [c["operations"] / 1e6 for c in curve]
-    sheet, axes = plt.subplots(ncols=2, figsize=(9, 3.6), layout="constrained", sharey=True)
-    for ax, across, what in zip(
-        axes, (atoms, work), ("patches", "million multiply-accumulates a digit"), strict=True
-    ):
-        ax.plot(across, wrong, color=BLUE, linewidth=1.6, label="Laconic")
-        ax.set_xlabel(what, color=INK)
-        ax.grid(axis="y", color="#E5E7EB", linewidth=0.8)
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.set_yscale("log")
-        ax.set_yticks([0.3, 0.5, 0.7, 1, 2, 5, 10], ["0.3", "0.5", "0.7", "1", "2", "5", "10"])
-        ax.minorticks_off()
-        ax.set_ylim(0.3, 10)
-    marks = PAPER["360,000" if args.deform else "60,000"]
-    axes[0].plot(*zip(*marks, strict=True), "o", color=ORANGE, label="the paper")
-    if args.deform:
-        axes[1].plot([3.3], [0.47], "o", color=ORANGE, label="the paper")
-    axes[0].set_ylabel("test error (%)", color=INK)
-    axes[0].legend(frameon=False)
-    sheet.savefig(args.json.with_suffix(".png"), dpi=130)
+    return plt
 
 
 if __name__ == "__main__":
