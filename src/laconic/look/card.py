@@ -28,7 +28,7 @@ _HOW_TO_READ = {
     f"A class adds up the weights of the stumps that count and {_SUM}",
     "patches": "A patch is the largest response of its template near a pixel (row, column), "
     "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
-    f"{_SUM} plot_atoms() shows them.",
+    f"{_SUM} The classifier's plot_atoms() draws them.",
 }
 
 
