@@ -369,6 +369,13 @@ def test_flat_images():
         pool().fit(np.ones((5, 108)))
 
 
+def test_images_of_another_shape_are_refused():
+    map = pool().fit(images()[0]).map_
+    for columns in (54, 216):
+        with pytest.raises(ValueError, match="not the pixels of 9x12"):
+            map.columns(np.zeros((2, columns)))
+
+
 def test_a_map_whose_parts_do_not_fit_is_refused():
     X, _ = images()
     arrays = pool().fit(X).map_.arrays()

@@ -202,6 +202,9 @@ class PatchesMap:
 
     def columns(self, X: Any, threads: Threads | None = None) -> np.ndarray:
         """Values on new rows, (n_rows, n_atoms), float32; NaN where an image is not finite."""
+        if X.shape[1] != self.shape.prod():
+            height, width = self.shape
+            raise ValueError(f"X has {X.shape[1]} columns, not the pixels of {height}x{width}")
         out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
         blocks = [slice(start, start + IMAGES) for start in range(0, X.shape[0], IMAGES)]
         if threads is not None:
