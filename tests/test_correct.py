@@ -219,3 +219,10 @@ def test_columns_in_very_different_units():
     far = ShareBoostClassifier(**settings).fit(outlier, y)
     near = ShareBoostClassifier(scale=None, **settings).fit(outlier, y)
     np.testing.assert_allclose(far.path_.losses[-1], near.path_.losses[-1], rtol=1e-6)
+
+
+def test_balanced_classes_in_float32():
+    """Gradients of the intercept that are rounding only: the certificate has nothing to mend."""
+    X, _ = random_problem(m=90, d=2, dtype=np.float32)
+    rows = all_in(X, np.arange(90) % 3)
+    assert Newton().solve(rows, L2(1e-4), zeros(rows)).certificate.gap < 1e-4

@@ -75,6 +75,8 @@ def check_costs(
     cap = np.inf if max_cost is None else float(max_cost)
     if costs is None:
         return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
+    if isinstance(costs, str):
+        return pool.operations(), cap
     try:
         per_feature = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:

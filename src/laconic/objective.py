@@ -185,7 +185,8 @@ def duality_gap(objective: Objective, W: np.ndarray, value: float, gradient: np.
     G = objective.loss_gradient
     dual = objective.loss - float(np.vdot(G, W))
     if free:
-        share, excess = problem.class_sums[0], G[0]
+        share = problem.class_sums[0]
+        excess = G[0] - G[0].sum() * share  # sums to zero but for rounding, here exactly
         need = float((excess / share).max())
         if need > 1e-14:  # below, the row is zero up to rounding
             t = need / (1.0 + need)

@@ -94,9 +94,10 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     groups : sequence, default=None
         Labels of the features, or lists of feature numbers: features of a group are chosen
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`.
-    costs : array-like of shape (n_features,), default=None
+    costs : array-like of shape (n_features,) or "operations", default=None
         Cost of reading each feature. An atom costs the sum over the features it reads, and atoms
-        are ranked by gain per cost.
+        are ranked by gain per cost. ``"operations"``: an atom costs the multiply-accumulates that
+        computing it takes, for pools that count them (`laconic.pools.Patches`).
     max_cost : float, default=None
         Cap on the sum of the atoms' costs (on their number where ``costs`` is None).
     include, exclude : list, default=None
@@ -189,7 +190,7 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         "fit_intercept": ["boolean"],
         "refine": ["boolean"],
         "groups": ["array-like", None],
-        "costs": ["array-like", None],
+        "costs": ["array-like", StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
         "include": [list, tuple, None],
         "exclude": [list, tuple, None],
@@ -494,6 +495,16 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         check_is_fitted(self, "predictor_")
         return plot_path(self, X, y, ax)
+
+    def plot_atoms(self, n_atoms: int | None = None, ax: Any = None) -> Any:
+        """Draw the chosen patches with their masks (see `laconic.look.mosaic.plot_patches`).
+
+        Only for a pool of `laconic.pools.Patches`. Needs the ``plot`` extra.
+        """
+        from laconic.look.mosaic import plot_patches
+
+        check_is_fitted(self, "predictor_")
+        return plot_patches(self, n_atoms, ax)
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -63,6 +63,18 @@ def test_kernel_is_the_product(dtype, order, k, threads):
         assert_near(got, sums[:, :k], sizes[:, :k], dtype)
 
 
+@pytest.mark.parametrize("k", CLASSES)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("stored", [np.uint8, np.float16])
+def test_compact_storage(stored, order, k, threads):
+    """Bytes and half floats are multiplied in float32; rows that are not contiguous by BLAS."""
+    for m, d in SHAPES:
+        X, R = numbers(m, d)
+        X = (1 + np.abs(40 * X) if stored == np.uint8 else X).astype(stored, order=order)
+        R = R[:, :k].astype(np.float32)
+        assert_product(transpose_product(X, R, threads, compiled=True), X, R)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", DTYPES)

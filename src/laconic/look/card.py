@@ -26,6 +26,9 @@ _HOW_TO_READ = {
     "Weights are per unit of the input.",
     "stumps": "A stump counts 1 where its question is answered yes, else 0. "
     f"A class adds up the weights of the stumps that count and {_SUM}",
+    "patches": "A patch is the largest response of its template near a pixel (row, column), "
+    "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
+    f"{_SUM} The classifier's plot_atoms() draws them.",
 }
 
 
@@ -122,13 +125,14 @@ def shorten(text: Any, width: int) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number and its noun: 1 column, 2 columns, 2 classes."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
+    plural = noun + ("es" if noun.endswith(("s", "ch")) else "s")
     return f"{number} {noun if number == 1 else plural}"
 
 
 def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
     cost = predictor.cost()
-    kind = predictor.map.kind.removesuffix("s")
+    kind = predictor.map.kind
+    kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
     n_columns = len(predictor.weights)
     if n_columns == len(widths):
         first = count(n_columns, kind)

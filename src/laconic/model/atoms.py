@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from laconic.model.patches import Patch, PatchesMap
+
 
 class Column(NamedTuple):
     """One input column, x ↦ x_r."""
@@ -85,7 +87,7 @@ class Stump(NamedTuple):
         return 1
 
 
-Atom = Column | ColumnGroup | Product | Stump
+Atom = Column | ColumnGroup | Product | Stump | Patch
 
 
 Names = Sequence[str] | None
@@ -239,7 +241,7 @@ class StumpsMap:
 def _maps() -> dict[str, Any]:
     from laconic.model.pieces import PiecesMap  # it builds on this file
 
-    return {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap, PiecesMap)}
+    return {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap, PatchesMap, PiecesMap)}
 
 
 def is_known(map: FeatureMap) -> bool:

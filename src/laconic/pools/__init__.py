@@ -10,6 +10,7 @@ import numpy as np
 from laconic.pools.base import BoundPool, Choice, Pool, bound_pool
 from laconic.pools.columns import Columns
 from laconic.pools.local import LocalColumns
+from laconic.pools.patches import Patches
 from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products
 from laconic.pools.stumps import Stumps
@@ -17,8 +18,8 @@ from laconic.pools.stumps import Stumps
 POOLS = ("columns", "stumps", "products", "pieces")
 
 __all__ = [
-    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Pieces", "Pool", "Products",
-    "Stumps", "bound_pool", "make_pool",
+    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Patches", "Pieces", "Pool",
+    "Products", "Stumps", "bound_pool", "make_pool",
 ]  # fmt: skip
 
 

@@ -104,6 +104,16 @@ class BoundPool(ABC):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Cost of every atom: the sum of the costs of the input features it reads."""
 
+    def operations(self) -> np.ndarray:
+        """Multiply-accumulates that computing each atom on a new row takes, for pools that count.
+
+        Ranking by them is for pools whose atoms are computed; most read their features as they are.
+        """
+        raise ValueError(
+            'costs="operations" needs a pool whose atoms differ in the operations they take, such '
+            "as Patches; give one cost per feature otherwise"
+        )
+
     def width(self, index: int) -> int:
         """Number of columns of atom ``index``."""
         return 1

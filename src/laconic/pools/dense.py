@@ -43,10 +43,11 @@ def transpose_product(
     Parameters
     ----------
     X : ndarray of shape (m, d)
-        Best float32 or float64 with rows or columns contiguous in memory, memory maps included;
-        anything else is handed to BLAS a few rows at a time. Never copied whole.
+        Best float32 or float64 with rows or columns contiguous in memory, or uint8 or float16 with
+        contiguous rows; memory maps included. Anything else is handed to BLAS a few rows at a
+        time. Never copied whole.
     R : ndarray of shape (m, k)
-        Few columns, of the dtype of X.
+        Few columns, of the dtype of X; float32 where X is uint8 or float16.
     threads : Threads
         Who computes. Their number does not change a bit of the answer.
     compiled : bool, optional
@@ -55,7 +56,7 @@ def transpose_product(
     Returns
     -------
     sums : ndarray of shape (d, k)
-        In float64. Sums of at most 2048 rows are formed in the dtype of X, and added in float64.
+        In float64. Sums of at most 2048 rows are formed in the dtype of R, and added in float64.
     """
     X, R = np.asarray(X), np.asarray(R)
     (m, d), k = X.shape, R.shape[1]
@@ -122,7 +123,7 @@ class _Tiles(NamedTuple):
         """Sums of one cell, tile by tile."""
         n_tiles, passes = -(-X.shape[1] // self.columns), -(-R.shape[1] // self.classes)
         sums = np.zeros((n_tiles, passes, self.length))
-        self.kernel(X, R, sums)
+        self.kernel(X.view(np.uint16) if X.dtype == np.float16 else X, R, sums)
         return sums
 
     def gather(self, sums: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -141,20 +142,24 @@ class _Tiles(NamedTuple):
 
 def _tiles(X: np.ndarray, R: np.ndarray) -> _Tiles | None:
     """Tiles for the dtype and layout of X, or None where only BLAS will do."""
-    if X.dtype not in (np.float32, np.float64) or R.dtype != X.dtype or not X.flags.aligned:
+    compact = X.dtype in (np.uint8, np.float16)
+    wide = np.dtype(np.float32) if compact else X.dtype
+    if wide not in (np.float32, np.float64) or R.dtype != wide or not X.flags.aligned:
         return None
-    (m, d), k, dtype = X.shape, R.shape[1], X.dtype.name
+    (m, d), k, dtype = X.shape, R.shape[1], wide.name
     contiguous = [stride == X.itemsize for stride in X.strides]
     if not any(contiguous):
         return None
     from laconic.pools import kernels  # here, because it imports Numba
 
     width, number = kernels.registers()
-    lanes = width // X.itemsize
+    lanes = width // wide.itemsize
     if contiguous[1] and d >= lanes:
         classes = -(-k // -(-k // (number - SPARE_REGISTERS)))
-        return _Tiles(kernels.row_kernel(dtype, classes), lanes, classes, classes * lanes, 1)
-    if contiguous[0] and m >= lanes:
+        stored = "uint16" if X.dtype == np.float16 else X.dtype.name
+        kernel = kernels.row_kernel(stored, dtype, classes)
+        return _Tiles(kernel, lanes, classes, classes * lanes, 1)
+    if contiguous[0] and m >= lanes and not compact:
         # Each step loads a register per column and per class, so tiles near square load least;
         # of these, the number of classes that leaves the fewest idle in the last pass.
         classes = min((6, 5, 4), key=lambda c: -(-k // c) * c) if k > 3 else k

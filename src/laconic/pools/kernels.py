@@ -34,6 +34,7 @@ PANEL_STEPS = 128
 
 _INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
+_COMPACT = {1: _INT8, 2: ir.HalfType()}
 
 # kernel(X, R, sums) adds to sums[t, p], for tile t of X and pass p over R, the sums of their
 # columns in each class, class after class. The last tile and the last pass end at the last column
@@ -60,17 +61,20 @@ def registers() -> Registers:
 
 
 @cache
-def row_kernel(dtype: str, k: int) -> Kernel:
+def row_kernel(stored: str, dtype: str, k: int) -> Kernel:
     """Kernel for an X whose rows lie contiguous; tiles are one register of columns by ``k``.
 
-    A tile is one register wide: wider ones ask for several cache lines at a time, and prefetches
-    that come in bursts are dropped.
+    X may be ``stored`` more compactly than the ``dtype`` of R, which it is multiplied in: uint8, or
+    uint16 that holds the bits of float16 (Numba has no arrays of these). A tile is one register
+    wide: wider ones ask for several cache lines at a time, and prefetches that come in bursts are
+    dropped.
     """
-    item, width = np.dtype(dtype).itemsize, registers().width
-    lanes = width // item
+    short, item = np.dtype(stored).itemsize, np.dtype(dtype).itemsize
+    lanes = registers().width // item
+    width = lanes * short
     far, near = (n // width for n in AHEAD_BYTES)
 
-    @njit(_signature(dtype), nogil=True, cache=True)
+    @njit(_signature(stored, dtype), nogil=True, cache=True)
     def kernel(X: Any, R: Any, sums: Any) -> None:
         rows, columns = X.shape
         tiles, passes, length = sums.shape
@@ -81,11 +85,11 @@ def row_kernel(dtype: str, k: int) -> Kernel:
             for p in range(passes):
                 r = R.ctypes.data + i * r_step + min(p * k, R.shape[1] - k) * item
                 for t in range(tiles):
-                    x = panel + min(t * lanes, columns - lanes) * item
+                    x = panel + min(t * lanes, columns - lanes) * short
                     out = sums.ctypes.data + (t * passes + p) * length * 8
                     later = panel + (t + far) // tiles * down + (t + far) % tiles * width
                     soon = panel + (t + near) // tiles * down + (t + near) % tiles * width
-                    _row_tile(x, x_step, r, r_step, n, later, soon, out, item, k)
+                    _row_tile(x, x_step, r, r_step, n, later, soon, out, short, item, k)
 
     return kernel
 
@@ -100,7 +104,7 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
     lanes = width // item
     panel = PANEL_STEPS * lanes
 
-    @njit(_signature(dtype), nogil=True, cache=True)
+    @njit(_signature(dtype, dtype), nogil=True, cache=True)
     def kernel(X: Any, R: Any, sums: Any) -> None:
         rows, n_columns = X.shape
         tiles, passes, length = sums.shape
@@ -130,16 +134,16 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
     return kernel
 
 
-def _signature(dtype: str) -> Any:
+def _signature(stored: str, dtype: str) -> Any:
     # Read-only and of any strides: one compilation serves slices and memory maps too.
-    source = types.Array(getattr(types, dtype), 2, "A", readonly=True)
-    return types.void(source, source, types.Array(types.float64, 3, "C"))
+    X, R = (types.Array(getattr(types, name), 2, "A", readonly=True) for name in (stored, dtype))
+    return types.void(X, R, types.Array(types.float64, 3, "C"))
 
 
 @intrinsic(prefer_literal=True)
-def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, item, k):  # type: ignore[no-untyped-def]
+def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, short, item, k):  # type: ignore[no-untyped-def]
     """One register of columns by ``k`` classes, over ``rows``; addresses, and steps in bytes."""
-    size, classes = item.literal_value, k.literal_value
+    stored, size, classes = short.literal_value, item.literal_value, k.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_step, r, r_step, rows, later, soon, out = arguments[:8]
@@ -149,7 +153,7 @@ def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, item, k):  
             column, weight, *ahead = addresses
             for address in ahead:
                 _prefetch(builder, address)
-            values = _load(builder, column, 0, vector)
+            values = _load_wide(builder, column, stored, vector)
             for c in range(classes):
                 factor = _splat(builder, _load(builder, weight, c * size, vector.element), vector)
                 sums[c] = _multiply_add(builder, values, factor, sums[c])
@@ -159,7 +163,7 @@ def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, item, k):  
         _add_to(builder, out, _loop(builder, rows, walks, vector, classes, body))
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 8, item, k), generate
+    return types.void(*[types.intp] * 8, short, item, k), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -246,6 +250,17 @@ def _load(builder: Any, address: Any, offset: int, kind: Any) -> Any:
     pointer = builder.inttoptr(builder.add(address, _INT64(offset)), kind.as_pointer())
     element = kind.element if isinstance(kind, ir.VectorType) else kind
     return builder.load(pointer, align=8 if element == _DOUBLE else 4)
+
+
+def _load_wide(builder: Any, address: Any, stored: int, vector: Any) -> Any:
+    """A register of numbers that are stored in as few bytes: bytes are whole numbers from 0."""
+    if stored not in _COMPACT:
+        return _load(builder, address, 0, vector)
+    compact = ir.VectorType(_COMPACT[stored], vector.count)
+    pointer = builder.inttoptr(address, compact.as_pointer())
+    values = builder.load(pointer, align=stored)
+    widen = builder.uitofp if stored == 1 else builder.fpext
+    return widen(values, vector)
 
 
 def _multiply_add(builder: Any, x: Any, y: Any, total: Any) -> Any:

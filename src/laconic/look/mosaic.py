@@ -1,0 +1,95 @@
+"""The patches of a model as a picture: every template at its place, in the shade of its mask."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from laconic.look.plots import BLUE, INK
+from laconic.model.patches import Patch, PatchesMap
+from laconic.model.predictor import Predictor
+
+# Patches side by side.
+ACROSS = 10
+# Pixels between two patches, and above each for its number.
+GAP, HEAD = 2, 7
+# Inches of a patch.
+INCHES = 0.85
+
+
+def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
+    """Draw the patches of a model, in the order they were chosen.
+
+    A frame is an image. In it the template stands in the middle of its mask, red where it asks for
+    bright pixels and blue where it asks for dark ones; the shade around it is the mask, the places
+    where the template's middle is looked for. Above each is its place in the model and the class
+    it speaks for most.
+
+    Parameters
+    ----------
+    model : ShareBoostClassifier or Predictor
+        With patches for atoms.
+    n_atoms : int, default=None
+        How many to draw; all by default.
+    ax : Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+    """
+    predictor: Predictor = getattr(model, "predictor_", model)
+    map = predictor.map
+    if not isinstance(map, PatchesMap):
+        raise ValueError(f"only models of patches can be drawn so; this one has {map.kind}")
+    atoms = map.atoms()[:n_atoms]
+    templates = map.templates()
+    height, width = (int(n) for n in map.shape)
+    across = max(1, min(ACROSS, len(atoms)))
+    down = max(1, math.ceil(len(atoms) / across))
+    step_y, step_x = height + GAP + HEAD, width + GAP
+    canvas = np.ones((down * step_y, across * step_x, 3))
+    if ax is None:
+        ax = _new_axes(across * INCHES, down * INCHES * step_y / step_x)
+    for number, atom in enumerate(atoms):
+        top, left = number // across * step_y + HEAD, number % across * step_x
+        frame = canvas[top : top + height, left : left + width]
+        frame[:] = _frame(atom, templates[map.template[number]])
+        best = predictor.classes[int(np.argmax(predictor.weights[number]))]
+        text = f"{number + 1} · {best}"
+        ax.text(left, top - 1.5, text, fontsize=6, color=INK, va="bottom", ha="left")
+    ax.imshow(canvas, interpolation="nearest")
+    ax.axis("off")
+    return ax
+
+
+def _new_axes(width: float, height: float) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plots need matplotlib: pip install "laconic[plot]"') from error
+    figure = plt.figure(figsize=(width + 0.2, height + 0.2))
+    return figure.add_axes((0.01, 0.01, 0.98, 0.98))
+
+
+def _frame(atom: Patch, template: np.ndarray) -> np.ndarray:
+    """An image in colours: the mask as a shade, the template over its middle."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    half = (atom.size - 1) // 2
+    mask = atom.mask()
+    shade = np.zeros(atom.shape)
+    shade[half : half + mask.shape[0], half : half + mask.shape[1]] = mask
+    paper, colour = np.full(3, 0.95), np.array(to_rgb(BLUE))
+    out = paper + 0.45 * shade[:, :, None] * (colour - paper)
+    top, left = (
+        min(max(round(middle - (atom.size - 1) / 2), 0), length - atom.size)
+        for middle, length in zip((atom.row, atom.column), atom.shape, strict=True)
+    )
+    largest = np.abs(template).max() or 1.0
+    drawn = colormaps["RdBu_r"](0.5 + 0.5 * template / largest)[:, :, :3]
+    out[top : top + atom.size, left : left + atom.size] = drawn
+    return out

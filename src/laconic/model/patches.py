@@ -1,0 +1,313 @@
+"""Patch detectors: small templates looked for near a place of an image (ShareBoost appendix A.1).
+
+The value of an atom is max_p g(p) · ⟨v, window of the image at p⟩, the largest response of its
+template v over the positions p, weighted by its mask g: a Gaussian around a place, cut to zero
+beyond two standard deviations. Positions where the mask is zero count with the value 0, so no
+value is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.boxes import Box, make_box
+
+if TYPE_CHECKING:
+    from laconic.threads import Threads
+
+# Standard deviations beyond which a mask is zero.
+CUT = 2.0
+# Images that one worker computes at a time: some milliseconds of work.
+IMAGES = 64
+
+
+class Patch(NamedTuple):
+    """A template and the mask that says where it may be found.
+
+    ``template`` is its number in the pool, (``row``, ``column``) the pixel that the mask is
+    centred at, where the template's middle is to be found.
+    """
+
+    template: int
+    size: int
+    row: float
+    column: float
+    sigma: float
+    shape: tuple[int, int]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Input features (pixels, row by row) the atom reads."""
+        return tuple(np.flatnonzero(self._read()).tolist())
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return 1
+
+    def mask(self) -> np.ndarray:
+        """Weights of the positions of the template, its upper left pixel, over the image."""
+        return mask_weights(self.shape, self.size, self.row, self.column, self.sigma)
+
+    def _read(self) -> np.ndarray:
+        support = self.mask() > 0
+        rows, columns = support.shape
+        read = np.zeros(self.shape, dtype=bool)
+        for dy in range(self.size):
+            for dx in range(self.size):
+                read[dy : dy + rows, dx : dx + columns] |= support
+        return read.ravel()
+
+
+@lru_cache(maxsize=1024)
+def mask_weights(
+    shape: tuple[int, int], size: int, row: float, column: float, sigma: float
+) -> np.ndarray:
+    """Gaussian weight of every position of a template, zero beyond `CUT` standard deviations."""
+    y, x = (np.arange(n - size + 1) + (size - 1) / 2 for n in shape)
+    squared = (y[:, None] - row) ** 2 + (x - column) ** 2
+    with np.errstate(under="ignore"):
+        weights = np.exp(-squared / (2.0 * sigma**2))
+    mask = np.where(squared <= (CUT * sigma) ** 2, weights, 0.0).astype(np.float32)
+    mask.setflags(write=False)
+    return mask
+
+
+def image_shape(shape: Any, n_features: int) -> tuple[int, int]:
+    """Height and width of images of so many pixels."""
+    if shape is None:
+        side = math.isqrt(n_features)
+        if side * side != n_features:
+            raise ValueError(
+                f"X has {n_features} features, which is no square image: give shape=(height, width)"
+            )
+        return side, side
+    height, width = pair(shape, "shape")
+    if height * width != n_features:
+        raise ValueError(
+            f"shape {height}x{width} has {height * width} pixels, but X has {n_features} features; "
+            "flatten images with images.reshape(len(images), -1)"
+        )
+    return height, width
+
+
+def pair(value: Any, name: str) -> tuple[int, int]:
+    """Two positive integers, or one for both."""
+    pair = tuple(value) if isinstance(value, tuple | list | np.ndarray) else (value, value)
+    if len(pair) != 2 or not all(is_at_least(v, Integral, 1) for v in pair):
+        raise ValueError(f"{name} must be two positive integers, not {value!r}")
+    return int(pair[0]), int(pair[1])
+
+
+def is_at_least(value: Any, kind: Any, least: float) -> bool:
+    """Whether a setting is a number of that kind, and no smaller."""
+    return isinstance(value, kind) and not isinstance(value, bool) and bool(value >= least)
+
+
+def images_of(X: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Rows of pixels as images in float32, contiguous."""
+    rows = X.toarray() if sparse.issparse(X) else X
+    return np.ascontiguousarray(rows, dtype=np.float32).reshape(-1, *shape)
+
+
+class PatchesMap:
+    """Largest masked responses of a few templates; see the module's description.
+
+    Parameters
+    ----------
+    shape : ndarray of shape (2,)
+        Height and width of an image; a row of X holds its pixels row by row.
+    number, size : ndarray of shape (n_templates,)
+        The pool's number of every template, and its height and width.
+    values : ndarray
+        Pixels of the templates, one template after the other.
+    template : ndarray of shape (n_atoms,)
+        Position in the arrays above of every atom's template.
+    centre : ndarray of shape (n_atoms, 2)
+        Row and column of the pixel that every atom's mask is centred at.
+    sigma : ndarray of shape (n_atoms,)
+        Standard deviations of the masks, in pixels.
+
+    Notes
+    -----
+    The response of a template is computed once for all the masks it comes with. An image has the
+    same values alone and among others, to the last bit.
+    """
+
+    kind = "patches"
+
+    def __init__(
+        self,
+        shape: np.ndarray,
+        number: np.ndarray,
+        size: np.ndarray,
+        values: np.ndarray,
+        template: np.ndarray,
+        centre: np.ndarray,
+        sigma: np.ndarray,
+    ) -> None:
+        self.shape = np.asarray(shape, dtype=np.int64)
+        self.number = np.asarray(number, dtype=np.int64)
+        self.size = np.asarray(size, dtype=np.int64)
+        self.values = np.asarray(values, dtype=np.float32)
+        self.template = np.asarray(template, dtype=np.int64)
+        self.centre = np.asarray(centre, dtype=np.float64)
+        self.sigma = np.asarray(sigma, dtype=np.float64)
+        self._check()
+        self._boxes: list[Box] | None = None
+
+    def _check(self) -> None:
+        n, sizes = len(self.template), self.size
+        sound = (
+            self.shape.shape == (2,)
+            and sizes.ndim == self.template.ndim == self.values.ndim == 1
+            and self.number.shape == sizes.shape
+            and self.centre.shape == (n, 2)
+            and self.sigma.shape == (n,)
+            and bool(((sizes >= 1) & (sizes <= self.shape.min())).all())
+            and len(self.values) == int((sizes**2).sum())
+            and bool(((self.template >= 0) & (self.template < len(sizes))).all())
+            and bool(np.isfinite(self.values).all() and np.isfinite(self.centre).all())
+            and bool((self.sigma > 0).all())
+        )
+        if sound and n:
+            _, first = np.unique(self.mask_numbers(), return_index=True)
+            sound = all((atom.mask() > 0).any() for atom in self.atoms(first))
+        if not sound:
+            raise ValueError("the parts of the patches do not fit together")
+
+    def atoms(self, places: Any = None) -> list[Patch]:
+        """Records of the atoms in some places, or of all."""
+        height, width = (int(n) for n in self.shape)
+        places = range(len(self.template)) if places is None else places
+        out = []
+        for a in places:
+            t, sigma = self.template[a], float(self.sigma[a])
+            row, column = self.centre[a].tolist()
+            number, size = int(self.number[t]), int(self.size[t])
+            out.append(Patch(number, size, row, column, sigma, (height, width)))
+        return out
+
+    def templates(self) -> list[np.ndarray]:
+        """Templates as images, each (size, size)."""
+        ends = np.cumsum(self.size**2)[:-1]
+        parts = np.split(self.values, ends)[: len(self.size)]
+        return [v.reshape(s, s) for v, s in zip(parts, self.size, strict=True)]
+
+    def columns(self, X: Any, threads: Threads | None = None) -> np.ndarray:
+        """Values on new rows, (n_rows, n_atoms), float32; NaN where an image is not finite."""
+        if X.shape[1] != self.shape.prod():
+            height, width = self.shape
+            raise ValueError(f"X has {X.shape[1]} columns, not the pixels of {height}x{width}")
+        out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
+        blocks = [slice(start, start + IMAGES) for start in range(0, X.shape[0], IMAGES)]
+        if threads is not None:
+            list(threads.map(lambda rows: self._fill(X, rows, out), blocks))
+        elif len(blocks) > 1:
+            from laconic.threads import Threads  # not for one image
+
+            with Threads() as every_core:
+                list(every_core.map(lambda rows: self._fill(X, rows, out), blocks))
+        elif blocks:
+            self._fill(X, blocks[0], out)
+        return out
+
+    def _fill(self, X: Any, rows: slice, out: np.ndarray) -> None:
+        images = images_of(X[rows], (int(self.shape[0]), int(self.shape[1])))
+        finite = np.isfinite(images).all(axis=(1, 2))
+        if not finite.all():
+            images = np.where(finite[:, None, None], images, np.float32(0))
+        for box in self.boxes():
+            box.compute(images, out[rows])
+        out[rows][~finite] = np.nan
+
+    def boxes(self) -> list[Box]:
+        """What is computed together, whichever is least work.
+
+        All atoms of a size over all positions, or over the bands of rows that they need, or each
+        mask by itself.
+        """
+        if self._boxes is None:
+            found: list[Box] = []
+            sizes, masks = self.size[self.template], self.mask_numbers()
+            for size in np.unique(sizes):
+                atoms = np.flatnonzero(sizes == size)
+                of_mask = [atoms[masks[atoms] == m] for m in np.unique(masks[atoms])]
+                ways = [
+                    [self._box(atoms)],
+                    [self._box(atoms, banded=True)],
+                    [self._box(some) for some in of_mask],
+                ]
+                found += min(ways, key=lambda boxes: sum(box.work for box in boxes))
+            self._boxes = found  # in one go: other threads may be waiting for it
+        return self._boxes
+
+    def mask_numbers(self) -> np.ndarray:
+        """A number for every atom, the same for atoms of the same size and mask."""
+        keys = np.column_stack([self.size[self.template], self.centre, self.sigma])
+        return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+
+    def _box(self, atoms: np.ndarray, banded: bool = False) -> Box:
+        """The box for some atoms of one size."""
+        _, first, mask = np.unique(
+            self.mask_numbers()[atoms], return_index=True, return_inverse=True
+        )
+        masks = np.array([record.mask() for record in self.atoms(atoms[first])])
+        used, template = np.unique(self.template[atoms], return_inverse=True)
+        images = self.templates()
+        templates = np.array([images[t].ravel() for t in used])
+        size = int(self.size[used[0]])
+        return make_box(size, templates, masks, template.ravel(), mask.ravel(), atoms, banded)
+
+    def take(self, atoms: Any) -> PatchesMap:
+        """The map of some of the atoms, in the order given."""
+        atoms = np.asarray(atoms, dtype=np.int64)
+        used, template = np.unique(self.template[atoms], return_inverse=True)
+        images = self.templates()
+        values = np.concatenate([images[t].ravel() for t in used] or [self.values[:0]])
+        return PatchesMap(
+            self.shape,
+            self.number[used],
+            self.size[used],
+            values,
+            template.ravel(),
+            self.centre[atoms],
+            self.sigma[atoms],
+        )
+
+    def names(self, feature_names: Any = None, categories: Any = None) -> list[str]:
+        """Template, size, place and width of the mask of every atom."""
+        return [
+            f"patch {a.template} ({a.size}x{a.size}) near ({a.row:g}, {a.column:g}) ± {a.sigma:g}"
+            for a in self.atoms()
+        ]
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct pixels that are read."""
+        read = np.zeros(int(self.shape.prod()), dtype=bool)
+        _, first = np.unique(self.mask_numbers(), return_index=True)
+        for atom in self.atoms(first):
+            read[list(atom.reads)] = True
+        return np.flatnonzero(read)
+
+    def operations(self) -> int:
+        """Multiply-accumulates: positions where a template's masks are not zero times its size.
+
+        A position that several masks of one template share is counted once.
+        """
+        supports: dict[int, np.ndarray] = {}
+        for t, atom in zip(self.template.tolist(), self.atoms(), strict=True):
+            support = atom.mask() > 0
+            supports[t] = supports[t] | support if t in supports else support
+        return sum(int(s.sum()) * int(self.size[t]) ** 2 for t, s in supports.items())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        names = ("shape", "number", "size", "values", "template", "centre", "sigma")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,201 @@
+"""The pool of patch detectors: every template with every mask (ShareBoost appendix A.1)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from laconic.model.patches import PatchesMap, image_shape, is_at_least, pair
+from laconic.pools.patchstore import STORAGES, BoundPatches
+from laconic.pools.templates import learn_templates, mask_centres
+from laconic.threads import Threads
+
+
+class Patches(TransformerMixin, BaseEstimator):
+    """Templates of image patches, each looked for near every place of a grid.
+
+    An atom is a template v and a mask g. Its value on an image I is
+
+        max_p g(p) · ⟨v, window of I at p⟩,
+
+    the paper's max{(I ⊗ v) × g} (A.1). The mask is a Gaussian around one place, cut to zero beyond
+    two standard deviations; positions where it is zero count with the value 0, so that no value is
+    negative. Templates are the centres of a k-means clustering of windows of the training images,
+    of zero mean and unit norm.
+
+    As a pool, ``ShareBoostClassifier(pool=Patches(...))`` chooses the atoms worth their place, and
+    its predictor computes no others. As a transformer, ``fit`` learns the templates and
+    ``transform`` computes all atoms of new images.
+
+    Parameters
+    ----------
+    shape : tuple of two int, default=None
+        Height and width of an image. A row of X holds its pixels row by row:
+        ``images.reshape(len(images), -1)``. ``None`` means square images.
+    n_templates : int, default=1000
+        Templates of every size; fewer if the images have fewer different windows.
+    template_size : int or tuple of int, default=7
+        Height and width of a template in pixels, or several sizes in one pool.
+    mask_grid : int or tuple of two int, default=4
+        Masks down and across the image: the positions of a template are cut into a grid of so many
+        equal cells, and a mask is centred in each.
+    mask_sigma : float or tuple of float, default=4.5
+        Standard deviation of the masks in pixels, at least 0.5, or several for every place.
+        ``inf`` weighs all positions alike.
+    min_contrast : float, default=0.3
+        Windows whose norm, at zero mean, is below this part of the largest one are not clustered.
+    scale : {"max", "std"} or None, default="max"
+        Scale of the columns in a pool, where the rule of ShareBoost depends on it: divided by their
+        largest value, by their weighted standard deviation, or left as they are.
+    storage : {"uint8", "float16", "float32"}, default="uint8"
+        How a pool keeps its columns: 1, 2 or 4 bytes an image and atom. See the notes.
+    random_state : int, RandomState instance or None, default=0
+        Draws the windows and starts the clustering.
+
+    Attributes
+    ----------
+    map_ : PatchesMap
+        Every template with every mask, after ``fit``: ``map_.templates()`` gives the templates as
+        images, ``map_.atoms()`` the records of the columns of ``transform``.
+    n_features_in_ : int
+
+    Notes
+    -----
+    *Storage.* A pool scores its atoms on stored columns. As uint8 a value is rounded to one of 256
+    even steps from 0 to the largest response that the template can have within the range of the
+    pixels: an error of at most 1/510 of that. A chosen atom's column is computed anew from the
+    images, exactly as for prediction, and only these exact columns are corrected: rounding can
+    change which of two nearly equal atoms comes first, but no weight and no prediction.
+
+    *Cost.* n images of P positions take n P (size² + masks) · n_templates operations once and n
+    bytes an atom (uint8); a round is one pass over these. The images stay where they are.
+    Features are computed in float32 whatever the images are. Weights of rows do not change the
+    templates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laconic import ShareBoostClassifier
+    >>> from laconic.pools import Patches
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pool = Patches(n_templates=50, template_size=3, mask_grid=3, mask_sigma=1.5)
+    >>> model = ShareBoostClassifier(20, pool=pool).fit(X[:1000], y[:1000])
+    >>> model.score(X[1000:], y[1000:]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int] | None = None,
+        n_templates: int = 1000,
+        template_size: int | tuple[int, ...] = 7,
+        mask_grid: int | tuple[int, int] = 4,
+        mask_sigma: float | tuple[float, ...] = 4.5,
+        *,
+        min_contrast: float = 0.3,
+        scale: str | None = "max",
+        storage: str = "uint8",
+        random_state: Any = 0,
+    ) -> None:
+        self.shape = shape
+        self.n_templates = n_templates
+        self.template_size = template_size
+        self.mask_grid = mask_grid
+        self.mask_sigma = mask_sigma
+        self.min_contrast = min_contrast
+        self.scale = scale
+        self.storage = storage
+        self.random_state = random_state
+
+    # -- as a pool -----------------------------------------------------------------------------
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundPatches:
+        """Learn templates from the training images and compute every atom on them."""
+        if not (self.scale is None or self.scale in ("max", "std")):
+            raise ValueError(f"scale must be 'max', 'std' or None, not {self.scale!r}")
+        if self.storage not in STORAGES:
+            raise ValueError(f"storage must be one of {', '.join(STORAGES)}, not {self.storage!r}")
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        return BoundPatches(X, weight, self._learn(X), self.scale, self.storage, threads)
+
+    def _learn(self, X: Any) -> PatchesMap:
+        """Learn the templates; the map of every template with every mask, template by template."""
+        shape = image_shape(self.shape, X.shape[1])
+        sizes = self._sizes(shape)
+        grid = pair(self.mask_grid, "mask_grid")
+        sigmas = self._sigmas()
+        if not is_at_least(self.n_templates, Integral, 1):
+            raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
+        if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
+            raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
+        random = check_random_state(self.random_state)
+        n = int(self.n_templates)
+        learned = [learn_templates(X, shape, s, n, self.min_contrast, random) for s in sizes]
+        centres = [np.tile(mask_centres(shape, s, grid), (len(sigmas), 1)) for s in sizes]
+        n_masks = len(centres[0])
+        counts = [len(templates) for templates in learned]
+        total = sum(counts)
+        return PatchesMap(
+            np.array(shape),
+            np.arange(total),
+            np.repeat(sizes, counts),
+            np.concatenate([templates.ravel() for templates in learned]),
+            np.repeat(np.arange(total), n_masks),
+            np.concatenate([np.tile(c, (n, 1)) for c, n in zip(centres, counts, strict=True)]),
+            np.tile(np.repeat(sigmas, n_masks // len(sigmas)), total),
+        )
+
+    def _sizes(self, shape: tuple[int, int]) -> list[int]:
+        given = self.template_size
+        sizes = list(given) if isinstance(given, tuple | list) else [given]
+        for size in sizes:
+            if not is_at_least(size, Integral, 1):
+                raise ValueError(f"template_size must be positive integers, not {given!r}")
+            if size > min(shape):
+                raise ValueError(
+                    f"template_size {size} does not fit into images of {shape[0]}x{shape[1]} pixels"
+                )
+        if not sizes or len(set(sizes)) < len(sizes):
+            raise ValueError(f"template_size must name each size once, not {given!r}")
+        return [int(size) for size in sizes]
+
+    def _sigmas(self) -> np.ndarray:
+        given = self.mask_sigma
+        sigmas = list(given) if isinstance(given, tuple | list) else [given]
+        if not sigmas or not all(is_at_least(s, Real, 0.5) for s in sigmas):
+            raise ValueError(f"mask_sigma must be numbers of at least 0.5 pixels, not {given!r}")
+        if len(set(sigmas)) < len(sigmas):
+            raise ValueError(f"mask_sigma must name each width once, not {given!r}")
+        return np.array(sigmas, dtype=np.float64)
+
+    # -- as a transformer ----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Patches:
+        """Learn the templates from images; ``y`` is ignored."""
+        self.map_ = self._learn(self._validated(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Values of all atoms, (n_images, n_atoms), float32."""
+        check_is_fitted(self, "map_")
+        return self.map_.columns(self._validated(X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Readable names of the columns of ``transform``."""
+        check_is_fitted(self, "map_")
+        return np.array(self.map_.names(), dtype=object)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        kinds = [np.float32, np.float64]
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

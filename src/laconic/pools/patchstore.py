@@ -1,0 +1,149 @@
+"""Patch detectors over training images: every atom computed once and stored in a byte or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from laconic.model.patches import IMAGES, Patch, PatchesMap
+from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.dense import transpose_product
+from laconic.threads import Threads, row_blocks
+
+STORAGES = ("uint8", "float16", "float32")
+# Rows and columns of stored values that are squared together.
+SQUARED = 512, 4096
+
+
+class BoundPatches(BoundPool):
+    """`Patches` over training images.
+
+    A stored value is the exact one over the largest that its template can have (``_unit``), in
+    ``_steps`` steps where it is rounded.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        every: PatchesMap,
+        scale: str | None,
+        storage: str,
+        threads: Threads,
+    ) -> None:
+        self._X = X
+        self._map = every
+        self._threads = threads
+        self.dtype = np.dtype(np.float32)
+        self.n_atoms = self.n_columns = len(every.template)
+        self._steps = 255.0 if storage == "uint8" else 1.0
+        self._unit = _largest_responses(every, float(X.min()), float(X.max()))
+        self._stored = np.empty((X.shape[0], self.n_atoms), dtype=storage)
+        peaks = self._store()
+        self._factors = np.ones(self.n_atoms)
+        if scale is not None:
+            sizes = peaks * self._unit / self._steps if scale == "max" else self._deviations(weight)
+            np.divide(1.0, sizes, out=self._factors, where=sizes > 0)
+
+    def _store(self) -> np.ndarray:
+        """Compute every atom on every image; largest stored value of each."""
+        to_steps = (self._steps / self._unit).astype(np.float32)
+
+        def one(rows: slice) -> np.ndarray:
+            values = self._map.columns(self._X[rows], self._threads)
+            values *= to_steps
+            if self._stored.dtype == np.uint8:
+                np.rint(values, out=values)
+            self._stored[rows] = values
+            return self._stored[rows].max(axis=0)
+
+        peaks = np.zeros(self.n_atoms)
+        for of_block in self._threads.map(one, row_blocks(len(self._stored), IMAGES)):
+            np.maximum(peaks, of_block, out=peaks)
+        return peaks
+
+    def _deviations(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted standard deviation of every column, as stored."""
+        [(_, sums)] = self.gradients(weight[:, None])
+        return np.sqrt(np.maximum(self.squares(weight) - sums[:, 0] ** 2, 0.0))
+
+    def _to_scaled(self) -> np.ndarray:
+        """Factor from stored to scaled values."""
+        return self._unit / self._steps * self._factors
+
+    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Column sums in one block, of the columns as stored."""
+        residual = residual.astype(self.dtype, copy=False)
+        sums = transpose_product(self._stored, residual, self._threads)
+        yield 0, sums * self._to_scaled()[:, None]
+
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted squared norms of every column, as stored."""
+
+        def one(rows: slice) -> np.ndarray:
+            sums = np.empty(self.n_atoms)
+            for columns in row_blocks(self.n_atoms, SQUARED[1]):
+                values = self._stored[rows, columns].astype(self.dtype)
+                sums[columns] = weight[rows].astype(self.dtype) @ np.square(values, out=values)
+            return sums
+
+        total = np.zeros(self.n_atoms)
+        for part in self._threads.map(one, row_blocks(len(self._stored), SQUARED[0])):
+            total += part
+        return total * self._to_scaled() ** 2
+
+    def columns(self, atoms: Sequence[int]) -> np.ndarray:
+        """Scaled training columns, computed from the images and not rounded."""
+        values = self.extract(atoms).columns(self._X, self._threads)
+        return np.asfortranarray(values * self.scales(atoms), dtype=self.dtype)
+
+    def scales(self, atoms: Sequence[int]) -> np.ndarray:
+        """Factors of the columns."""
+        return self._factors[np.asarray(atoms, dtype=np.int64)]
+
+    def atom(self, index: int) -> Patch:
+        """The record of atom ``index``."""
+        return self._map.atoms([index])[0]
+
+    def index(self, atom: Any) -> int:
+        """The number of an atom record."""
+        if isinstance(atom, Patch):
+            low, high = np.searchsorted(self._map.template, [atom.template, atom.template + 1])
+            for number, record in enumerate(self._map.atoms(range(low, high)), int(low)):
+                if record == atom:
+                    return number
+        raise ValueError(f"{atom!r} is not an atom of this pool")
+
+    def matching(self, item: Any) -> np.ndarray:
+        """The number of a patch, or those of every patch that reads a pixel."""
+        if isinstance(item, Patch):
+            return np.array([self.index(item)])
+        pixel = feature_number(item, self._X.shape[1])
+        return np.flatnonzero(self._by_mask(lambda atom: pixel in atom.reads))
+
+    def extract(self, atoms: Sequence[int]) -> PatchesMap:
+        """The feature map of the atoms."""
+        return self._map.take(atoms)
+
+    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
+        """Cost of every atom: the sum of the costs of the pixels it reads."""
+        return self._by_mask(lambda atom: float(feature_costs[list(atom.reads)].sum()))
+
+    def operations(self) -> np.ndarray:
+        """Multiply-accumulates of every atom: positions under its mask times its size."""
+        return self._by_mask(lambda atom: float((atom.mask() > 0).sum() * atom.size**2))
+
+    def _by_mask(self, function: Callable[[Patch], Any]) -> np.ndarray:
+        """A function of an atom's size and mask, for every atom."""
+        masks = self._map.mask_numbers()
+        _, first = np.unique(masks, return_index=True)
+        return np.array([function(atom) for atom in self._map.atoms(first)])[masks]
+
+
+def _largest_responses(every: PatchesMap, low: float, high: float) -> np.ndarray:
+    """The largest value of every atom on images with pixels from ``low`` to ``high``."""
+    bounds = np.array([np.maximum(v * low, v * high).sum(dtype=float) for v in every.templates()])
+    # Rounding may lift a value a little above its bound; where that is zero, so are all values.
+    return np.where(bounds > 0, bounds * (1 + 1e-5), 1.0)[every.template]
