@@ -3,21 +3,21 @@
 k from 4 to 4,096 classes; bin(y) is the number of a class in ±1, b = log₂ k bits.
 
 First example: x = [bin(y), 2 b e_y], one row a class. The b bits are enough for all classes.
-ShareBoost and the mixed norm ‖W‖_{∞,1} should find them; the entrywise l1 norm should use k features
-(and so does the Frobenius norm: its optimum has W_r = −∇_r L/α, and the gradient of no e_y is zero).
-The l1 solution has a closed form. At W = c e_y e_yᵀ every wrong class has the same probability p;
-the gradient is −2b (k−1) p/k on the diagonal, 2b p/k beside it and ±p at the bits, so for every
-λ = 2b (k−1) p/k below the largest one it is optimal: exactly k features. The solver is run up to
-`SOLVED` classes and must agree; above, the closed form is what is reported.
+ShareBoost and the mixed norm ‖W‖_{∞,1} should find them; the entrywise l1 norm should use k
+features (and so does the Frobenius norm: at its optimum W_r = −∇_r L/α, and the gradient of no e_y
+is zero). The l1 solution has a closed form. At W = c e_y e_yᵀ every wrong class has the same
+probability p; the gradient is −2b (k−1) p/k on the diagonal, 2b p/k beside it and ±p at the bits,
+so for every λ = 2b (k−1) p/k below the largest one it is optimal: exactly k features. The solver is
+run up to `SOLVED` classes and must agree; above, the closed form is what is reported.
 
-Second example: 8 blocks, each equal to bin(y). Three rows a class: one whole, of weight 0.9, and two,
-of weight 0.05 each, with one block zeroed, every block equally often. One copy of each bit is
+Second example: 8 blocks, each equal to bin(y). Three rows a class: one whole, of weight 0.9, and
+two, of weight 0.05 each, with one block zeroed, every block equally often. One copy of each bit is
 enough to be right but for a share of 0.1/8. The mixed norm should use all 8 b.
 
 Counted are the features of the sparsest solution whose training error is at most 0 (first example)
-or 0.1 (second). Rivals get two λ, `FRACTIONS` of the largest; above `SOLVED` classes only the first,
-which was the sparser one at every k below, and single precision. No intercept, columns as they are,
-no test rows: nothing is random but which rows lose which block.
+or 0.1 (second). Rivals get two λ, `FRACTIONS` of the largest; above `SOLVED` classes only the
+first, which was the sparser one at every k below, and single precision. No intercept, columns as
+they are, no test rows: nothing is random but which rows lose which block.
 
 Run: python experiments/share_synthetic.py [--most 4096] [--json FILE]
 """
@@ -29,9 +29,21 @@ from typing import Any
 
 import numpy as np
 from _common import (
-    BLUE, GREEN, INK, ORANGE, arguments, figure, finish, frame, logarithmic, progress, save, table,
-    timed, verdict,
-)  # fmt: skip
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    arguments,
+    figure,
+    finish,
+    frame,
+    logarithmic,
+    progress,
+    save,
+    table,
+    timed,
+    verdict,
+)
 from mixed_norm import MixedNorm
 from scipy import sparse
 
