@@ -278,7 +278,6 @@ class MixedNorm:
     def _step(self, penalty: Penalty, V: np.ndarray, metric: np.ndarray) -> np.ndarray:
         """A proximal gradient step from V, short enough for the quadratic model to be above L."""
         loss, gradient = self.rows.evaluate(V)
-        noise = 4.0 * np.finfo(self.rows.dtype).eps * abs(loss)
         while True:
             stiff = self._stiffness * metric
             new = V - gradient / stiff
@@ -286,8 +285,13 @@ class MixedNorm:
                 new[self._free :], penalty.alpha / stiff[self._free :]
             )
             step = new - V
-            model = float(np.vdot(gradient, step)) + 0.5 * float(np.vdot(stiff * step, step))
-            if self.rows.evaluate(new)[0] <= loss + model + noise or self._stiffness > 1e12:
+            bend = 0.5 * float(np.vdot(stiff * step, step))
+            value, turned = self.rows.evaluate(new)
+            # By convexity the second condition implies the first, and rounding spares it longer.
+            if (
+                value <= loss + float(np.vdot(gradient, step)) + bend
+                or float(np.vdot(turned - gradient, step)) <= bend
+            ):
                 return new
             self._stiffness *= 2.0
 
