@@ -49,6 +49,13 @@ class SharedStump(NamedTuple):
 class JointBoost:
     """A path of shared stumps, one a round.
 
+    Parameters
+    ----------
+    max_rounds : int
+    rate : float
+        Every round adds this part of its fitted values; 1 is the paper's algorithm.
+    n_jobs : int or None
+
     Attributes
     ----------
     rounds : list of SharedStump
@@ -56,8 +63,9 @@ class JointBoost:
         Time since the fit began after every round.
     """
 
-    def __init__(self, max_rounds: int, n_jobs: int | None = None) -> None:
+    def __init__(self, max_rounds: int, rate: float = 1.0, n_jobs: int | None = None) -> None:
         self.max_rounds = max_rounds
+        self.rate = rate
         self.n_jobs = n_jobs
 
     def fit(self, pool: Pool, X: Any, codes: np.ndarray) -> JointBoost:
@@ -73,6 +81,7 @@ class JointBoost:
                 w = np.exp(-z * H)
                 w /= w.sum()
                 stump = best_shared_stump(bound, z, w, threads)
+                stump = stump._replace(yes=self.rate * stump.yes, no=self.rate * stump.no)
                 yes = bound.columns([stump.atom])[:, 0] > 0
                 H += np.where(yes[:, None], stump.yes, stump.no)
                 self.rounds.append(stump)
