@@ -3,8 +3,9 @@
 Satellite, pendigits and isolet; the features are all products of two columns: 630, 120 and 190,036.
 ShareBoost against min L(W) + λ‖W‖ for the mixed norm ‖W‖_{∞,1} of eq. (5) and, on the two small
 sets, ‖W‖_{2,1} (the group lasso). All minimise the same loss, eq. (3), over the same scaled
-columns. The convex solutions are exact over the whole pool, to a duality gap of a thousandth
-(isolet: a hundredth) of the objective: no feature is left out in advance.
+columns. The convex solutions are those over the whole pool, mostly to a duality gap of 0.2 %
+(isolet: 1 %) of the objective; the largest gap of a path is in the results. No feature is left out
+in advance.
 
 A method's answer for n features is its largest model of at most n. The weights of the mixed norm
 are shown as they are, as in the paper, and refitted: its features, with weights that minimise the
@@ -13,8 +14,9 @@ penalty, and the path that ShareBoost takes (`PATHS`: rule and alpha), are chose
 validation part of the training rows: a quarter drawn at random, or for isolet the speakers of
 isolet4. Then all training rows are used and the test error is computed, once.
 
-Cut for time: isolet's paths end at 200 (ShareBoost) and 1,000 features (mixed norm), half a per
-cent of all; ten per cent of them would be 19,003.
+Cut for time: the mixed norm's paths end at a thousandth of the largest λ (isolet: three hundredths,
+or 500 features), ShareBoost's at 120 to 150 atoms. On isolet the curves so end long before ten per
+cent of the features, which would be 19,003.
 
 Run: python experiments/share_vs_mixed_norm.py [--sets satellite pendigits isolet] [--json FILE]
 """
@@ -53,7 +55,7 @@ from laconic.threads import Threads
 
 SIZES = (
     *(1, 2, 3, 4, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 63, 75),
-    *(100, 120, 150, 200, 300, 500, 1000),
+    *(100, 120, 150, 200, 300, 500),
 )
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3)
 PATHS = {
@@ -86,9 +88,9 @@ class Plan(NamedTuple):
 
 
 PLANS = {
-    "satellite": Plan(200, 200, 1e-3, 30, 1e-3, list(PATHS), list(MIXED)),
-    "pendigits": Plan(120, 120, 4e-4, 30, 1e-3, list(PATHS), list(MIXED)),
-    "isolet": Plan(200, 1000, 1e-2, 20, 1e-2, ["gradient 1e-3"], ["linf_l1"]),
+    "satellite": Plan(150, 150, 1e-3, 24, 2e-3, list(PATHS), list(MIXED)),
+    "pendigits": Plan(120, 120, 1e-3, 24, 2e-3, list(PATHS), list(MIXED)),
+    "isolet": Plan(150, 500, 3e-2, 16, 1e-2, ["gradient 1e-3"], ["linf_l1"]),
 }
 
 
@@ -132,7 +134,7 @@ def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]
     sizes = [n for n in SIZES if n <= max(plan.atoms, plan.features)]
     curves, chosen = {}, {}
     for method, settings in tested.items():
-        if method == "seconds":
+        if method in ("seconds", "gaps"):
             continue
         curves[method], chosen[method] = [], []
         for n in sizes:
@@ -148,6 +150,7 @@ def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]
         "errors": curves,
         "settings": chosen,
         "seconds": tested["seconds"],
+        "largest relative gaps": tested["gaps"],
         "validation seconds": watched["seconds"],
     }  # fmt: skip
 
@@ -160,19 +163,19 @@ def at_most(n: int, models: list[tuple[int, float]]) -> float | None:
 
 def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
     """For every method and setting: (size, error) of its models; and seconds of the paths."""
-    out: dict[str, Any] = {SHARE: {}, "seconds": {}}
+    out: dict[str, Any] = {SHARE: {}, "seconds": {}, "gaps": {}}
     with Threads(None) as threads:
         rows = make_rows(Products(), task.X, task.y, threads)
 
         def refitted(supports: list[np.ndarray]) -> dict[str, list[tuple[int, float]]]:
             found: dict[str, list[tuple[int, float]]] = {}
             for alpha in ALPHAS:
-                models = [refit(rows, atoms, alpha, 1e-4) for atoms in supports]
+                models = [refit(rows, atoms, alpha, 1e-3) for atoms in supports]
                 found[f"alpha {alpha:g}"] = [(m.size, wrong(m, task)) for m in models]
             return found
 
         for path in plan.paths:
-            model = ShareBoostClassifier(plan.atoms, pool="products", tol=1e-4, **PATHS[path])
+            model = ShareBoostClassifier(plan.atoms, pool="products", tol=1e-3, **PATHS[path])
             model.fit(task.X, task.y)
             out["seconds"][f"{SHARE}, {path}"] = float(model.path_.seconds[-1])
             progress(f"{title}: {path} took {model.path_.seconds[-1]:.1f} s")
@@ -184,6 +187,7 @@ def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
             points = list(mixed_path(norm, task, plan, threads))
             last = points[-1]
             out["seconds"][MIXED[norm]] = last.seconds
+            out["gaps"][MIXED[norm]] = max(p.gap / p.value for p in points)
             progress(
                 f"{title}: {MIXED[norm]} took {last.seconds:.1f} s, {last.model.size} features"
             )
@@ -199,7 +203,7 @@ def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
 
 def mixed_path(norm: str, task: Task, plan: Plan, threads: Threads) -> Any:
     """Points for falling λ."""
-    solver = MixedNorm(Products(), task.X, task.y, threads, norm=norm, tol=plan.tol, max_iter=2000)
+    solver = MixedNorm(Products(), task.X, task.y, threads, norm=norm, tol=plan.tol, max_iter=1000)
     alphas = solver.largest_alpha * np.geomspace(0.95, plan.smallest, plan.penalties)
     return solver.path(alphas, plan.features)
 
