@@ -133,3 +133,20 @@ def test_a_refit_is_what_shareboost_would_give_these_atoms(threads):
     scores = model.predictor_.scores(X)
     assert again.scores(X) == pytest.approx(scores, abs=1e-4)
     assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def test_the_group_lasso_is_that_of_adelie(threads):
+    adelie = pytest.importorskip("adelie")
+    X, y = random_problem(m=150, d=8, k=3)
+    settings = {"lmda_path_size": 10, "min_ratio": 0.05, "early_exit": False, "tol": 1e-12}
+    glm = adelie.glm.multinomial(np.eye(3)[y])
+    state = adelie.grpnet(np.asfortranarray(X), glm, progress_bar=False, irls_tol=1e-10, **settings)
+    solver = MixedNorm(Columns(None), X, y, threads, norm="l2_l1", loss="log", tol=1e-9)
+    for at in (3, 6, 9):
+        weights = state.betas[at].toarray().reshape(8, 3)
+        F = X @ weights + state.intercepts[at]
+        loss = np.mean(np.log(np.exp(F).sum(axis=1)) - F[np.arange(len(y)), y])
+        # adelie divides the loss by the number of classes and weighs a group by its size's root
+        alpha = 3 * np.sqrt(3) * state.lmdas[at]
+        value = loss + alpha * np.linalg.norm(weights, axis=1).sum()
+        assert solver.solve(alpha).value == pytest.approx(value, abs=1e-6)
