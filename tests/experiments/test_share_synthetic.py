@@ -12,6 +12,7 @@ def test_binary_numbers_every_class():
     assert len(np.unique(codes, axis=0)) == 8
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
 @pytest.mark.parametrize("k", [16, 64])
 def test_first_example(k):
     used = first_example(k)
