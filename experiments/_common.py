@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from benchmarks._common import (  # noqa: E402
 )
 
 __all__ = [
-    "BLUE", "CORES", "GREEN", "INK", "ORANGE", "PURPLE", "arguments", "error", "figure", "finish",
-    "frame", "load", "logarithmic", "progress", "save", "show", "split", "start_up", "table",
-    "timed", "verdict",
+    "BLUE", "CORES", "GREEN", "INK", "ORANGE", "PURPLE", "Task", "arguments", "error", "figure",
+    "finish", "frame", "load", "logarithmic", "progress", "save", "show", "start_up", "table",
+    "tasks", "timed", "verdict",
 ]  # fmt: skip
 
 # Okabe and Ito's colours, as in `laconic.look.plots`: told apart by readers with any colour vision.
@@ -37,13 +37,33 @@ BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, FAINT = "#4B5563", "#E5E7EB"
 
 
-def split(codes: np.ndarray, part: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to fit and rows to choose settings on, every class in both in proportion."""
+class Task(NamedTuple):
+    """Rows to learn from and rows to be wrong on; classes are numbered from 0."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_new: np.ndarray
+    y_new: np.ndarray
+
+
+def tasks(data: dict[str, np.ndarray], dtype: Any, seed: int) -> tuple[Task, Task]:
+    """The task that settings are chosen on, all of training rows, and the one that is reported.
+
+    A quarter of the training rows is held out, every class in proportion; where the rows come in
+    parts of different speakers (isolet), the last part is.
+    """
     from sklearn.model_selection import train_test_split
 
-    rows = np.arange(len(codes))
-    fit, held = train_test_split(rows, test_size=part, random_state=seed, stratify=codes)
-    return np.sort(fit), np.sort(held)
+    X, X_test = (data[key].astype(dtype) for key in ("X_train", "X_test"))
+    y, y_test = (np.unique(data[key], return_inverse=True)[1] for key in ("y_train", "y_test"))
+    part = data.get("part_train")
+    if part is None:
+        rows = np.arange(len(y))
+        fit, held = train_test_split(rows, test_size=0.25, random_state=seed, stratify=y)
+        fit, held = np.sort(fit), np.sort(held)
+    else:
+        fit, held = np.flatnonzero(part < part.max()), np.flatnonzero(part == part.max())
+    return Task(X[fit], y[fit], X[held], y[held]), Task(X, y, X_test, y_test)
 
 
 def figure(panels: int, inches: float = 3.8, height: float = 3.4) -> tuple[Any, np.ndarray]:

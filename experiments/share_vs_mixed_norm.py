@@ -34,6 +34,7 @@ from _common import (
     INK,
     ORANGE,
     PURPLE,
+    Task,
     arguments,
     error,
     figure,
@@ -43,7 +44,6 @@ from _common import (
     logarithmic,
     progress,
     save,
-    split,
     table,
     verdict,
 )
@@ -97,15 +97,6 @@ PLANS = {
 }
 
 
-class Task(NamedTuple):
-    """Rows to learn from and rows to be wrong on."""
-
-    X: np.ndarray
-    y: np.ndarray
-    X_new: np.ndarray
-    y_new: np.ndarray
-
-
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(PLANS), choices=list(PLANS))
@@ -122,18 +113,11 @@ def main() -> None:
 def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]:
     """Test errors of every method at every size."""
     plan = PLANS[name]
-    small = name == "isolet"
-    X, X_test = (
-        data[key].astype(np.float32 if small else np.float64) for key in ("X_train", "X_test")
-    )
-    y, y_test = (np.unique(data[key], return_inverse=True)[1] for key in ("y_train", "y_test"))
-    fit, held = split(y, 0.25, seed)
-    if "part_train" in data:
-        last = data["part_train"] == data["part_train"].max()
-        fit, held = np.flatnonzero(~last), np.flatnonzero(last)
-    watched = candidates(f"{name}, validation", Task(X[fit], y[fit], X[held], y[held]), plan)
-    tested = candidates(f"{name}, test", Task(X, y, X_test, y_test), plan)
-    n_features = X.shape[1] * (X.shape[1] - 1) // 2
+    held, whole = tasks(data, np.float32 if name == "isolet" else np.float64, seed)
+    watched = candidates(f"{name}, validation", held, plan)
+    tested = candidates(f"{name}, test", whole, plan)
+    m, d = whole.X.shape
+    n_features = d * (d - 1) // 2
     sizes = [n for n in SIZES if n <= max(plan.atoms, plan.features)]
     curves, chosen = {}, {}
     for method, settings in tested.items():
@@ -144,7 +128,7 @@ def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]
             best = choose(near, watched[method])
             chosen[method].append(best)
             curves[method].append(None if best is None else at_most(n, settings[best]))
-    title = f"{name}: {X.shape[0]} x {n_features} products, {y.max() + 1} classes: test error"
+    title = f"{name}: {m} x {n_features} products, {whole.y.max() + 1} classes: test error"
     table(title, ["features", *map(str, sizes)], [[m, *curves[m]] for m in curves])
     return {
         "features": n_features,
