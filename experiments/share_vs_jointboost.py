@@ -40,6 +40,7 @@ from _common import (
     progress,
     save,
     table,
+    tasks,
     verdict,
 )
 from jointboost import JointBoost

@@ -45,6 +45,7 @@ from _common import (
     progress,
     save,
     table,
+    tasks,
     verdict,
 )
 from linear import Linear, make_rows, refit
