@@ -143,7 +143,8 @@ def curve(setting: str, task: Task, most: int) -> Curve:
         scores = joint.staged_scores(task.X_new)
         errors = np.array([error(s.argmax(axis=1), task.y_new) for s in scores])
     else:
-        model = ShareBoostClassifier(most, pool="stumps", **SETTINGS[setting]).fit(task.X, task.y)
+        model = ShareBoostClassifier(most, pool="stumps", tol=1e-3, **SETTINGS[setting])
+        model.fit(task.X, task.y)
         sizes, seconds = model.path_.sizes, model.path_.seconds
         errors = np.array([error(p, task.y_new) for p in model.staged_predict(task.X_new)])
     at = np.searchsorted(sizes, np.arange(1, most + 1), side="right") - 1
