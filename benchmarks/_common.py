@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, data, clocks, tables and results with their provenance."""
+"""What benchmarks and experiments share: arguments, data, clocks, tables, results and origin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """A parser with the arguments that every benchmark has."""
+    """A parser with the arguments that every benchmark and experiment has."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -159,7 +159,7 @@ def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str,
     """Command line, commit, seed, cores and versions."""
     settings = {k: v for k, v in vars(arguments).items() if k not in ("data", "json")}
     return {
-        "command": " ".join([f"benchmarks/{Path(sys.argv[0]).name}", *_without_folders()]),
+        "command": " ".join([_script(), *_without_folders()]),
         "settings": settings,
         "commit": commit(),
         "seed": arguments.seed,
@@ -181,8 +181,14 @@ def commit() -> str:
     known = git("rev-parse", "HEAD")
     if not known:
         return "unknown"
-    changed = git("status", "--porcelain", "--", "src", "benchmarks")
+    code = ("src", "benchmarks", "experiments", ":(exclude)*/results/*")
+    changed = git("status", "--porcelain", "--", *code)
     return known + (" with changes" if changed else "")
+
+
+def _script() -> str:
+    script = Path(sys.argv[0]).resolve()
+    return f"{script.parent.name}/{script.name}"
 
 
 def _without_folders() -> list[str]:

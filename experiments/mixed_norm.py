@@ -1,0 +1,306 @@
+"""Mixed-norm regularisation, the convex rival of ShareBoost: its whole path, on any pool.
+
+It solves, for a falling sequence of λ,
+
+    min_{W, b} L(W, b) + λ ‖W‖,
+
+with the losses of Laconic and one of three norms of W, whose columns (one for each atom) are the
+rows of the arrays here: ‖W‖_{∞,1}, eq. (5) of ShareBoost (Duchi, Singer 2009); ‖W‖_{2,1}, the group
+lasso; and the entrywise ‖W‖_{1,1}. The intercept b is not penalised.
+
+FISTA (Beck, Teboulle 2009) with adaptive restarts (O'Donoghue, Candès 2015) on a working set of
+atoms; the pool's gradients then say which atoms outside violate the optimality condition
+‖∇_r L‖_* ≤ λ in the dual norm, and the worst of them come in. So pools that cannot be written down
+(190,036 products) get the exact answer too. A point is done when its duality gap is at most ``tol``
+times its value; the gap bounds the distance from the optimum over the *whole* pool.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from linear import Linear, linear, make_rows
+
+from laconic.correct import Newton
+from laconic.objective import Objective, duality_gap
+from laconic.penalties import L2
+from laconic.pools import Pool
+from laconic.threads import Threads
+
+# Evaluations between two looks at the duality gap, which costs one more.
+CHECK = 10
+# A working set may at least grow by this many atoms at once, or by half its size.
+GROWTH = 32
+
+
+class Norm(NamedTuple):
+    """A norm of W that is a sum over its columns, here rows of an array (n, k)."""
+
+    each: Callable[[np.ndarray], np.ndarray]
+    """Its terms, one for each row."""
+    dual: Callable[[np.ndarray], np.ndarray]
+    """The dual norm of every row."""
+    prox: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    """argmin_U ½‖U − V‖² + t · norm(U), row by row, for V (n, k) and t (n, 1)."""
+
+
+def prox_largest(V: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Prox of t‖·‖_∞: by Moreau V less its projection on the l1 ball of radius t.
+
+    Entries are cut at the level θ ≥ 0 above which Σ_q (|v_q| − θ)₊ = t.
+    """
+    size = np.abs(V)
+    down = -np.sort(-size, axis=1)
+    level = (np.cumsum(down, axis=1) - t) / np.arange(1, V.shape[1] + 1)
+    above = np.count_nonzero(down > level, axis=1, keepdims=True)
+    theta = np.take_along_axis(level, np.maximum(above, 1) - 1, axis=1)
+    return np.sign(V) * np.minimum(size, np.maximum(theta, 0.0))
+
+
+def prox_length(V: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Prox of t‖·‖₂: shorten every row by t."""
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    return V * np.maximum(1.0 - t / np.maximum(length, np.finfo(float).tiny), 0.0)
+
+
+def prox_entries(V: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Prox of t‖·‖₁: shorten every entry by t."""
+    return np.sign(V) * np.maximum(np.abs(V) - t, 0.0)
+
+
+def _length(W: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(W, axis=1)
+
+
+def _largest(W: np.ndarray) -> np.ndarray:
+    return np.abs(W).max(axis=1, initial=0.0)
+
+
+def _total(W: np.ndarray) -> np.ndarray:
+    return np.abs(W).sum(axis=1)
+
+
+NORMS = {
+    "linf_l1": Norm(_largest, _total, prox_largest),
+    "l2_l1": Norm(_length, _length, prox_length),
+    "l1": Norm(_total, _largest, prox_entries),
+}
+
+
+class Penalty:
+    """λ times a norm, with what `laconic.objective.duality_gap` asks of a penalty."""
+
+    def __init__(self, norm: Norm, alpha: float) -> None:
+        self.norm = norm
+        self.alpha = alpha
+        self.outside = 0.0
+        """Largest dual norm of the gradients of atoms that are not in the working set."""
+
+    def value(self, W: np.ndarray) -> float:
+        """λ‖W‖."""
+        return self.alpha * float(self.norm.each(W).sum())
+
+    def shrink(self, U: np.ndarray) -> float:
+        """Factor that brings U, and the gradients outside, into the dual ball of radius λ."""
+        largest = max(float(self.norm.dual(U).max(initial=0.0)), self.outside)
+        return min(1.0, self.alpha / largest) if largest > 0 else 1.0
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """Zero in the dual ball."""
+        return 0.0
+
+
+class Point(NamedTuple):
+    """The solution at one λ."""
+
+    alpha: float
+    model: Linear
+    value: float
+    """L + λ‖W‖."""
+    gap: float
+    """Bound on how far the value is from the optimum over the whole pool, from duality; proven up
+    to the rounding of the intercept's condition for atoms outside the working set."""
+    seconds: float
+    """Time since the path began."""
+
+
+class MixedNorm:
+    """Solver for one data set, warm-started from one λ to the next.
+
+    Parameters
+    ----------
+    pool : Pool
+        Settings of the atoms, for example `laconic.pools.Products()`.
+    X : array of shape (n_rows, n_features)
+    codes : ndarray of shape (n_rows,)
+        Classes numbered from 0.
+    threads : Threads
+    norm : {"linf_l1", "l2_l1", "l1"}
+    loss : {"margin", "log"}
+    tol : float
+        Largest duality gap relative to the value (a value below 1e-3 counts as 1e-3).
+    max_iter : int
+        Most iterations on one working set.
+    weight : ndarray of shape (n_rows,), optional
+    fit_intercept : bool
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        X: Any,
+        codes: np.ndarray,
+        threads: Threads,
+        *,
+        norm: str = "linf_l1",
+        loss: str = "margin",
+        tol: float = 1e-4,
+        max_iter: int = 5000,
+        weight: np.ndarray | None = None,
+        fit_intercept: bool = True,
+    ) -> None:
+        self._clock = time.perf_counter()
+        self.rows = make_rows(
+            pool, X, codes, threads, loss=loss, weight=weight, fit_intercept=fit_intercept
+        )
+        self.norm = NORMS[norm]
+        self.tol = tol
+        self.max_iter = max_iter
+        self._free = int(fit_intercept)
+        self._stiffness = 0.5
+        start = np.zeros((self._free, self.rows.n_outputs))
+        self._W = Newton(gradient_tol=1e-9).solve(self.rows, L2(0.0), start).weights
+        self._dual = self._dual_norms()
+
+    @property
+    def largest_alpha(self) -> float:
+        """The λ from which on all weights are zero."""
+        if self.rows.atoms:
+            raise ValueError("the largest λ is known only before the first solve")
+        return float(self._dual.max())
+
+    def path(self, alphas: Sequence[float], max_atoms: float = np.inf) -> Iterator[Point]:
+        """Solutions for falling λ, until one has more than ``max_atoms`` atoms."""
+        for alpha in alphas:
+            point = self.solve(alpha)
+            yield point
+            if point.model.size > max_atoms:
+                return
+
+    def solve(self, alpha: float) -> Point:
+        """The solution at one λ, from the last one."""
+        penalty = Penalty(self.norm, alpha)
+        if len(self.rows.atoms) > 2 * np.count_nonzero(self._in_use()):
+            self._prune()
+        while True:
+            self._grow(alpha)
+            penalty.outside = 0.0
+            loss, value = self._fit_working_set(penalty, 0.5 * self.tol)
+            self._dual = self._dual_norms()
+            penalty.outside = float(np.delete(self._dual, self.rows.atoms).max(initial=0.0))
+            gap = self._gap(penalty, self._W, loss, self._gradient)
+            if gap <= self.tol * max(value, 1e-3) or penalty.outside <= alpha:
+                return self._point(alpha, value, gap)
+
+    def start(self, atoms: Sequence[int], scaled: np.ndarray) -> None:
+        """Stand at given weights (scaled units) of some atoms before the next solve."""
+        self.rows.reset(list(atoms))
+        self._W = np.vstack([self._W[: self._free], scaled])
+        self.rows.evaluate(self._W)
+        self._dual = self._dual_norms()
+
+    # -- the working set -----------------------------------------------------------------------
+
+    def _dual_norms(self) -> np.ndarray:
+        """Dual norm of the gradient of every atom at the present weights."""
+        residual = self.rows.residual()
+        out = np.empty(self.rows.pool.n_atoms)
+        for first, sums in self.rows.pool.gradients(residual):
+            out[first : first + len(sums)] = self.norm.dual(sums)
+        return out
+
+    def _grow(self, alpha: float) -> None:
+        """Let in the atoms outside that violate the optimality condition most."""
+        inside = self.rows.atoms
+        dual = self._dual.copy()
+        dual[inside] = 0.0
+        room = max(GROWTH, len(inside) // 2)
+        violating = np.flatnonzero(dual > alpha)
+        if len(violating) > room:
+            violating = violating[np.argsort(-dual[violating], kind="stable")[:room]]
+        for atom in violating:
+            self.rows.append(int(atom))
+        more = np.zeros((len(violating), self._W.shape[1]))
+        self._W = np.vstack([self._W, more])
+
+    def _in_use(self) -> np.ndarray:
+        return np.abs(self._W[self._free :]).max(axis=1, initial=0.0) > 0
+
+    def _prune(self) -> None:
+        used = self._in_use()
+        self.rows.reset([a for a, keep in zip(self.rows.atoms, used, strict=True) if keep])
+        self._W = np.vstack([self._W[: self._free], self._W[self._free :][used]])
+
+    # -- one working set -----------------------------------------------------------------------
+
+    def _fit_working_set(self, penalty: Penalty, tol: float) -> tuple[float, float]:
+        """FISTA from the present weights, which it replaces; returns loss and value there.
+
+        Steps are taken in the metric of the columns' variances, so that columns of any scale
+        converge alike. The prox stays a column's own affair.
+        """
+        W = V = self._W
+        spread = np.diag(self.rows._gram)[:, None]
+        metric = np.maximum(spread, 1e-6 * float(spread.max(initial=1e-300)))
+        momentum = 1.0
+        self._stiffness *= 0.5
+        for iteration in range(self.max_iter):
+            if iteration % CHECK == 0:
+                loss, gradient = self.rows.evaluate(W)
+                value = loss + penalty.value(W[self._free :])
+                if self._gap(penalty, W, loss, gradient) <= tol * max(value, 1e-3):
+                    break
+            new = self._step(penalty, V, metric)
+            if float(np.vdot((V - new) * metric, new - W)) > 0:
+                W = V = new
+                momentum = 1.0
+                continue
+            following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            V = new + (momentum - 1.0) / following * (new - W)
+            W, momentum = new, following
+        self._W = W
+        self._loss, self._gradient = self.rows.evaluate(W)
+        return self._loss, self._loss + penalty.value(W[self._free :])
+
+    def _step(self, penalty: Penalty, V: np.ndarray, metric: np.ndarray) -> np.ndarray:
+        """A proximal gradient step from V, short enough for the quadratic model to be above L."""
+        loss, gradient = self.rows.evaluate(V)
+        while True:
+            stiff = self._stiffness * metric
+            new = V - gradient / stiff
+            new[self._free :] = self.norm.prox(
+                new[self._free :], penalty.alpha / stiff[self._free :]
+            )
+            step = new - V
+            bend = 0.5 * float(np.vdot(stiff * step, step))
+            value, turned = self.rows.evaluate(new)
+            # By convexity the second condition implies the first, and rounding spares it longer.
+            if (
+                value <= loss + float(np.vdot(gradient, step)) + bend
+                or float(np.vdot(turned - gradient, step)) <= bend
+            ):
+                return new
+            self._stiffness *= 2.0
+
+    def _gap(self, penalty: Penalty, W: np.ndarray, loss: float, gradient: np.ndarray) -> float:
+        objective = Objective(self.rows, penalty)
+        objective.loss, objective.loss_gradient = loss, gradient
+        value = loss + penalty.value(W[self._free :])
+        return duality_gap(objective, W, value, gradient)
+
+    def _point(self, alpha: float, value: float, gap: float) -> Point:
+        model = linear(self.rows, self._W)
+        return Point(alpha, model, value, gap, time.perf_counter() - self._clock)
