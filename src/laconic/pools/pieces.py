@@ -78,8 +78,9 @@ class Pieces(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Memory beside the data: a byte for every row and centre, a copy of the rows padded to a multiple
-    of 32 columns, and 64 MiB of sums. A sparse matrix is made dense.
+    Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), two
+    copies of the rows, one padded to a multiple of 32 columns, and 64 MiB of sums. A sparse matrix
+    is made dense.
 
     Examples
     --------
@@ -234,10 +235,10 @@ class BoundPieces(BoundPool):
         self.n_columns = self.n_atoms * (n + 1)
         # Rows far from zero would lose their differences to rounding.
         self._mean = np.average(X, axis=0, weights=weight)
-        padded = -(-(n + 1) // LANES) * LANES
-        self._table = np.zeros((len(X), padded), dtype=X.dtype)
+        self._table = np.ones((len(X), n + 1), dtype=X.dtype)
         self._table[:, :n] = X - self._mean
-        self._table[:, n] = 1.0
+        self._padded = np.zeros((len(X), -(-(n + 1) // LANES) * LANES), dtype=X.dtype)
+        self._padded[:, : n + 1] = self._table
         self._code(X, weight, shares)
         spread = np.sqrt(weight @ np.square(self._table[:, :n], dtype=np.float64).sum(axis=1))
         unit = self._radii if settings.relative else np.full_like(self._radii, spread or 1.0)
@@ -279,12 +280,12 @@ class BoundPieces(BoundPool):
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
         k = residual.shape[1]
-        shape = (self._n_radii, 2 * k if self._soft else k, self._table.shape[1])
+        shape = (self._n_radii, 2 * k if self._soft else k, self._padded.shape[1])
         origins = self._origins - self._mean
 
         def some(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
-            sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
+            sums_by_code(self._codes[s], self._depths[s], self._padded, residual, sums)
             sums_by_ball(sums, k, origins[s], self._factors[s])
             return sums
 
@@ -342,7 +343,7 @@ class BoundPieces(BoundPool):
         heights = None
         if self._soft:
             heights = 1.0 - self.dtype.type(fall) * self._depths[centre, rows]
-        return LocalColumns(rows, self._table[:, : n + 1], change, heights)
+        return LocalColumns(rows, self._table, change, heights)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Scaled training columns, written down."""
