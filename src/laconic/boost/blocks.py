@@ -41,12 +41,6 @@ class LocalBlock:
         rows = atom.rows[first:last] - s.start
         self.atoms.append(LocalColumns(rows, atom.table[s], atom.change, heights))
 
-    def table(self, at: int) -> np.ndarray:
-        """What the columns of an atom are made of, on its rows."""
-        atom = self.atoms[at]
-        taken = _take(atom.table, atom.rows)
-        return taken if atom.heights is None else taken * atom.heights
-
     def product(self, weights: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
         """Columns times weights, which are given for the table: (n_outputs, n_rows)."""
         out = np.zeros((n_rows, weights[0].shape[1]), dtype=weights[0].dtype)
@@ -80,11 +74,16 @@ def spread(h: np.ndarray, before: float, step: float) -> tuple[np.ndarray, np.nd
 
     ``before`` is the curvature of the blocks before this one.
     """
-    mass = before + np.cumsum(h.sum(axis=0, dtype=np.float64))
-    first, last = np.ceil(np.array([before, mass[-1]]) / step - 0.5)
-    at = np.searchsorted(mass, (np.arange(first, last) + 0.5) * step)
-    at = np.minimum(at, len(mass) - 1)
+    at = even_steps(h.sum(axis=0, dtype=np.float64), before, step)
     return at, step * h[:, at] / h[:, at].sum(axis=0)
+
+
+def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
+    """Places where the mass accumulated, ``before`` included, passes even steps."""
+    upto = before + np.cumsum(mass)
+    first, last = np.ceil(np.array([before, upto[-1]]) / step - 0.5)
+    at = np.searchsorted(upto, (np.arange(first, last) + 0.5) * step)
+    return np.minimum(at, len(upto) - 1)
 
 
 def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

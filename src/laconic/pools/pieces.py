@@ -78,9 +78,8 @@ class Pieces(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), two
-    copies of the rows, one padded to a multiple of 32 columns, and 64 MiB of sums. A sparse matrix
-    is made dense.
+    Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), a
+    copy of the rows, and 64 MiB of sums. A sparse matrix is made dense.
 
     Examples
     --------
@@ -223,8 +222,6 @@ class BoundPieces(BoundPool):
         shares: np.ndarray,
         threads: Threads,
     ) -> None:
-        from laconic.pools.balls import LANES  # here, because it imports Numba
-
         self._threads = threads
         self._soft = bool(settings.soft)
         self._centres = centres
@@ -237,8 +234,6 @@ class BoundPieces(BoundPool):
         self._mean = np.average(X, axis=0, weights=weight)
         self._table = np.ones((len(X), n + 1), dtype=X.dtype)
         self._table[:, :n] = X - self._mean
-        self._padded = np.zeros((len(X), -(-(n + 1) // LANES) * LANES), dtype=X.dtype)
-        self._padded[:, : n + 1] = self._table
         self._code(X, weight, shares)
         spread = np.sqrt(weight @ np.square(self._table[:, :n], dtype=np.float64).sum(axis=1))
         unit = self._radii if settings.relative else np.full_like(self._radii, spread or 1.0)
@@ -275,17 +270,17 @@ class BoundPieces(BoundPool):
     # -- sums over rows ------------------------------------------------------------------------
 
     def _ball_sums(self, residual: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Sums of every ball's columns, (centres, radii, k, padded columns), in waves."""
-        from laconic.pools.balls import sums_by_ball, sums_by_code
+        """Sums of every ball's columns, (centres, radii, at least k, width), in waves."""
+        from laconic.pools.balls import sums_by_ball, sums_by_code  # it imports Numba
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
         k = residual.shape[1]
-        shape = (self._n_radii, 2 * k if self._soft else k, self._padded.shape[1])
+        shape = (self._n_radii, 2 * k if self._soft else k, self._n_features + 1)
         origins = self._origins - self._mean
 
         def some(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
-            sums_by_code(self._codes[s], self._depths[s], self._padded, residual, sums)
+            sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
             sums_by_ball(sums, k, origins[s], self._factors[s])
             return sums
 
@@ -302,7 +297,7 @@ class BoundPieces(BoundPool):
         """Column sums, a few centres at a time."""
         width, k = self._n_features + 1, residual.shape[1]
         for s, sums in self._ball_sums(residual):
-            columns = sums[:, :, :k, :width].transpose(0, 1, 3, 2).reshape(-1, k)
+            columns = sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
             yield s.start * self._n_radii * width, columns
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
