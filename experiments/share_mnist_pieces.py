@@ -72,6 +72,7 @@ SHOWN = (1, 2, 5, 10, *range(20, BALLS + 1, 10))
 
 
 def main() -> None:
+    """Tune, or fit and compare."""
     parser = arguments(__doc__)
     parser.add_argument("--tune", action="store_true", help="compare settings, read no test row")
     parser.add_argument("--hard", action="store_true", help="balls as in the paper, with an edge")
@@ -202,6 +203,7 @@ def prediction_times(predict: Any, X: np.ndarray, repeats: int) -> dict[str, flo
 
 
 def compare(results: dict[str, Any]) -> None:
+    """Print errors and prediction times side by side."""
     ours, svm = results["pieces"], results["svm"]
     rows = [[s, 100 * a, 100 * b] for s, a, b in zip(ours["sizes"], ours["train"], ours["test"],
                                                      strict=True)]  # fmt: skip

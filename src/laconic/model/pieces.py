@@ -152,12 +152,15 @@ class PiecesMap:
         features = [f" · {feature_name(f, feature_names)}" for f in range(self.centre.shape[1])]
         return [f"ball {j}{part}" for j in range(1, len(self) + 1) for part in [*features, ""]]
 
-    def atom_names(self) -> list[str]:
-        """What every ball is, in a few words."""
-        return [
-            f"radius {r:.3g}, {100 * s:.3g} % of the rows, near row {i}"
+    def summary(self, weights: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """What every ball is in a few words, and what it adds to the scores at its centre."""
+        names = [
+            f"radius {r:.3g}, {100 * s:.3g} % of rows, like row {i}"
             for r, s, i in zip(self.radius, self.share, self.nearest, strict=True)
         ]
+        weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
+        linear = np.einsum("jd,jdc->jc", self.centre - self.origin, weights[:, :-1])
+        return names, linear + weights[:, -1]
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read: all, if there is a ball."""

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 # Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
-# code are worth a call of BLAS. Their sums are formed in the dtype of the data, and added in float64.
+# code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in float64.
 STRETCH = 8192
 
 
