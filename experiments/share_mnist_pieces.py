@@ -45,15 +45,15 @@ DIMENSIONS = 50
 BALLS = 230
 POOL: dict[str, Any] = {"n_centres": 1500, "n_radii": 35, "slope": 20.0}
 KINDS: dict[str, dict[str, Any]] = {
-    "soft": {"soft": True, "max_share": 0.3},
+    "soft": {"soft": True, "max_share": 0.4},
     "hard": {"soft": False, "max_share": 0.25},
 }
 FIT: dict[str, Any] = {"alpha": 5e-4, "tol": 0.1}
 # What --tune tries, each beside the settings above.
 TRIED: list[dict[str, Any]] = [
     {},
-    {"max_share": 0.4},
-    {"max_share": 0.2},
+    {"max_share": 0.6},
+    {"max_share": 0.25},
     {"alpha": 1e-4},
     {"alpha": 1e-3},
     {"slope": 60.0},
