@@ -7,7 +7,7 @@ and a running sum over the codes answers for every ball.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -269,8 +269,11 @@ class BoundPieces(BoundPool):
 
     # -- sums over rows ------------------------------------------------------------------------
 
-    def _ball_sums(self, residual: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Sums of every ball's columns, (centres, radii, at least k, width), in waves."""
+    def _ball_sums(self, residual: np.ndarray) -> Callable[[slice], np.ndarray]:
+        """A function that sums the columns of all balls of some centres.
+
+        It gives (centres, radii, at least k, width), of which the first k outputs are the sums.
+        """
         from laconic.pools.balls import sums_by_ball, sums_by_code  # it imports Numba
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
@@ -278,37 +281,37 @@ class BoundPieces(BoundPool):
         shape = (self._n_radii, 2 * k if self._soft else k, self._n_features + 1)
         origins = self._origins - self._mean
 
-        def some(s: slice) -> np.ndarray:
+        def sums_of(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
             sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
             sums_by_ball(sums, k, origins[s], self._factors[s])
             return sums
 
-        yield from self._waves(some, 8 * int(np.prod(shape)))
-
-    def _waves(self, some: Any, bytes_each: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Answers for a few centres at a time, a bounded number of them computed ahead."""
-        tasks = row_blocks(len(self._centres), TOGETHER)
-        ahead = max(1, WAVE // (TOGETHER * bytes_each))
-        for wave in row_blocks(len(tasks), ahead):
-            yield from zip(tasks[wave], self._threads.map(some, tasks[wave]), strict=True)
+        return sums_of
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums, a few centres at a time."""
-        width, k = self._n_features + 1, residual.shape[1]
-        for s, sums in self._ball_sums(residual):
-            columns = sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
-            yield s.start * self._n_radii * width, columns
+        k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
+        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
+        for wave in row_blocks(len(tasks), max(1, WAVE // (16 * TOGETHER * size * k))):
+            for s, sums in zip(tasks[wave], self._threads.map(sums_of, tasks[wave]), strict=True):
+                yield s.start * size, sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """l1 norms of the column sums, a few centres at a time."""
         from laconic.pools.balls import column_norms
 
-        width = self._n_features + 1
-        for s, sums in self._ball_sums(residual):
+        k, width = residual.shape[1], self._n_features + 1
+        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
+
+        def norms_of(s: slice) -> np.ndarray:
+            sums = sums_of(s)
             out = np.empty((*sums.shape[:2], width))
-            column_norms(sums, residual.shape[1], out)
-            yield s.start * self._n_radii * width, out.reshape(-1)
+            column_norms(sums, k, out)
+            return out.reshape(-1)
+
+        for s, norms in zip(tasks, self._threads.map(norms_of, tasks), strict=True):
+            yield s.start * self._n_radii * width, norms
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Weighted squared norms of every column."""
