@@ -57,14 +57,19 @@ def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) 
         high = min(low + STRETCH, n_rows)
         for j in range(n_centres):
             _sort_codes(codes[j, low:high], order, ends)
-            for p in range(ends[n_codes - 1]):
-                i = low + order[p]
+            inside = ends[n_codes - 1]
+            for p in range(inside):  # a loop for each array: together they take half as long again
+                given, taken = table[low + order[p]], V[p]
                 for d in range(t):
-                    V[p, d] = table[i, d]
+                    taken[d] = given[d]
+            for p in range(inside):
+                i = low + order[p]
                 for c in range(k):
                     R[p, c] = residual[i, c]
-                for c in range(outputs - k):
-                    R[p, k + c] = residual[i, c] * depths[j, i]
+                if outputs > k:
+                    depth = depths[j, i]
+                    for c in range(k):
+                        R[p, k + c] = R[p, c] * depth
             first = 0
             for b in range(n_codes):
                 last = ends[b]
