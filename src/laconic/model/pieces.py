@@ -10,7 +10,7 @@ from scipy import sparse
 from laconic.model.atoms import Labels, Names, feature_name
 
 # Rows whose distances are found together: they stay in a core's cache.
-TOGETHER = 1024
+TOGETHER = 2048
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
 
@@ -127,24 +127,30 @@ class PiecesMap:
         """Columns times weights (n_columns, n_outputs), never written down."""
         X = _dense(X)
         weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
-        slopes = weights[:, :-1]
-        constants = weights[:, -1] - np.einsum("jd,jdc->jc", self.origin, slopes)
-        out = np.zeros((len(X), weights.shape[2]))
+        slopes, constants = weights[:, :-1], weights[:, -1]
+        if len(self.origin) > 1:
+            constants = constants - np.matmul(self.origin[:, None], slopes)[:, 0]
+        out = np.empty((len(X), weights.shape[2]))
         for start in range(0, len(X), TOGETHER):
             rows = X[start : start + TOGETHER]
             heights = self.heights(rows)
+            # Rows beside the one origin of all balls, where there is one.
+            rows = rows - self.origin if len(self.origin) == 1 else rows.astype(np.float64)
+            part = out[start : start + TOGETHER]
             if len(rows) <= FEW_ROWS:
                 for i, row in enumerate(rows):
                     balls = np.flatnonzero(heights[:, i])
                     high = heights[balls, i]
-                    slope = np.tensordot(high, slopes[balls], axes=1)
-                    out[start + i] = row @ slope + high @ constants[balls]
-                continue
-            part = heights.T @ constants
-            for j in range(len(self)):
-                held = np.flatnonzero(heights[j])
-                part[held] += (rows[held] @ slopes[j]) * heights[j, held, None]
-            out[start : start + TOGETHER] = part
+                    part[i] = row @ np.tensordot(high, slopes[balls], axes=1)
+                    part[i] += high @ constants[balls]
+            else:
+                part[:] = heights.T @ constants
+                for slope, height in zip(slopes, heights, strict=True):
+                    held = np.flatnonzero(height)
+                    values = rows.take(held, axis=0) @ slope
+                    values *= height.take(held)[:, None]
+                    values += part.take(held, axis=0)
+                    part[held] = values
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:

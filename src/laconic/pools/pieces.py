@@ -223,7 +223,7 @@ class BoundPieces(BoundPool):
         threads: Threads,
     ) -> None:
         self._threads = threads
-        self._soft = bool(settings.soft)
+        self._soft, self._relative = bool(settings.soft), bool(settings.relative)
         self._centres = centres
         self._n_features = n = X.shape[1]
         self._n_radii = len(shares)
@@ -383,7 +383,7 @@ class BoundPieces(BoundPool):
         return PiecesMap(
             self._centres[centre],
             self._radii[centre, radius],
-            self._origins[centre],
+            self._origins[centre] if self._relative else self._mean[None],
             self._soft,
             self._shares[centre, radius],
             self._nearest[centre],
