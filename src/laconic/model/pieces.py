@@ -97,7 +97,7 @@ class PiecesMap:
 
     def heights(self, X: np.ndarray) -> np.ndarray:
         """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""
-        d2 = squared_distances(X, self._distinct).T[self._which]
+        d2 = np.ascontiguousarray(squared_distances(X, self._distinct).T)[self._which]
         d2 /= np.square(self.radius)[:, None]
         if not self.soft:
             return (d2 < 1.0).astype(np.float64)
@@ -135,7 +135,8 @@ class PiecesMap:
             rows = X[start : start + TOGETHER]
             heights = self.heights(rows)
             # Rows beside the one origin of all balls, where there is one.
-            rows = rows - self.origin if len(self.origin) == 1 else rows.astype(np.float64)
+            shifted = rows - self.origin if len(self.origin) == 1 else rows
+            rows = np.ascontiguousarray(shifted, dtype=X.dtype)
             part = out[start : start + TOGETHER]
             if len(rows) <= FEW_ROWS:
                 for i, row in enumerate(rows):
@@ -145,12 +146,10 @@ class PiecesMap:
                     part[i] += high @ constants[balls]
             else:
                 part[:] = heights.T @ constants
-                for slope, height in zip(slopes, heights, strict=True):
+                for slope, height in zip(slopes.astype(X.dtype), heights, strict=True):
                     held = np.flatnonzero(height)
-                    values = rows.take(held, axis=0) @ slope
-                    values *= height.take(held)[:, None]
-                    values += part.take(held, axis=0)
-                    part[held] = values
+                    values = rows.take(held, axis=0, mode="clip") @ slope
+                    part[held] += values * height.take(held, mode="clip")[:, None]
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
