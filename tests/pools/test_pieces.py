@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import laconic.boost.rows as rows_module
 from laconic import Predictor, ShareBoostClassifier
@@ -342,6 +343,11 @@ def test_is_a_step_of_a_pipeline():
     names = step.get_feature_names_out()
     assert list(names[:4]) == ["ball 1 · x0", "ball 1 · x1", "ball 1", "ball 2 · x0"]
     np.testing.assert_array_equal(step.transform(X[:7]).toarray(), columns[:7].toarray())
+
+
+@parametrize_with_checks([Pieces(4, 2)])
+def test_keeps_the_rules_of_transformers(estimator, check):
+    check(estimator)
 
 
 def test_fewer_distinct_rows_than_centres():

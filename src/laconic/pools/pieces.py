@@ -126,12 +126,11 @@ class Pieces(TransformerMixin, BaseEstimator):
         shares = np.linspace(self.min_share, self.max_share, self.n_radii)
         return BoundPieces(self, X, weight, centres, shares, threads)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Pieces:
+    def fit(self, X: Any, y: Any = None) -> Pieces:
         """Find the balls of the training rows; ``y`` is not read."""
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
-        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
         with Threads() as threads:
-            bound = self.bind(X, weight / weight.sum(), threads)
+            bound = self.bind(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads)
         self.map_ = bound.extract(range(bound.n_atoms))
         return self
 
@@ -181,9 +180,9 @@ class Pieces(TransformerMixin, BaseEstimator):
             if not np.isfinite(centres).all():
                 raise ValueError("centres hold missing or infinite values")
             return centres
-        if len(X) <= self.n_centres or len(distinct := np.unique(X, axis=0)) <= self.n_centres:
-            return np.unique(X, axis=0).astype(np.float64)
-        del distinct
+        distinct = np.unique(X, axis=0)
+        if len(distinct) <= self.n_centres:
+            return distinct.astype(np.float64)
         from sklearn.cluster import MiniBatchKMeans  # here, because it takes a while to import
 
         kmeans = MiniBatchKMeans(
