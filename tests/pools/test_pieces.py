@@ -207,6 +207,16 @@ def test_balls_without_rows_or_with_the_rows_of_another_are_never_chosen():
     assert model.status_ == "no admissible atom is left that helps"
 
 
+def test_soft_balls_of_the_same_rows_differ_by_their_radii():
+    X, _ = rings()
+    hard, soft = (bound(X, n_radii=1, centres=X[:1], soft=s).local(0) for s in (False, True))
+    assert hard.spans(hard)
+    assert soft.spans(soft)
+    assert not hard.spans(soft)
+    assert not soft.spans(soft._replace(heights=soft.heights**2))
+    assert not hard.spans(hard._replace(rows=hard.rows[1:]))
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_weight_two_is_the_row_twice(soft):
     X, y = rings(m=80)

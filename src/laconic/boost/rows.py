@@ -190,11 +190,11 @@ class Rows:
     def adds_nothing(self, atom: int) -> bool:
         """Whether the last atom let in is, up to rounding, a combination of the columns before.
 
-        Of local atoms, only those are found that are not zero on just the rows of another one.
+        Of local atoms, only those are found that are as high on just the same rows as another one.
         """
         if self._locals:
             *before, last = self._locals
-            return len(last.rows) == 0 or any(np.array_equal(last.rows, b.rows) for b in before)
+            return len(last.rows) == 0 or any(last.spans(b) for b in before)
         width = self.pool.width(atom)
         old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
         own = np.diag(self._gram)[new]
