@@ -66,9 +66,10 @@ class ShareBoostClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     ----------
     max_atoms : int, default=20
         Largest number of atoms, T in the paper. The path also holds every smaller size.
-    pool : {"columns", "stumps", "products"} or pool object, default="columns"
+    pool : {"columns", "stumps", "products", "pieces"} or pool object, default="columns"
         Where atoms come from: input columns; decision stumps on them (section 3.1); products of
-        two of them; or an object of `laconic.pools` with settings of its own.
+        two of them; balls with a linear function inside (section 3.2); or an object of
+        `laconic.pools` with settings of its own.
     loss : {"margin", "log"}, default="margin"
         The loss of eq. (3), or the plain multinomial log-loss.
     rule : {"gradient", "projection", "step", "column", "refit"}, default="gradient"

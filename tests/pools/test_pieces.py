@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import laconic.boost.rows as rows_module
 from laconic import Predictor, ShareBoostClassifier
@@ -206,6 +207,16 @@ def test_balls_without_rows_or_with_the_rows_of_another_are_never_chosen():
     assert model.status_ == "no admissible atom is left that helps"
 
 
+def test_soft_balls_of_the_same_rows_differ_by_their_radii():
+    X, _ = rings()
+    hard, soft = (bound(X, n_radii=1, centres=X[:1], soft=s).local(0) for s in (False, True))
+    assert hard.spans(hard)
+    assert soft.spans(soft)
+    assert not hard.spans(soft)
+    assert not soft.spans(soft._replace(heights=soft.heights**2))
+    assert not hard.spans(hard._replace(rows=hard.rows[1:]))
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_weight_two_is_the_row_twice(soft):
     X, y = rings(m=80)
@@ -344,6 +355,11 @@ def test_is_a_step_of_a_pipeline():
     np.testing.assert_array_equal(step.transform(X[:7]).toarray(), columns[:7].toarray())
 
 
+@parametrize_with_checks([Pieces(4, 2)])
+def test_keeps_the_rules_of_transformers(estimator, check):
+    check(estimator)
+
+
 def test_fewer_distinct_rows_than_centres():
     X, y = rings(m=20)
     X[10:] = X[:10]
@@ -355,7 +371,8 @@ def test_fewer_distinct_rows_than_centres():
 
 def test_rows_all_equal_do_not_break_a_fit():
     X, y = np.ones((12, 2)), np.arange(12) % 2
-    model = ShareBoostClassifier(3, pool=Pieces(5, 3)).fit(X, y)
+    with pytest.warns(UserWarning, match="no atom helps"):
+        model = ShareBoostClassifier(3, pool=Pieces(5, 3)).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
 
 

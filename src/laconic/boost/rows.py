@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from laconic.boost.blocks import Block, LocalBlock, spread, total, weighted_grams
+from laconic.boost.blocks import Block, LocalBlock, even_steps, spread, total, weighted_grams
 from laconic.boost.stores import Packed, Store, Which, Written
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
@@ -185,8 +185,9 @@ class Rows:
         for s, block in zip(self._slices, self._blocks, strict=True):
             block.local.append(local, s)
             rows = block.local.atoms[-1].rows
-            by_class = hot[self._y[s][rows]] * block.weight[rows, None]
-            sums.append(block.local.table(-1).T @ by_class)
+            by_class = np.zeros((len(block.weight), self.n_outputs), dtype=self.dtype)
+            by_class[rows] = hot[self._y[s][rows]] * block.weight[rows, None]
+            sums.append(LocalBlock(block.local.atoms[-1:]).sums(by_class.T)[0])
         self._locals.append(local)
         self.n_columns += local.width
         self._class_sums = np.vstack([self._class_sums, local.change.T @ total(sums)])
@@ -206,11 +207,11 @@ class Rows:
     def adds_nothing(self, atom: int) -> bool:
         """Whether the last atom let in is, up to rounding, a combination of the columns before.
 
-        Of local atoms, only those are found that are not zero on just the rows of another one.
+        Of local atoms, only those are found that are as high on just the same rows as another one.
         """
         if self._locals:
             *before, last = self._locals
-            return len(last.rows) == 0 or any(np.array_equal(last.rows, b.rows) for b in before)
+            return len(last.rows) == 0 or any(last.spans(b) for b in before)
         width = self.pool.width(atom)
         old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
         own = np.diag(self._gram)[new]
@@ -316,45 +317,22 @@ class Rows:
         """
         first = slice(0, self._n_written)
         takes = [partial(block.columns.take, columns=first) for block in self._blocks]
-        few = PRECONDITIONER_ROWS * self._n_written
-        return self._grams(takes, self._over_blocks(self._curvature), few)
-
-    def _local_hessians(self) -> list[np.ndarray]:
-        if not self._locals:
-            return []
         curvatures = self._over_blocks(self._curvature)
-
-        def one(at: int) -> np.ndarray:
-            pairs = list(zip(self._blocks, curvatures, strict=True))
-            takes: list[Take] = [block.local.table(at).__getitem__ for block, _ in pairs]
-            inside = [h[:, block.local.atoms[at].rows] for block, h in pairs]
-            change = self._locals[at].change
-            few = LOCAL_ROWS * len(change)
-            grams: np.ndarray = change.T @ self._grams(takes, inside, few) @ change
-            return grams
-
-        return list(self._map(one, range(len(self._locals))))
-
-    def _grams(self, takes: Sequence[Take], curvatures: list[np.ndarray], few: int) -> np.ndarray:
-        """Σ_i h_ic x_i x_iᵀ for every c, estimated from about ``few`` rows where there are many.
-
-        ``takes`` give the columns of some rows of each block. Two classes bend the loss alike.
-        """
-        alike = self.n_outputs == 2 and self.shift_invariant
+        alike = self.n_outputs == 2 and self.shift_invariant  # two classes bend the loss alike
         if alike:
             curvatures = [h[:1] for h in curvatures]
+        few = PRECONDITIONER_ROWS * self._n_written
         masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
-        if sum(h.shape[1] for h in curvatures) <= 2 * few or not masses[-1] > 0:
+        if len(self._y) <= 2 * few or not masses[-1] > 0:
             columns = [take(slice(None)) for take in takes]
         else:
-            listed = zip(takes, curvatures, masses[:-1].tolist(), strict=True)
-            full = [item for item in listed if item[1].shape[1]]
 
             def one(item: tuple[Take, np.ndarray, float]) -> tuple[np.ndarray, np.ndarray]:
                 at, h = spread(item[1], item[2], masses[-1] / few)
                 return item[0](at), h
 
-            some = list(self._map(one, full))
+            listed = zip(takes, curvatures, masses[:-1].tolist(), strict=True)
+            some = list(self._map(one, listed))
             # An estimate needs no more than single precision.
             taken = np.concatenate([c for c, _ in some], dtype=np.float32)
             h = np.hstack([h for _, h in some], dtype=np.float32)
@@ -363,6 +341,29 @@ class Rows:
         pairs = zip(columns, curvatures, strict=True)
         grams = total(list(self._map(weighted_grams, pairs)))
         return np.repeat(grams, 2, axis=0) if alike else grams
+
+    def _local_hessians(self) -> list[np.ndarray]:
+        if not self._locals:
+            return []
+        curvature = np.hstack(self._over_blocks(self._curvature))
+        mass = curvature.sum(axis=0, dtype=np.float64)
+
+        def one(local: LocalColumns) -> np.ndarray:
+            few = LOCAL_ROWS * len(local.change)
+            inside = mass[local.rows]
+            at, factor = np.arange(len(inside)), np.ones(len(inside))
+            if len(inside) > 2 * few and inside.any():
+                step = float(inside.sum()) / few
+                at = even_steps(inside, 0.0, step)
+                factor = step / inside[at]
+            rows = local.rows[at]
+            columns, h = local.table[rows], curvature[:, rows] * factor.astype(self.dtype)
+            if local.heights is not None:
+                h *= np.square(local.heights[at])
+            grams: np.ndarray = local.change.T @ weighted_grams((columns, h)) @ local.change
+            return grams
+
+        return list(self._map(one, self._locals))
 
     def _curvature(self, block: Block) -> np.ndarray:
         assert block.state is not None

@@ -24,6 +24,9 @@ _HOW_TO_READ = {
     "Weights are per unit of the input.",
     "products": f"A class adds up weight × product for every atom and {_SUM} "
     "Weights are per unit of the input.",
+    "pieces": "A ball adds a linear function of the row to a class where the row lies inside it; "
+    "the numbers are what it adds at its centre. Row is the training row nearest to the centre. "
+    f"A class adds up its balls and {_SUM}",
     "stumps": "A stump counts 1 where its question is answered yes, else 0. "
     f"A class adds up the weights of the stumps that count and {_SUM}",
     "patches": "A patch is the largest response of its template near a pixel (row, column), "
@@ -134,8 +137,8 @@ def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
     kind = predictor.map.kind
     kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
     n_columns = len(predictor.weights)
-    if n_columns == len(widths):
-        first = count(n_columns, kind)
+    if n_columns == len(widths) or hasattr(predictor.map, "summary"):
+        first = count(len(widths), kind)
     else:
         first = f"{count(n_columns, kind)} in {count(len(widths), 'group')}"
     out = [
@@ -169,6 +172,11 @@ def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
     if len(names) != sum(widths):
         # A predictor of groups alone: which columns came together is not known.
         rows += [_Row("", n, "", w) for n, w in zip(names, predictor.weights, strict=True)]
+        widths = []
+    summary = getattr(predictor.map, "summary", None)
+    if summary is not None:  # atoms too wide to be shown column by column
+        for i, (name, weights) in enumerate(zip(*summary(predictor.weights), strict=True)):
+            rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], weights))
         widths = []
     at = 0
     for i, width in enumerate(widths):

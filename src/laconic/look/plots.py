@@ -56,13 +56,18 @@ def plot_path(
     return panels if with_error else panels[0]
 
 
-def _new_axes(with_error: bool) -> Any:
+def pyplot() -> Any:
+    """Matplotlib's pyplot, or an error that says how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError('plots need matplotlib: pip install "laconic[plot]"') from error
+    return plt
+
+
+def _new_axes(with_error: bool) -> Any:
     columns, inches = (2, 9.0) if with_error else (1, 5.4)
-    figure, axes = plt.subplots(ncols=columns, figsize=(inches, 3.4), layout="constrained")
+    figure, axes = pyplot().subplots(ncols=columns, figsize=(inches, 3.4), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     return axes
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from laconic.model.atoms import Labels, Names, feature_name
 
 # Rows whose distances are found together: they stay in a core's cache.
-TOGETHER = 1024
+TOGETHER = 2048
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
 
@@ -97,7 +97,7 @@ class PiecesMap:
 
     def heights(self, X: np.ndarray) -> np.ndarray:
         """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""
-        d2 = squared_distances(X, self._distinct).T[self._which]
+        d2 = np.ascontiguousarray(squared_distances(X, self._distinct).T)[self._which]
         d2 /= np.square(self.radius)[:, None]
         if not self.soft:
             return (d2 < 1.0).astype(np.float64)
@@ -127,24 +127,29 @@ class PiecesMap:
         """Columns times weights (n_columns, n_outputs), never written down."""
         X = _dense(X)
         weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
-        slopes = weights[:, :-1]
-        constants = weights[:, -1] - np.einsum("jd,jdc->jc", self.origin, slopes)
-        out = np.zeros((len(X), weights.shape[2]))
+        slopes, constants = weights[:, :-1], weights[:, -1]
+        if len(self.origin) > 1:
+            constants = constants - np.matmul(self.origin[:, None], slopes)[:, 0]
+        out = np.empty((len(X), weights.shape[2]))
         for start in range(0, len(X), TOGETHER):
             rows = X[start : start + TOGETHER]
             heights = self.heights(rows)
+            # Rows beside the one origin of all balls, where there is one.
+            shifted = rows - self.origin if len(self.origin) == 1 else rows
+            rows = np.ascontiguousarray(shifted, dtype=X.dtype)
+            part = out[start : start + TOGETHER]
             if len(rows) <= FEW_ROWS:
                 for i, row in enumerate(rows):
                     balls = np.flatnonzero(heights[:, i])
                     high = heights[balls, i]
-                    slope = np.tensordot(high, slopes[balls], axes=1)
-                    out[start + i] = row @ slope + high @ constants[balls]
-                continue
-            part = heights.T @ constants
-            for j in range(len(self)):
-                held = np.flatnonzero(heights[j])
-                part[held] += (rows[held] @ slopes[j]) * heights[j, held, None]
-            out[start : start + TOGETHER] = part
+                    part[i] = row @ np.tensordot(high, slopes[balls], axes=1)
+                    part[i] += high @ constants[balls]
+            else:
+                part[:] = heights.T @ constants
+                for slope, height in zip(slopes.astype(X.dtype), heights, strict=True):
+                    held = np.flatnonzero(height)
+                    values = rows.take(held, axis=0, mode="clip") @ slope
+                    part[held] += values * height.take(held, mode="clip")[:, None]
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
@@ -152,12 +157,15 @@ class PiecesMap:
         features = [f" · {feature_name(f, feature_names)}" for f in range(self.centre.shape[1])]
         return [f"ball {j}{part}" for j in range(1, len(self) + 1) for part in [*features, ""]]
 
-    def atom_names(self) -> list[str]:
-        """What every ball is, in a few words."""
-        return [
-            f"radius {r:.3g}, {100 * s:.3g} % of the rows, near row {i}"
+    def summary(self, weights: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """What every ball is in a few words, and what it adds to the scores at its centre."""
+        names = [
+            f"radius {r:.3g}, {100 * s:.3g} % of rows, like row {i}"
             for r, s, i in zip(self.radius, self.share, self.nearest, strict=True)
         ]
+        weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
+        linear = np.einsum("jd,jdc->jc", self.centre - self.origin, weights[:, :-1])
+        return names, linear + weights[:, -1]
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read: all, if there is a ball."""

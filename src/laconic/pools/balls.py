@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# Rows summed in the dtype of the data before they are added in float64. So many rows of the table
-# stay in a core's cache from centre to centre.
-STRETCH = 2048
-# Columns of a table are padded to a multiple of this: loops over them run in whole registers.
-LANES = 32
+# Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
+# code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in float64.
+STRETCH = 8192
 
 
 @njit(nogil=True, cache=True)
@@ -45,54 +43,42 @@ def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) 
     outside every ball, are left out. Where ``sums`` has twice the outputs of the residual, the
     second half gets the same sums with every row times its entry of ``depths``, (centres, rows).
 
-    Rows of a code come four at a time, so that its sums are read and written once for four rows.
+    A stretch of rows is put in the order of their codes; BLAS then sums the rows of each code.
     """
     n_centres, n_rows = codes.shape
     n_codes, outputs, t = sums.shape[1:]
     k = residual.shape[1]
+    most = min(STRETCH, n_rows)
+    order, ends = np.empty(most, dtype=np.int32), np.empty(n_codes + 1, dtype=np.int32)
+    V = np.empty((most, t), dtype=table.dtype)
+    R = np.empty((most, outputs), dtype=table.dtype)
     some = np.empty((outputs, t), dtype=table.dtype)
-    order = np.empty(STRETCH, dtype=np.int32)
-    ends = np.empty(n_codes + 1, dtype=np.int32)
-    R = np.empty((STRETCH, outputs), dtype=table.dtype)
     for low in range(0, n_rows, STRETCH):
         high = min(low + STRETCH, n_rows)
-        V = table[low:high]
-        for i in range(high - low):
-            for c in range(k):
-                R[i, c] = residual[low + i, c]
         for j in range(n_centres):
-            if outputs > k:
-                for i in range(high - low):
-                    for c in range(k):
-                        R[i, k + c] = R[i, c] * depths[j, low + i]
             _sort_codes(codes[j, low:high], order, ends)
+            inside = ends[n_codes - 1]
+            for p in range(inside):  # a loop for each array: together they take half as long again
+                given, taken = table[low + order[p]], V[p]
+                for d in range(t):
+                    taken[d] = given[d]
+            for p in range(inside):
+                i = low + order[p]
+                for c in range(k):
+                    R[p, c] = residual[i, c]
+                if outputs > k:
+                    depth = depths[j, i]
+                    for c in range(k):
+                        R[p, k + c] = R[p, c] * depth
             first = 0
             for b in range(n_codes):
                 last = ends[b]
-                if last == first:
-                    continue
-                some[:] = 0
-                four = last - (last - first) % 4
-                for p in range(first, four, 4):
-                    i0, i1, i2, i3 = order[p], order[p + 1], order[p + 2], order[p + 3]
-                    v0, v1, v2, v3 = V[i0], V[i1], V[i2], V[i3]
+                if last > first:
+                    np.dot(R[first:last].T, V[first:last], some)
                     for c in range(outputs):
-                        r0, r1, r2, r3 = R[i0, c], R[i1, c], R[i2, c], R[i3, c]
-                        h = some[c]
                         for d in range(t):
-                            h[d] += r0 * v0[d] + r1 * v1[d] + r2 * v2[d] + r3 * v3[d]
-                for p in range(four, last):
-                    v0 = V[order[p]]
-                    for c in range(outputs):
-                        r0 = R[order[p], c]
-                        h = some[c]
-                        for d in range(t):
-                            h[d] += r0 * v0[d]
-                first = last
-                for c in range(outputs):
-                    h, total = some[c], sums[j, b, c]
-                    for d in range(t):
-                        total[d] += h[d]
+                            sums[j, b, c, d] += some[c, d]
+                    first = last
 
 
 @njit(nogil=True, cache=True)

@@ -27,6 +27,14 @@ class LocalColumns(NamedTuple):
         """Number of columns."""
         return self.change.shape[1]
 
+    def spans(self, other: LocalColumns) -> bool:
+        """Whether the columns are combinations of another atom's of the same pool, at a glance."""
+        if not np.array_equal(self.rows, other.rows):
+            return False
+        if self.heights is None or other.heights is None:
+            return self.heights is other.heights
+        return np.allclose(self.heights, other.heights, rtol=1e-6, atol=1e-6)
+
     def written(self, columns: slice = slice(None)) -> np.ndarray:
         """Some of the columns written down, (n_rows, width), in the dtype of the table."""
         change = self.change[:, columns]

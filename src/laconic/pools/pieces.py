@@ -7,7 +7,7 @@ and a running sum over the codes answers for every ball.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,8 @@ class Pieces(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Memory beside the data: a byte for every row and centre, a copy of the rows padded to a multiple
-    of 32 columns, and 64 MiB of sums. A sparse matrix is made dense.
+    Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), a
+    copy of the rows, and 64 MiB of sums. A sparse matrix is made dense.
 
     Examples
     --------
@@ -126,12 +126,11 @@ class Pieces(TransformerMixin, BaseEstimator):
         shares = np.linspace(self.min_share, self.max_share, self.n_radii)
         return BoundPieces(self, X, weight, centres, shares, threads)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Pieces:
+    def fit(self, X: Any, y: Any = None) -> Pieces:
         """Find the balls of the training rows; ``y`` is not read."""
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
-        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
         with Threads() as threads:
-            bound = self.bind(X, weight / weight.sum(), threads)
+            bound = self.bind(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads)
         self.map_ = bound.extract(range(bound.n_atoms))
         return self
 
@@ -181,9 +180,9 @@ class Pieces(TransformerMixin, BaseEstimator):
             if not np.isfinite(centres).all():
                 raise ValueError("centres hold missing or infinite values")
             return centres
-        if len(X) <= self.n_centres or len(distinct := np.unique(X, axis=0)) <= self.n_centres:
-            return np.unique(X, axis=0).astype(np.float64)
-        del distinct
+        distinct = np.unique(X, axis=0)
+        if len(distinct) <= self.n_centres:
+            return distinct.astype(np.float64)
         from sklearn.cluster import MiniBatchKMeans  # here, because it takes a while to import
 
         kmeans = MiniBatchKMeans(
@@ -222,10 +221,8 @@ class BoundPieces(BoundPool):
         shares: np.ndarray,
         threads: Threads,
     ) -> None:
-        from laconic.pools.balls import LANES  # here, because it imports Numba
-
         self._threads = threads
-        self._soft = bool(settings.soft)
+        self._soft, self._relative = bool(settings.soft), bool(settings.relative)
         self._centres = centres
         self._n_features = n = X.shape[1]
         self._n_radii = len(shares)
@@ -234,10 +231,8 @@ class BoundPieces(BoundPool):
         self.n_columns = self.n_atoms * (n + 1)
         # Rows far from zero would lose their differences to rounding.
         self._mean = np.average(X, axis=0, weights=weight)
-        padded = -(-(n + 1) // LANES) * LANES
-        self._table = np.zeros((len(X), padded), dtype=X.dtype)
+        self._table = np.ones((len(X), n + 1), dtype=X.dtype)
         self._table[:, :n] = X - self._mean
-        self._table[:, n] = 1.0
         self._code(X, weight, shares)
         spread = np.sqrt(weight @ np.square(self._table[:, :n], dtype=np.float64).sum(axis=1))
         unit = self._radii if settings.relative else np.full_like(self._radii, spread or 1.0)
@@ -273,46 +268,49 @@ class BoundPieces(BoundPool):
 
     # -- sums over rows ------------------------------------------------------------------------
 
-    def _ball_sums(self, residual: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Sums of every ball's columns, (centres, radii, k, padded columns), in waves."""
-        from laconic.pools.balls import sums_by_ball, sums_by_code
+    def _ball_sums(self, residual: np.ndarray) -> Callable[[slice], np.ndarray]:
+        """A function that sums the columns of all balls of some centres.
+
+        It gives (centres, radii, at least k, width), of which the first k outputs are the sums.
+        """
+        from laconic.pools.balls import sums_by_ball, sums_by_code  # it imports Numba
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
         k = residual.shape[1]
-        shape = (self._n_radii, 2 * k if self._soft else k, self._table.shape[1])
+        shape = (self._n_radii, 2 * k if self._soft else k, self._n_features + 1)
         origins = self._origins - self._mean
 
-        def some(s: slice) -> np.ndarray:
+        def sums_of(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
             sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
             sums_by_ball(sums, k, origins[s], self._factors[s])
             return sums
 
-        yield from self._waves(some, 8 * int(np.prod(shape)))
-
-    def _waves(self, some: Any, bytes_each: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Answers for a few centres at a time, a bounded number of them computed ahead."""
-        tasks = row_blocks(len(self._centres), TOGETHER)
-        ahead = max(1, WAVE // (TOGETHER * bytes_each))
-        for wave in row_blocks(len(tasks), ahead):
-            yield from zip(tasks[wave], self._threads.map(some, tasks[wave]), strict=True)
+        return sums_of
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums, a few centres at a time."""
-        width, k = self._n_features + 1, residual.shape[1]
-        for s, sums in self._ball_sums(residual):
-            columns = sums[:, :, :k, :width].transpose(0, 1, 3, 2).reshape(-1, k)
-            yield s.start * self._n_radii * width, columns
+        k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
+        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
+        for wave in row_blocks(len(tasks), max(1, WAVE // (16 * TOGETHER * size * k))):
+            for s, sums in zip(tasks[wave], self._threads.map(sums_of, tasks[wave]), strict=True):
+                yield s.start * size, sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """l1 norms of the column sums, a few centres at a time."""
         from laconic.pools.balls import column_norms
 
-        width = self._n_features + 1
-        for s, sums in self._ball_sums(residual):
+        k, width = residual.shape[1], self._n_features + 1
+        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
+
+        def norms_of(s: slice) -> np.ndarray:
+            sums = sums_of(s)
             out = np.empty((*sums.shape[:2], width))
-            column_norms(sums, residual.shape[1], out)
-            yield s.start * self._n_radii * width, out.reshape(-1)
+            column_norms(sums, k, out)
+            return out.reshape(-1)
+
+        for s, norms in zip(tasks, self._threads.map(norms_of, tasks), strict=True):
+            yield s.start * self._n_radii * width, norms
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Weighted squared norms of every column."""
@@ -342,7 +340,7 @@ class BoundPieces(BoundPool):
         heights = None
         if self._soft:
             heights = 1.0 - self.dtype.type(fall) * self._depths[centre, rows]
-        return LocalColumns(rows, self._table[:, : n + 1], change, heights)
+        return LocalColumns(rows, self._table, change, heights)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Scaled training columns, written down."""
@@ -384,7 +382,7 @@ class BoundPieces(BoundPool):
         return PiecesMap(
             self._centres[centre],
             self._radii[centre, radius],
-            self._origins[centre],
+            self._origins[centre] if self._relative else self._mean[None],
             self._soft,
             self._shares[centre, radius],
             self._nearest[centre],

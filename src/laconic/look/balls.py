@@ -1,0 +1,106 @@
+"""Balls by what lies inside them: sizes, errors and the nearest examples, as text or pictures."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.model.pieces import PiecesMap, squared_distances
+
+
+class Ball(NamedTuple):
+    """What some rows say about one ball."""
+
+    radius: float
+    rows: int
+    """Rows inside."""
+    error: float
+    """Share of wrong predictions inside; NaN without labels or rows."""
+    nearest: np.ndarray
+    """Numbers of the rows nearest to the centre, nearest first."""
+
+
+def ball_facts(model: Any, X: Any, y: Any = None, examples: int = 5) -> list[Ball]:
+    """Sizes, errors and nearest rows of every ball of a fitted model.
+
+    Parameters
+    ----------
+    model : ShareBoostClassifier or Predictor
+        Of ``pool=Pieces(...)``.
+    X : ndarray of shape (n_rows, n_features)
+        Rows to look at: training rows, or others.
+    y : array-like of shape (n_rows,), optional
+        Their labels, for the errors.
+    examples : int, default=5
+        Nearest rows to name.
+    """
+    predictor = getattr(model, "predictor_", model)
+    balls = predictor.map
+    if not isinstance(balls, PiecesMap):
+        raise TypeError(f"the model's atoms are {balls.kind}, not pieces")
+    X = np.asarray(X)
+    wrong = None if y is None else predictor.predict(X) != np.asarray(y)
+    out = []
+    for centre, radius in zip(balls.centre, balls.radius, strict=True):
+        d2 = squared_distances(X, centre[None])[:, 0]
+        inside = d2 < radius**2
+        known = wrong is not None and inside.any()
+        missed = float(wrong[inside].mean()) if known and wrong is not None else np.nan
+        nearest = np.argsort(d2, kind="stable")[:examples]
+        out.append(Ball(float(radius), int(inside.sum()), missed, nearest))
+    return out
+
+
+def plot_balls(
+    model: Any,
+    X: Any,
+    images: Any,
+    y: Any = None,
+    *,
+    balls: int = 10,
+    examples: int = 10,
+) -> Any:
+    """A line of pictures for each of the first balls: the rows nearest to its centre.
+
+    Parameters
+    ----------
+    model, X, y
+        See `ball_facts`.
+    images : ndarray of shape (n_rows, height, width)
+        The rows as pictures.
+    balls, examples : int, default=10
+        Lines, and pictures in a line.
+
+    Returns
+    -------
+    Figure
+        Needs the ``plot`` extra.
+    """
+    from laconic.look.plots import INK, pyplot
+
+    images = np.asarray(images)
+    if len(images) != len(np.asarray(X)):
+        raise ValueError(f"images must be one for each of the {len(X)} rows, not {len(images)}")
+    facts = ball_facts(model, X, y, examples)[:balls]
+    size = 0.55
+    sheet, axes = pyplot().subplots(
+        max(len(facts), 1),
+        examples,
+        figsize=(size * examples + 2.2, size * max(len(facts), 1)),
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax in axes.reshape(-1):
+        ax.set_axis_off()
+    for number, (ball, line) in enumerate(zip(facts, axes, strict=False), 1):
+        for ax, row in zip(line, ball.nearest, strict=False):
+            ax.imshow(images[row], cmap="gray_r", interpolation="nearest")
+        text = f"ball {number}: {100 * ball.rows / len(images):.0f} % of rows"
+        if np.isfinite(ball.error):
+            text += f", {100 * ball.error:.2g} % wrong"
+        line[0].text(
+            -0.15, 0.5, text, transform=line[0].transAxes, ha="right", va="center",
+            fontsize=7, color=INK,
+        )  # fmt: skip
+    return sheet
