@@ -58,8 +58,23 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 1e-5,
         "tol": 1e-4,
     },
+    "mixed, 1e-6": {
+        "pool": {"n_templates": 200, "template_size": (5, 7), "mask_sigma": WIDTHS},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+    },
+    "broad, 1e-6": {
+        "pool": {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+    },
+    "broad, 3e-6": {
+        "pool": {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
+        "alpha": 3e-6,
+        "tol": 1e-4,
+    },
 }
-CHOSEN = {"plain": "mixed", "deformed": "small"}
+CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, 1e-6"}
 
 
 def main() -> None:
@@ -205,13 +220,13 @@ def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
     for (atoms, percent), words in PAPER["deformed" if args.deform else "plain"].items():
         axes[0].plot([atoms], [percent], "o", color=ORANGE)
         axes[0].annotate(
-            words, (atoms, percent), xytext=(0, 6), textcoords="offset points", color=ORANGE,
+            words, (atoms, percent), xytext=(0, -14), textcoords="offset points", color=ORANGE,
             fontsize="small", ha="right" if atoms > 150 else "left",
         )  # fmt: skip
     if args.deform:
         axes[1].plot([3.3], [0.47], "o", color=ORANGE)
         axes[1].annotate(
-            "the paper", (3.3, 0.47), xytext=(0, 6), textcoords="offset points", color=ORANGE,
+            "the paper", (3.3, 0.47), xytext=(0, -14), textcoords="offset points", color=ORANGE,
             fontsize="small", ha="right",
         )  # fmt: skip
     axes[0].set_title(
