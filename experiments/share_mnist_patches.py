@@ -17,17 +17,24 @@ from __future__ import annotations
 
 import argparse
 import resource
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(1, str(ROOT / "benchmarks"))
-
-from _common import arguments, load, progress, save, table  # noqa: E402
+from _common import (
+    BLUE,
+    ORANGE,
+    arguments,
+    figure,
+    finish,
+    frame,
+    load,
+    logarithmic,
+    progress,
+    save,
+    table,
+)
 
 HELD_OUT = 20_000
 SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305)
@@ -68,13 +75,18 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 1e-6,
         "tol": 1e-4,
     },
+    "broad, fewer templates": {
+        "pool": {"n_templates": 120, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+    },
     "broad, 3e-6": {
         "pool": {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
         "alpha": 3e-6,
         "tol": 1e-4,
     },
 }
-CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, 1e-6"}
+CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}
 
 
 def main() -> None:
@@ -91,15 +103,14 @@ def main() -> None:
     data = load(args.data, "mnist")
     X, y = digits(data["X_train"]), data["y_train"]
     if args.choose:
-        results = choose(X, y, args)
-    else:
-        name = CHOSEN["deformed" if args.deform else "plain"]
-        test = digits(data["X_test"]), data["y_test"]
-        results = {"setting_name": name, "setting": CANDIDATES[name]}
-        results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
-        if args.json is not None:
-            draw(results, args)
+        choose(X, y, args)
+        return
+    name = CHOSEN["deformed" if args.deform else "plain"]
+    test = digits(data["X_test"]), data["y_test"]
+    results = {"setting_name": name, "setting": CANDIDATES[name]}
+    results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
     save(args.json, args, [], results)
+    draw(results, args)
 
 
 def digits(images: np.ndarray) -> np.ndarray:
@@ -107,12 +118,15 @@ def digits(images: np.ndarray) -> np.ndarray:
     return images.reshape(len(images), -1) / np.float32(255)
 
 
-def choose(X: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
+def choose(X: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> None:
     """Errors of the named settings on training digits held out."""
     order = np.random.default_rng(args.seed).permutation(len(X))
     held, kept = order[:HELD_OUT], order[HELD_OUT:][: args.rows]
-    found = {n: fit(X[kept], y[kept], X[held], y[held], n, args) for n in args.choose}
-    return {n: {"setting": CANDIDATES[n], **of} for n, of in found.items()}
+    results: dict[str, Any] = {}
+    for name in args.choose:
+        found = fit(X[kept], y[kept], X[held], y[held], name, args)
+        results[name] = {"setting": CANDIDATES[name], **found}
+        save(args.json, args, [], results)
 
 
 def fit(
@@ -152,8 +166,9 @@ def fit(
     curve = errors(model, X_new, y_new)
     if args.json is not None and not args.choose:
         model.predictor_.save(args.json.with_suffix(".laconic"))
-        pyplot()
-        model.plot_atoms(40).figure.savefig(args.json.with_suffix(".patches.png"), dpi=130)
+        sheet, [ax] = figure(1, inches=8.7, height=4.3)
+        model.plot_atoms(40, ax)
+        sheet.savefig(args.json.with_suffix(".patches.png"), dpi=130)
     rows = [[c["atoms"], c["error"], c["operations"], c["loss"]] for c in curve]
     table(
         f"{name}: {len(X)} training digits, {seconds:.0f} s",
@@ -194,69 +209,41 @@ def errors(model: Any, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
 
 def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
     """The curve of figure 3, against patches and against operations, with the paper's marks."""
-    from laconic.look.plots import BLUE, INK, ORANGE
-
-    plt = pyplot()
     curve = [c for c in results["curve"] if c["atoms"] > 0]
-    wrong = [c["error"] for c in curve]
-    sheet, axes = plt.subplots(ncols=2, figsize=(9, 3.6), layout="constrained", sharey=True)
-    panels = {
-        "patches": [c["atoms"] for c in curve],
-        "million multiply-accumulates a digit": [c["operations"] / 1e6 for c in curve],
-    }
-    for ax, (what, across) in zip(axes, panels.items(), strict=True):
-        ax.plot(across, wrong, color=BLUE, linewidth=1.6)
-        ax.set_xlabel(what, color=INK)
-        ax.set_xlim(left=0)
-        ax.grid(axis="y", color="#E5E7EB", linewidth=0.8)
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.tick_params(which="both", colors=INK, length=0)
-        ax.set_yscale("log")
-        ticks = [0.3, 0.5, 0.7, 1, 2, 5, 10]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-        ax.minorticks_off()
-        ax.set_ylim(0.3, 12)
-    axes[0].set_ylabel("test error (%), log scale", color=INK)
-    for (atoms, percent), words in PAPER["deformed" if args.deform else "plain"].items():
-        axes[0].plot([atoms], [percent], "o", color=ORANGE)
-        axes[0].annotate(
-            words, (atoms, percent), xytext=(0, -14), textcoords="offset points", color=ORANGE,
-            fontsize="small", ha="right" if atoms > 150 else "left",
-        )  # fmt: skip
+    sheet, (left, right) = figure(2, inches=4.6)
+    title = f"MNIST, {results['training_digits']:,} training digits"
+    frame(left, title, "patches", "test error (%), log scale")
+    frame(right, "", "million multiply-accumulates a digit", "")
+    marks = {left: PAPER["deformed" if args.deform else "plain"]}
     if args.deform:
-        axes[1].plot([3.3], [0.47], "o", color=ORANGE)
-        axes[1].annotate(
-            "the paper", (3.3, 0.47), xytext=(0, -14), textcoords="offset points", color=ORANGE,
-            fontsize="small", ha="right",
-        )  # fmt: skip
-    axes[0].set_title(
-        f"{results['training_digits']:,} training digits, {results['setting_name']}",
-        loc="left", color=INK, fontsize="medium",
-    )  # fmt: skip
-    sheet.savefig(args.json.with_suffix(".png"), dpi=130)
+        marks[right] = {(3.3, 0.47): "the paper, 0.47 %"}
+    for ax, key, unit in ((left, "atoms", 1.0), (right, "operations", 1e6)):
+        ax.plot([c[key] / unit for c in curve], [c["error"] for c in curve], color=BLUE)
+        ax.set_yscale("log")
+        logarithmic(ax.yaxis, (1.0, 2.0, 3.0, 5.0, 7.0))
+        ax.set_ylim(0.3, 12)
+        for (across, percent), words in marks.get(ax, {}).items():
+            ax.plot([across], [percent], "o", color=ORANGE)
+            side = "right" if across > max(c[key] / unit for c in curve) / 2 else "left"
+            ax.annotate(
+                words, (across, percent), xytext=(0, -14), textcoords="offset points",
+                color=ORANGE, fontsize="small", ha=side,
+            )  # fmt: skip
+        ax.set_xlim(left=0)
+    finish(sheet, args)
 
 
 def draw_copies(X: np.ndarray, n: int, file: Path) -> None:
     """The first digits, and below each its deformed copies."""
-    plt = pyplot()
-    across, copies = 20, min(len(X) // n, 6)
+    across, down = 20, min(len(X) // n, 6)
     lines = [
-        np.hstack([i.reshape(28, 28) for i in X[c * n : c * n + across]]) for c in range(copies)
+        np.hstack([image.reshape(28, 28) for image in X[copy * n : copy * n + across]])
+        for copy in range(down)
     ]
-    sheet = plt.figure(figsize=(across * 0.4, copies * 0.4))
-    ax = sheet.add_axes((0, 0, 1, 1))
+    sheet, [ax] = figure(1, inches=0.4 * across, height=0.4 * down)
     ax.imshow(np.vstack(lines), cmap="gray", interpolation="nearest")
     ax.axis("off")
     sheet.savefig(file, dpi=100)
-
-
-def pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
 
 
 if __name__ == "__main__":
