@@ -50,7 +50,7 @@ from laconic.pools import Patches
 CLASSES = (2, 4, 8, 12, 18, 26, 36)
 TARGETS = {"fonts": (0.20, 0.08), "natural": (0.40, 0.25)}
 DRAWN = (150, 60, 120)
-ALPHAS = (1e-5, 1e-4, 1e-3)
+ALPHAS = (1e-6, 1e-5, 1e-4)
 ATOMS = 60
 """Of ShareBoost."""
 ATOMS_EACH = 16
