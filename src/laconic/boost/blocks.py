@@ -33,40 +33,44 @@ class LocalBlock:
 
     def __init__(self, atoms: Sequence[LocalColumns] = ()) -> None:
         self.atoms = list(atoms)
+        self._flat: tuple[np.ndarray, ...] | None = None
 
     def append(self, atom: LocalColumns, s: slice) -> None:
         """Cut an atom to the rows of the slice and keep it."""
         first, last = np.searchsorted(atom.rows, [s.start, s.stop])
-        heights = None if atom.heights is None else atom.heights[first:last, None]
-        rows = atom.rows[first:last] - s.start
+        heights = None if atom.heights is None else atom.heights[first:last]
+        rows = (atom.rows[first:last] - s.start).astype(np.int32)
         self.atoms.append(LocalColumns(rows, atom.table[s], atom.change, heights))
+        self._flat = None
 
-    def product(self, weights: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
-        """Columns times weights, which are given for the table: (n_outputs, n_rows)."""
-        out = np.zeros((n_rows, weights[0].shape[1]), dtype=weights[0].dtype)
-        for atom, w in zip(self.atoms, weights, strict=True):
-            values = _take(atom.table, atom.rows) @ w
-            if atom.heights is not None:
-                values *= atom.heights
-            values += _take(out, atom.rows)
-            out[atom.rows] = values
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """The table; rows of all atoms one after another; where each one's end; heights, if any."""
+        if self._flat is None:
+            rows = [atom.rows for atom in self.atoms]
+            heights = [atom.heights for atom in self.atoms if atom.heights is not None]
+            table = np.ascontiguousarray(self.atoms[0].table)
+            none = np.empty(0, dtype=table.dtype)
+            ends = np.cumsum([0, *map(len, rows)])
+            self._flat = table, np.concatenate(rows), ends, np.concatenate([none, *heights])
+        return self._flat
+
+    def product(self, weights: np.ndarray) -> np.ndarray:
+        """Columns times weights (atoms, t, n_outputs) of the table: (n_outputs, n_rows)."""
+        from laconic.boost.gathers import multiply  # here, because it imports Numba
+
+        arrays = self._arrays()
+        out = np.zeros((len(arrays[0]), weights.shape[2]), dtype=weights.dtype)
+        multiply(*arrays, weights, out)
         return out.T
 
-    def sums(self, values: np.ndarray) -> list[np.ndarray]:
-        """Sums over rows of every atom's table times class-major values."""
-        by_row = np.ascontiguousarray(values.T)
-        out = []
-        for atom in self.atoms:
-            v = _take(by_row, atom.rows)
-            if atom.heights is not None:
-                v *= atom.heights
-            out.append((v.T @ _take(atom.table, atom.rows)).T)
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over rows of every atom's table times class-major values: (atoms, t, n_outputs)."""
+        from laconic.boost.gathers import add_up
+
+        arrays = self._arrays()
+        out = np.empty((len(self.atoms), arrays[0].shape[1], len(values)))
+        add_up(*arrays, np.ascontiguousarray(values.T), out)
         return out
-
-
-def _take(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``table[rows]``: without a check of the row numbers, in a fraction of the time."""
-    return table.take(rows, axis=0, mode="clip")
 
 
 def spread(h: np.ndarray, before: float, step: float) -> tuple[np.ndarray, np.ndarray]:

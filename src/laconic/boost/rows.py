@@ -198,11 +198,13 @@ class Rows:
         """Columns that are written down; they come before the local ones."""
         return int(self.intercept) if self._locals else self.n_columns
 
-    def _table_weights(self, W: np.ndarray) -> list[np.ndarray]:
+    def _table_weights(self, W: np.ndarray) -> np.ndarray | None:
         """Weights of the local atoms as weights of what their columns are made of."""
-        parts = np.split(W[self._n_written :], len(self._locals)) if self._locals else []
+        if not self._locals:
+            return None
+        parts = np.split(W[self._n_written :], len(self._locals))
         pairs = zip(self._locals, parts, strict=True)
-        return [(local.change @ part).astype(self.dtype) for local, part in pairs]
+        return np.array([local.change @ part for local, part in pairs], dtype=self.dtype)
 
     def adds_nothing(self, atom: int) -> bool:
         """Whether the last atom let in is, up to rounding, a combination of the columns before.
@@ -428,22 +430,22 @@ class Rows:
             scores += block.offset
         return scores
 
-    def _product(
-        self, block: Block, weights: np.ndarray, inner: Sequence[np.ndarray]
-    ) -> np.ndarray:
+    def _product(self, block: Block, weights: np.ndarray, inner: np.ndarray | None) -> np.ndarray:
         """Weights (n_outputs, n_columns) times the columns in, class-major.
 
         ``inner`` are the weights of the local atoms, for the table.
         """
         out = block.columns.product(weights[:, : self._n_written])
-        if inner:
-            out += block.local.product(inner, len(block.weight))
+        if inner is not None:
+            out += block.local.product(inner)
         return out
 
     def _sums(self, block: Block, values: np.ndarray) -> np.ndarray:
         """Sums over the block's rows of columns (or tables) times class-major values."""
         out = block.columns.sums(values, self._n_written)
-        return np.vstack([out, *block.local.sums(values)]) if self._locals else out
+        if not self._locals:
+            return out
+        return np.vstack([out, block.local.sums(values).reshape(-1, self.n_outputs)])
 
     def _column_sums(self, parts: Sequence[np.ndarray]) -> np.ndarray:
         """Add the sums of the blocks, and make those of columns of those of tables."""
