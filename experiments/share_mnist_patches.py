@@ -119,6 +119,7 @@ def main() -> None:
     test = digits(data["X_test"]), data["y_test"]
     results = {"setting_name": name, "setting": CANDIDATES[name]}
     results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
+    args.checkpoint = args.checkpoint and args.checkpoint.name  # results name no folders
     save(args.json, args, [], results)
     draw(results, args)
 
