@@ -240,7 +240,7 @@ def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def draw(results: dict[str, Any]) -> Any:
     """Test error against the number of features, a panel a set."""
-    sheet, axes = figure(len(results), 4.2, 3.7)
+    sheet, axes = figure(len(results), 4.2, 3.9)
     for ax, (name, found) in zip(axes, results.items(), strict=True):
         frame(ax, f"{name}, {found['features']:,} products", "features", "test error (%)")
         for method, errors in found["errors"].items():
@@ -258,7 +258,8 @@ def draw(results: dict[str, Any]) -> Any:
             ax.annotate("10 %", (found["features"] / 10, ax.get_ylim()[1]), color=PURPLE,
                         fontsize="small", ha="left", va="top", xytext=(3, 0),
                         textcoords="offset points")  # fmt: skip
-    axes[0].legend(frameon=False, labelcolor=INK, fontsize="small")
+    lines, labels = axes[0].get_legend_handles_labels()
+    sheet.legend(lines, labels, loc="outside lower center", ncols=5, frameon=False, labelcolor=INK)
     return sheet
 
 
