@@ -85,18 +85,8 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 3e-6,
         "tol": 1e-4,
     },
-    "two sizes": {
-        "pool": {"template_size": (5, 7), "mask_sigma": 6.0},
-        "alpha": 1e-5,
-        "tol": 1e-4,
-    },
-    "two sizes, 1e-6": {
-        "pool": {"template_size": (5, 7), "mask_sigma": 6.0},
-        "alpha": 1e-6,
-        "tol": 1e-4,
-    },
 }
-CHOSEN = {"plain": "two sizes", "deformed": "two sizes, 1e-6"}
+CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}
 
 
 def main() -> None:
