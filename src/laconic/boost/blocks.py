@@ -1,11 +1,10 @@
-"""A block of rows, and the small computations on one that make up the sums over all."""
+"""A block of rows: the columns it holds, and what they give."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, ssyrk
 
 from laconic.boost.stores import Store
 from laconic.pools.local import LocalColumns
@@ -71,31 +70,6 @@ class LocalBlock:
         out = np.empty((len(self.atoms), arrays[0].shape[1], len(values)))
         add_up(*arrays, np.ascontiguousarray(values.T), out)
         return out
-
-
-def spread(h: np.ndarray, before: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rows at even steps of accumulated curvature, each standing for one step of it.
-
-    ``before`` is the curvature of the blocks before this one.
-    """
-    at = even_steps(h.sum(axis=0, dtype=np.float64), before, step)
-    return at, step * h[:, at] / h[:, at].sum(axis=0)
-
-
-def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
-    """Places where the mass accumulated, ``before`` included, passes even steps."""
-    upto = before + np.cumsum(mass)
-    first, last = np.ceil(np.array([before, upto[-1]]) / step - 0.5)
-    at = np.searchsorted(upto, (np.arange(first, last) + 0.5) * step)
-    return np.minimum(at, len(upto) - 1)
-
-
-def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Σ_i h_ci x_i x_iᵀ for every c."""
-    columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
-    syrk = ssyrk if columns.dtype == np.float32 else dsyrk
-    upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])
-    return upper + np.triu(upper, 1).transpose(0, 2, 1)
 
 
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -16,8 +16,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from laconic.boost.blocks import Block, LocalBlock, even_steps, spread, total, weighted_grams
-from laconic.boost.stores import Packed, Store, Which, Written
+from laconic.boost.blocks import Block, LocalBlock, total
+from laconic.boost.curvature import column_grams, local_grams
+from laconic.boost.stores import Packed, Store, Written
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
 from laconic.pools.local import LocalColumns
@@ -25,7 +26,6 @@ from laconic.threads import Threads, row_blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
-Take = Callable[[Which], np.ndarray]
 
 # Rows in a block: large enough to hide Python's overhead, small enough to stay in a core's cache.
 BLOCK_ROWS = 4096
@@ -313,9 +313,7 @@ class Rows:
         """Diagonal blocks Σ_i h_ic x_i x_iᵀ of the Hessian, a square matrix for every output.
 
         Of the columns that are not local. They serve as a preconditioner, and to rank atoms by
-        what dropping them would cost. Where rows are many they are estimated from some, taken at
-        even steps of accumulated curvature: rows predicted with confidence hardly bend the loss,
-        and hardly count.
+        what dropping them would cost; where rows are many they are an estimate.
         """
         first = slice(0, self._n_written)
         takes = [partial(block.columns.take, columns=first) for block in self._blocks]
@@ -324,24 +322,7 @@ class Rows:
         if alike:
             curvatures = [h[:1] for h in curvatures]
         few = PRECONDITIONER_ROWS * self._n_written
-        masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
-        if len(self._y) <= 2 * few or not masses[-1] > 0:
-            columns = [take(slice(None)) for take in takes]
-        else:
-
-            def one(item: tuple[Take, np.ndarray, float]) -> tuple[np.ndarray, np.ndarray]:
-                at, h = spread(item[1], item[2], masses[-1] / few)
-                return item[0](at), h
-
-            listed = zip(takes, curvatures, masses[:-1].tolist(), strict=True)
-            some = list(self._map(one, listed))
-            # An estimate needs no more than single precision.
-            taken = np.concatenate([c for c, _ in some], dtype=np.float32)
-            h = np.hstack([h for _, h in some], dtype=np.float32)
-            blocks = row_blocks(len(taken), BLOCK_ROWS)
-            columns, curvatures = [taken[s] for s in blocks], [h[:, s] for s in blocks]
-        pairs = zip(columns, curvatures, strict=True)
-        grams = total(list(self._map(weighted_grams, pairs)))
+        grams = column_grams(takes, curvatures, few, BLOCK_ROWS, self._map)
         return np.repeat(grams, 2, axis=0) if alike else grams
 
     def _local_hessians(self) -> list[np.ndarray]:
@@ -349,22 +330,8 @@ class Rows:
             return []
         curvature = np.hstack(self._over_blocks(self._curvature))
         mass = curvature.sum(axis=0, dtype=np.float64)
-
-        def one(local: LocalColumns) -> np.ndarray:
-            few = LOCAL_ROWS * len(local.change)
-            inside = mass[local.rows]
-            at, factor = np.arange(len(inside)), np.ones(len(inside))
-            if len(inside) > 2 * few and inside.any():
-                step = float(inside.sum()) / few
-                at = even_steps(inside, 0.0, step)
-                factor = step / inside[at]
-            rows = local.rows[at]
-            columns, h = local.table[rows], curvature[:, rows] * factor.astype(self.dtype)
-            if local.heights is not None:
-                h *= np.square(local.heights[at])
-            grams: np.ndarray = local.change.T @ weighted_grams((columns, h)) @ local.change
-            return grams
-
+        few = LOCAL_ROWS * len(self._locals[0].change)
+        one = partial(local_grams, curvature=curvature, mass=mass, few=few)
         return list(self._map(one, self._locals))
 
     def _curvature(self, block: Block) -> np.ndarray:
