@@ -1,0 +1,189 @@
+"""`PathClassifier`: what every estimator of a path shares once the path is there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+
+from laconic.boost.path import Path
+from laconic.losses import LOSSES
+from laconic.model.frames import encode_frame, frame_categories, what_stumps_could_do
+from laconic.model.predictor import Predictor
+
+Self = TypeVar("Self", bound="PathClassifier")
+
+
+class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """A classifier with a model of every size: choosing one, predicting, explaining.
+
+    A subclass has the parameters ``pool`` and ``loss``; its ``fit`` sets ``classes_`` and ``path_``
+    and calls ``_use`` with a size.
+    """
+
+    pool: Any
+    loss: str
+    classes_: np.ndarray
+    path_: Path
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use."""
+        entry = self.path_[size]
+        weights = entry.input_weights()
+        self.n_atoms_ = size
+        self.atoms_ = list(entry.atoms)
+        self.coef_ = weights.T
+        self.intercept_ = entry.intercept
+        self.predictor_ = Predictor(
+            entry.map,
+            weights,
+            entry.intercept,
+            self.classes_,
+            self.loss,
+            [atom.width for atom in entry.atoms],
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            {f: [str(c) for c in known] for f, known in self._categories.items()},
+        )
+
+    # -- other sizes ---------------------------------------------------------------------------
+
+    def at(self: Self, n_atoms: int) -> Self:
+        """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
+        check_is_fitted(self, "predictor_")
+        if n_atoms not in self.path_.sizes:
+            raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
+        other = copy.copy(self)
+        other._use(int(n_atoms))
+        return other
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predicted labels of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield self.classes_[scores.argmax(axis=1)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield LOSSES[self.loss]().probabilities(scores)
+
+    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self, "predictor_")
+        X = self._validated(X)
+        for entry in self.path_:
+            yield entry.scores(X)
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes); for two classes the second less the first."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of the largest score, eq. (1)."""
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; see the notes on what the margin loss does to them."""
+        return LOSSES[self.loss]().probabilities(self._scores(X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Columns of the chosen atoms, in the units of the input."""
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.map.columns(self._validated(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Readable names of the columns of `transform`."""
+        check_is_fitted(self, "predictor_")
+        return np.array(self.predictor_.names(), dtype=object)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.scores(self._validated(X))
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    def describe(self, file: Any = None) -> None:
+        """Print the model for people: every atom, its weights per class, its share of the gain."""
+        from laconic.look.card import card
+
+        check_is_fitted(self, "predictor_")
+        print(card(self), file=file)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Plot loss, and error on (X, y) where given, against the number of atoms.
+
+        Returns the matplotlib axes. Needs the ``plot`` extra.
+        """
+        from laconic.look.plots import plot_path
+
+        check_is_fitted(self, "predictor_")
+        return plot_path(self, X, y, ax)
+
+    def plot_atoms(self, n_atoms: int | None = None, ax: Any = None) -> Any:
+        """Draw the chosen patches with their masks (see `laconic.look.mosaic.plot_patches`).
+
+        Only for a pool of `laconic.pools.Patches`. Needs the ``plot`` extra.
+        """
+        from laconic.look.mosaic import plot_patches
+
+        check_is_fitted(self, "predictor_")
+        return plot_patches(self, n_atoms, ax)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every input feature in the decrease of the training loss."""
+        check_is_fitted(self, "predictor_")
+        entry = self.path_[self.n_atoms_]
+        out = np.zeros(self.n_features_in_)
+        for atom, gain in zip(entry.atoms, entry.gains, strict=True):
+            out[list(atom.reads)] += max(gain, 0.0) / len(atom.reads)
+        total = out.sum()
+        return out / total if total > 0 else out
+
+    # -- the scikit-learn edge -----------------------------------------------------------------
+
+    def _validated(self, X: Any, y: Any = None, reset: bool = False) -> Any:
+        """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
+        missing = self._allows_missing()
+        if reset:
+            self._categories = frame_categories(X) if missing else {}
+        else:
+            _check_feature_names(self, X, reset=False)
+            if self._categories and not hasattr(X, "columns"):
+                raise ValueError(
+                    "fit was given a data frame with categories, which an array does not hold; "
+                    "give a data frame here too"
+                )
+        X = encode_frame(X, self._categories)
+        try:
+            return validate_data(
+                self,
+                X,
+                **({"y": y} if reset else {}),
+                reset=reset,
+                accept_sparse=["csr", "csc"],
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if missing else True,
+            )
+        except ValueError as error:
+            hint = None if missing else what_stumps_could_do(X, error)
+            if hint is None:
+                raise
+            raise ValueError(hint) from error
+
+    def _allows_missing(self) -> bool:
+        by_name = isinstance(self.pool, str) and self.pool == "stumps"
+        return by_name or bool(getattr(self.pool, "allows_missing", False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing()
+        return tags
