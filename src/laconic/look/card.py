@@ -169,10 +169,6 @@ def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
         percent = [f"{s:.1f} %" for s in shares(entry.gains)]
     digits = len(str(len(widths)))
     rows: list[_Row] = []
-    if len(names) != sum(widths):
-        # A predictor of groups alone: which columns came together is not known.
-        rows += [_Row("", n, "", w) for n, w in zip(names, predictor.weights, strict=True)]
-        widths = []
     summary = getattr(predictor.map, "summary", None)
     if summary is not None:  # atoms too wide to be shown column by column
         for i, (name, weights) in enumerate(zip(*summary(predictor.weights), strict=True)):

@@ -87,9 +87,6 @@ class Stump(NamedTuple):
         return 1
 
 
-Atom = Column | ColumnGroup | Product | Stump | Patch
-
-
 Names = Sequence[str] | None
 Labels = Mapping[int, Sequence[str]] | None
 
