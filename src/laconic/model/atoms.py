@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from laconic.model.patches import Patch, PatchesMap
+from laconic.model.patches import PatchesMap
 
 
 class Column(NamedTuple):
