@@ -57,9 +57,10 @@ def main() -> None:
         verdict("features and fit, seconds", fitted["seconds"], SECONDS, at_least=False),
         verdict("peak memory, GB", fitted["gigabytes"], GIGABYTES, at_least=False),
     ]
+    save(args.json, args, [], results)
     if not args.without_svc:
         compare(results, X, y, X_test, y_test)
-    save(args.json, args, [], results)
+        save(args.json, args, [], results)
 
 
 def digits(images: np.ndarray) -> np.ndarray:

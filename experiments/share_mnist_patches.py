@@ -226,8 +226,9 @@ def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
         for (across, percent), words in marks.get(ax, {}).items():
             ax.plot([across], [percent], "o", color=ORANGE)
             side = "right" if across > max(c[key] / unit for c in curve) / 2 else "left"
+            offset = (0, -14) if side == "right" else (0, 7)
             ax.annotate(
-                words, (across, percent), xytext=(0, -14), textcoords="offset points",
+                words, (across, percent), xytext=offset, textcoords="offset points",
                 color=ORANGE, fontsize="small", ha=side,
             )  # fmt: skip
         ax.set_xlim(left=0)
