@@ -107,8 +107,9 @@ def reduced(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def parts(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
     """Rows to try settings on and rows to compare them by, both from the training rows."""
-    some = np.random.default_rng(seed).permutation(len(X) - HELD)[:TUNED_ON]
-    return X[some], y[some], X[-HELD:], y[-HELD:]
+    held = min(HELD, len(X) // 5)
+    some = np.random.default_rng(seed).permutation(len(X) - held)[:TUNED_ON]
+    return X[some], y[some], X[-held:], y[-held:]
 
 
 def tune(X: np.ndarray, y: np.ndarray, seed: int) -> list[dict[str, Any]]:
