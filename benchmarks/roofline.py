@@ -6,17 +6,17 @@ large matrix product. The roof is the lower of the two: from some number of clas
 takes longer than reading. The last line is the least fraction of the read bandwidth over the
 dtypes, for at most 10 classes and C order.
 
-Run it on an idle machine: ``python benchmarks/roofline.py``.
+Run it on an idle machine: ``python benchmarks/roofline.py [--json FILE]``.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 
 import numba
 import numpy as np
+from _common import arguments, save
 
 from laconic.pools.dense import transpose_product
 from laconic.threads import Threads, row_blocks
@@ -96,13 +96,13 @@ def first_call() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--gigabytes", type=float, default=0.8, help="size of X")
     parser.add_argument("--repeats", type=int, default=12, help="rounds; the best one counts")
     args = parser.parse_args()
     print(f"{Threads().n_jobs} threads; first call, compiled or fetched: {first_call():.2f} s")
     print("dtype   order   k   read  GB/s of read  GEMM Gflop/s of GEMM of roof")
-    least = np.inf
+    least, found = np.inf, []
     for dtype in (np.float32, np.float64):
         for order in ("C", "F"):
             X = make_data(args.gigabytes * 1e9, dtype, order)
@@ -119,10 +119,23 @@ def main() -> None:
                     f"{flops / rate:7.2f} {speed / roof:7.2f}",
                     flush=True,
                 )
+                found.append(
+                    {
+                        "dtype": X.dtype.name,
+                        "order": order,
+                        "classes": k,
+                        "read": best,
+                        "scored": speed,
+                        "of read": speed / best,
+                        "of GEMM": flops / rate,
+                        "of roof": speed / roof,
+                    }
+                )
                 if order == "C" and k <= 10:
                     least = min(least, speed / best)
             del X
     print(f"least fraction of the read bandwidth, C order, at most 10 classes: {least:.2f}")
+    save(args.json, args, [], {"passes": found, "least": least})
 
 
 if __name__ == "__main__":
