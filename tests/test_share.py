@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
@@ -1111,3 +1112,25 @@ def test_the_interruption_of_a_refinement_names_the_size_kept(three_classes):
     with pytest.warns(UserWarning, match="keeps 5 atoms"):
         model = ShareBoostClassifier(5, refine=True, callbacks=[interrupt]).fit(X, y)
     assert model.n_atoms_ == 5
+
+
+def test_costs_by_name():
+    data = load_iris(as_frame=True)
+    X, y = data.data, data.target
+    costs = pd.Series([1.0, 2.0, 50.0, 60.0], index=X.columns)
+    by_order = ShareBoostClassifier(4, costs=costs.to_numpy(), max_cost=10.0).fit(X, y)
+    for given in (costs, costs[::-1], costs.to_dict()):
+        assert (
+            ShareBoostClassifier(4, costs=given, max_cost=10.0).fit(X, y).atoms_ == by_order.atoms_
+        )
+    assert ShareBoostClassifier(4, costs=costs[::-1], max_cost=10.0, cv=3).fit(X, y).n_atoms_ <= 2
+    plain = pd.Series(costs.to_numpy())
+    assert ShareBoostClassifier(4, costs=plain, max_cost=10.0).fit(X.to_numpy(), y).n_atoms_ == 2
+    for wrong, said in [
+        (costs[:3], "none for 'petal width"),
+        ({**costs.to_dict(), "age": 1.0}, "one for 'age', not a feature"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            ShareBoostClassifier(2, costs=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="X has no feature names"):
+        ShareBoostClassifier(2, costs=costs).fit(X.to_numpy(), y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def held_out_rows(
 
 
 def check_costs(
-    costs: Any, max_cost: float | None, pool: BoundPool, n_features: int
+    costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
 ) -> tuple[np.ndarray | None, float]:
     """Cost of every atom (``None`` for one each, without ranking by it) and the cap."""
     cap = np.inf if max_cost is None else float(max_cost)
@@ -77,8 +78,9 @@ def check_costs(
         return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
     if isinstance(costs, str):
         return pool.operations(), cap
+    ordered = in_order(costs, names)
     try:
-        per_feature = np.asarray(costs, dtype=np.float64)
+        per_feature = np.asarray(ordered, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"costs must be numbers, one per feature: {error}") from error
     if per_feature.shape != (n_features,):
@@ -88,6 +90,23 @@ def check_costs(
     if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
         raise ValueError("costs must be positive and finite")
     return pool.costs(per_feature), cap
+
+
+def in_order(costs: Any, names: Any) -> Any:
+    """Costs as they are, or those given with names in the order of the features."""
+    if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
+        return costs
+    given = dict(costs)
+    if names is None:
+        if list(given) == list(range(len(given))):  # a series that was given no names
+            return list(given.values())
+        raise ValueError("costs have names, but X has no feature names")
+    absent = [name for name in names if name not in given]
+    strange = [name for name in given if name not in set(names)]
+    if absent or strange:
+        what = f"none for {absent[0]!r}" if absent else f"one for {strange[0]!r}, not a feature"
+        raise ValueError(f"costs must name every feature once; they have {what}")
+    return [given[name] for name in names]
 
 
 def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:

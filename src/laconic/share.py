@@ -23,6 +23,7 @@ from laconic.edge import (
     check_base_terms,
     check_costs,
     held_out_rows,
+    in_order,
     normalised_weights,
     resolve_atoms,
 )
@@ -87,10 +88,11 @@ class ShareBoostClassifier(PathClassifier):
     groups : sequence, default=None
         Labels of the features, or lists of feature numbers: features of a group are chosen
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`.
-    costs : array-like of shape (n_features,) or "operations", default=None
-        Cost of reading each feature. An atom costs the sum over the features it reads, and atoms
-        are ranked by gain per cost. ``"operations"``: an atom costs the multiply-accumulates that
-        computing it takes, for pools that count them (`laconic.pools.Patches`).
+    costs : array-like of shape (n_features,), dict or "operations", default=None
+        Cost of reading each feature, in order or by name (a dict or a pandas series). An atom
+        costs the sum over the features it reads, and atoms are ranked by gain per cost.
+        ``"operations"``: an atom costs the multiply-accumulates that computing it takes, for
+        pools that count them (`laconic.pools.Patches`).
     max_cost : float, default=None
         Cap on the sum of the atoms' costs (on their number where ``costs`` is None).
     include, exclude : list, default=None
@@ -183,7 +185,7 @@ class ShareBoostClassifier(PathClassifier):
         "fit_intercept": ["boolean"],
         "refine": ["boolean"],
         "groups": ["array-like", None],
-        "costs": ["array-like", StrOptions({"operations"}), None],
+        "costs": ["array-like", dict, StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
         "include": [list, tuple, None],
         "exclude": [list, tuple, None],
@@ -316,7 +318,7 @@ class ShareBoostClassifier(PathClassifier):
         penalty = PENALTIES[self.penalty](self.alpha, self.beta)
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
-        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1])
+        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1], names)
         include = resolve_atoms(self.include, rows.pool, names, "include")
         exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
         spent = float(len(include) if costs is None else costs[include].sum())
@@ -365,6 +367,7 @@ class ShareBoostClassifier(PathClassifier):
             pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)
         names = list(getattr(self, "feature_names_in_", ()))
+        fold.set_params(costs=in_order(self.costs, names or None))
         for argument in ("include", "exclude"):  # folds are arrays, without names
             listed = getattr(self, argument) or ()
             numbers = [names.index(i) if i in names else i for i in listed]
