@@ -11,6 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.pools.base import BoundPool
 
 
@@ -71,13 +72,14 @@ def held_out_rows(
 
 def check_costs(
     costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
-) -> tuple[np.ndarray | None, float]:
-    """Cost of every atom (``None`` for one each, without ranking by it) and the cap."""
+) -> tuple[Costs | None, float]:
+    """What atoms cost (``None`` for one each, without ranking by it) and the cap."""
     cap = np.inf if max_cost is None else float(max_cost)
     if costs is None:
-        return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
+        return (None if np.isinf(cap) else FixedCosts(np.ones(pool.n_atoms))), cap
     if isinstance(costs, str):
-        return pool.operations(), cap
+        pool.operations()  # refused here if the pool does not count them
+        return OperationCosts(pool), cap
     ordered = in_order(costs, names)
     try:
         per_feature = np.asarray(ordered, dtype=np.float64)
@@ -89,7 +91,7 @@ def check_costs(
         )
     if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
         raise ValueError("costs must be positive and finite")
-    return pool.costs(per_feature), cap
+    return FixedCosts(pool.costs(per_feature)), cap
 
 
 def in_order(costs: Any, names: Any) -> Any:
