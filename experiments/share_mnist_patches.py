@@ -37,7 +37,7 @@ from _common import (
 )
 
 HELD_OUT = 20_000
-SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305)
+SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305, 450, 600, 750, 900)
 PAPER = {
     "plain": {(266, 0.71): "the paper, 0.71 %"},
     "deformed": {(75, 1.0): "the paper, under 1 %", (305, 0.47): "the paper, 0.47 %"},
@@ -85,21 +85,28 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 3e-6,
         "tol": 1e-4,
     },
+    "shared templates": {
+        "pool": {"n_templates": 120, "template_size": (5, 7), "mask_sigma": 6.0},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+        "costs": "operations",
+        "deform": {"elastic_alpha": 20.0},
+    },
 }
-CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}
+CHOSEN = {"plain": "broad, 3e-6", "deformed": "shared templates"}
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--deform", action="store_true", help="add deformed copies of every digit")
-    parser.add_argument("--copies", type=int, default=5, help="how many")
+    parser.add_argument("--copies", type=int, default=8, help="how many")
     parser.add_argument("--choose", nargs="+", metavar="NAME", help="settings to compare")
-    parser.add_argument("--atoms", type=int, help="most patches (266, or 305 with --deform)")
+    parser.add_argument("--atoms", type=int, help="most patches (266, or 900 with --deform)")
     parser.add_argument("--minutes", type=float, help="stop growing after so long")
     parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
     args = parser.parse_args()
-    args.atoms = args.atoms or (305 if args.deform else 266)
+    args.atoms = args.atoms or (900 if args.deform else 266)
     data = load(args.data, "mnist")
     X, y = digits(data["X_train"]), data["y_train"]
     if args.choose:
