@@ -90,23 +90,22 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 1e-6,
         "tol": 1e-4,
         "costs": "operations",
-        "deform": {"elastic_alpha": 20.0},
     },
 }
-CHOSEN = {"plain": "broad, 3e-6", "deformed": "shared templates"}
+CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--deform", action="store_true", help="add deformed copies of every digit")
-    parser.add_argument("--copies", type=int, default=8, help="how many")
+    parser.add_argument("--copies", type=int, default=5, help="how many")
     parser.add_argument("--choose", nargs="+", metavar="NAME", help="settings to compare")
-    parser.add_argument("--atoms", type=int, help="most patches (266, or 900 with --deform)")
+    parser.add_argument("--atoms", type=int, help="most patches (266, or 305 with --deform)")
     parser.add_argument("--minutes", type=float, help="stop growing after so long")
     parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
     args = parser.parse_args()
-    args.atoms = args.atoms or (900 if args.deform else 266)
+    args.atoms = args.atoms or (305 if args.deform else 266)
     data = load(args.data, "mnist")
     X, y = digits(data["X_train"]), data["y_train"]
     if args.choose:
