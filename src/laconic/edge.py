@@ -46,6 +46,27 @@ def normalised_weights(
     return X, codes.ravel(), weight / weight.sum()
 
 
+def check_labels(y: Any) -> None:
+    """Refuse labels that are missing or cannot be put in order, in words."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return
+    # pandas' own missing value cannot be compared, and pandas need not be there.
+    absent = sum(
+        label is None or type(label).__name__ == "NAType" or label != label for label in labels
+    )
+    if absent:
+        raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"labels of y are of different types ({', '.join(kinds)}); make them all text, "
+            "for example with [str(label) for label in y]"
+        ) from None
+
+
 def held_out_rows(
     estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:

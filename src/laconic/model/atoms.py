@@ -163,7 +163,8 @@ class ProductsMap:
 
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
-        return _take(X, self.first) * _take(X, self.second)
+        # A product may be far larger than its factors: in single precision it could overflow.
+        return np.multiply(_take(X, self.first), _take(X, self.second), dtype=np.float64)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
