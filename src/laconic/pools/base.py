@@ -61,6 +61,8 @@ class BoundPool(ABC):
     dtype: np.dtype[Any]
     binary = False
     """Whether every column holds zeros and ones only, and so can be kept eight to a byte."""
+    signs = False
+    """Whether every column holds -1 and 1 only."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -80,6 +82,10 @@ class BoundPool(ABC):
     @abstractmethod
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Factor of every column of the atoms: scaled column = factor times input column."""
+
+    def shifts(self, atoms: Sequence[int]) -> np.ndarray:
+        """What every column of the atoms has less than its factor times the input column."""
+        return np.zeros(sum(self.width(atom) for atom in atoms))
 
     @abstractmethod
     def atom(self, index: int) -> Any:
