@@ -196,7 +196,10 @@ class BinaryLoss:
     def n_outputs(self, n_classes: int) -> int:
         """One score for two classes."""
         if n_classes != 2:
-            raise ValueError(f"the {self.name} loss is for two classes, not {n_classes}")
+            raise ValueError(
+                f"Only binary classification is supported. The {self.name} loss is for two "
+                f'classes, not {n_classes}: loss="log" and loss="margin" are for more'
+            )
         return 1
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:

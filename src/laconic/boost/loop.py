@@ -33,6 +33,12 @@ class State:
         The refined path so far; empty without refinement.
     swept : int
         Steps done of the sweeps back and forth over the refined path.
+    generated : list of int
+        TotalQBoost's H: every atom that was ever added, those later dropped too.
+    searched : int
+        Size of H at the first subset search, after which every round does one; -1 before.
+    bound : float
+        Proven lower bound on the last search's problem; -inf where nothing is.
     status : str
         Why the loop ended, or "running".
     """
@@ -40,6 +46,9 @@ class State:
     entries: list[PathEntry] = field(default_factory=list)
     refined: list[PathEntry] = field(default_factory=list)
     swept: int = 0
+    generated: list[int] = field(default_factory=list)
+    searched: int = -1
+    bound: float = -np.inf
     status: str = "running"
 
     @property
@@ -184,19 +193,29 @@ class Loop:
         weights = weights_of(entry, self.rows.intercept)
         self._hold(weights, self.rows.evaluate(weights)[1])
 
-    def record(self, solution: Solution, gains: tuple[float, ...]) -> PathEntry:
-        """A path entry for the columns in."""
+    def record(
+        self,
+        solution: Solution,
+        gains: tuple[float, ...],
+        kept: tuple[int, ...] | None = None,
+    ) -> PathEntry:
+        """A path entry for the columns in; with ``kept``, for the atoms at those places only."""
         pool, numbers = self.rows.pool, tuple(self.rows.atoms)
         free = int(self.rows.intercept)
+        columns: slice | np.ndarray = slice(free, None)
+        if kept is not None:
+            ends = np.cumsum([free, *map(pool.width, numbers)])
+            columns = np.array([c for k in kept for c in range(ends[k], ends[k + 1])], dtype=int)
+            numbers = tuple(numbers[k] for k in kept)
         zero = np.zeros(self.rows.n_outputs)
         return PathEntry(
             numbers=numbers,
             atoms=tuple(pool.atom(n) for n in numbers),
             map=pool.extract(numbers),
-            weights=solution.weights[free:],
+            weights=solution.weights[columns],
             base=solution.weights[0] if free else zero,
             scales=pool.scales(numbers),
-            means=self.rows.means[free:],
+            means=self.rows.means[columns] + pool.shifts(numbers),
             loss=solution.loss,
             objective=solution.value,
             gains=gains,

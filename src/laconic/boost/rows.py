@@ -225,6 +225,14 @@ class Rows:
         nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
         return bool(np.all(own - explained <= np.maximum(rounding * own, nothing)))
 
+    def repeats(self, atom: int) -> bool:
+        """Whether the last atom let in is one before it again, up to scale, sign and rounding."""
+        if self._locals or self.pool.width(atom) > 1:
+            return self.adds_nothing(atom)
+        size = np.sqrt(np.diag(self._gram))
+        cross, rounding = np.abs(self._gram[-1, :-1]), 64.0 * np.finfo(self.dtype).eps
+        return bool(np.any(cross >= (1.0 - rounding) * size[-1] * size[:-1]))
+
     def trial(self, atom: int, keep: bool) -> Rows:
         """Rows in which an atom is tried out.
 

@@ -105,7 +105,7 @@ class BoundOracle(BoundPool):
         self._hypotheses: list[Hypothesis] = []
         self._columns = np.empty((X.shape[0], 0), dtype=np.int8, order="F")
         self.n_features = X.shape[1]
-        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self.dtype = np.dtype(np.float64)
 
     @property
     def n_atoms(self) -> int:  # type: ignore[override]

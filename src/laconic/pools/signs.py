@@ -25,7 +25,9 @@ class Signs(BoundPool):
         if not pool.binary:
             raise TypeError("only columns of zeros and ones can be seen as signs")
         self.pool = pool
-        self.n_atoms, self.n_columns, self.dtype = pool.n_atoms, pool.n_columns, pool.dtype
+        self.n_atoms, self.n_columns = pool.n_atoms, pool.n_columns
+        # Signs have no rounding of their own: scores need none of the input's either.
+        self.dtype = np.dtype(np.float64)
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Twice the sums where the question is answered yes, less those of all rows."""
@@ -39,7 +41,7 @@ class Signs(BoundPool):
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Training columns of -1 and 1."""
-        return 2 * self.pool.columns(atoms) - 1
+        return np.asfortranarray(2 * self.pool.columns(atoms) - 1, dtype=self.dtype)
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """h = 2c − 1."""

@@ -99,7 +99,7 @@ def search(
     if max_atoms is not None and max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
-    fit, bound = _method(method)(problem, price or 0.0, cap, starts, **options)
+    fit, bound = find_method(method)(problem, price or 0.0, cap, starts, **options)
     return _result(problem, fit, price or 0.0, bound)
 
 
@@ -157,7 +157,8 @@ def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> Sub
     )
 
 
-def _method(method: Any) -> Callable[..., tuple[Fit, float]]:
+def find_method(method: Any) -> Callable[..., tuple[Fit, float]]:
+    """The search of that name, or by a sampler: called with problem, price, cap and starts."""
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     if callable(getattr(method, "sample", None)):
