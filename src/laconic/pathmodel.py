@@ -95,7 +95,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Class of the largest score, eq. (1), or by the sign of the one score."""
-        return self.classes_[decide(self._scores(X))]
+        scores = self._scores(X)
+        return self.classes_[decide(scores)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; see the notes on what the margin loss does to them."""

@@ -47,14 +47,14 @@ class TotalQBoostClassifier(PathClassifier):
 
     Minimises, over the weights of all atoms of the pool,
 
-        Σ_i w_i l(y_i f(x_i)) / Σ_i w_i + l1 ‖w‖₁ + price · card(w),   f = Σ_j w_j h_j,
+        Σ_i s_i l(y_i f(x_i)) / Σ_i s_i + l1 ‖w‖₁ + price · card(w),   f = b + Σ_j w_j h_j,
 
-    eq. (2). (The paper sums over the m rows: its ν and λ are m times ``l1`` and ``price``. Its
-    w ≥ 0 goes with weak classifiers of both signs; here one atom stands for h and −h, and the
-    sign of its weight says which.) Algorithm 1: weigh the rows by u_i = −l′(y_i f(x_i)), eq. (5);
-    take the atom outside H, the atoms taken so far, that violates its dual constraint (4) most;
-    choose the best subset of H; re-optimise its weights. To find the best subset is NP-hard, and
-    the atoms in H are the only ones considered.
+    eq. (2) with sample weights s_i. (The paper sums over the m rows: its ν and λ are m times
+    ``l1`` and ``price``. Its w ≥ 0 goes with weak classifiers of both signs; here one atom stands
+    for h and −h, and the sign of its weight says which.) Algorithm 1: weigh the rows by
+    u_i = −l′(y_i f(x_i)), eq. (5); take the atom outside H, the atoms taken so far, that violates
+    its dual constraint (4) most; choose the best subset of H; re-optimise its weights. To find the
+    best subset is NP-hard, and atoms outside H are not considered.
 
     Parameters
     ----------
@@ -85,8 +85,9 @@ class TotalQBoostClassifier(PathClassifier):
         Of the search; see `laconic.subset.search`.
     scale : {"max", "std"} or None, default="max"
         Scale of columns and products, as for `ShareBoostClassifier`.
-    fit_intercept : bool, default=False
-        Whether a constant is always in, without price or penalty. The paper has none.
+    fit_intercept : bool, default=True
+        Whether a constant is always in, without price or penalty. The paper has none: False gives
+        its problem (2) exactly.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights, class by class.
     tol : float, default=5e-4
@@ -191,7 +192,7 @@ class TotalQBoostClassifier(PathClassifier):
         hot_start: int = 0,
         search_options: dict[str, Any] | None = None,
         scale: str | None = "max",
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 5e-4,
         checkpoint: Any = None,

@@ -64,7 +64,7 @@ def descend(
         The only columns worth trying in the support as it is: the others were, before.
     """
     while len(fit.support) > cap:
-        tried = [problem.without(fit, c) for c in _cheapest(problem, fit)[:DROPS]]
+        tried = [problem.without(fit, c) for c, _ in _ranked(problem, fit)[:DROPS]]
         fit, fresh = min(tried, key=lambda f: f.value), None
     while True:
         moved = _drop(problem, price, fit) if fresh is None else None
@@ -106,8 +106,9 @@ def _add_or_exchange(
         grown = problem.with_column(fit, column)
         if len(fit.support) < cap and _better(grown, fit, price):
             return grown
-        for other in _cheapest(problem, grown)[: DROPS + 1]:
-            if other != column:
+        gained = fit.value - grown.value
+        for other, rise in _ranked(problem, grown)[: DROPS + 1]:
+            if other != column and rise < SLACK * gained:
                 new = problem.without(grown, other)
                 if _better(new, fit, price):
                     return new
@@ -116,7 +117,9 @@ def _add_or_exchange(
 
 def _replace(problem: Searchable, price: float, fit: Fit) -> Fit | None:
     """The fit with a column out and, seen from there, the best one in."""
-    for column in _cheapest(problem, fit)[: DROPS + 1]:
+    for column, rise in _ranked(problem, fit)[: DROPS + 1]:
+        if 0 < SLACK * price < rise:  # what could make up for it would have come in before
+            break
         reduced = problem.without(fit, column)
         gains = problem.gains(reduced)
         gains[column] = -np.inf
@@ -138,7 +141,3 @@ def _ranked(problem: Searchable, fit: Fit) -> list[tuple[int, float]]:
         return []
     rise = problem.losses_of_dropping(fit)
     return [(fit.support[at], float(rise[at])) for at in np.argsort(rise, kind="stable")]
-
-
-def _cheapest(problem: Searchable, fit: Fit) -> list[int]:
-    return [column for column, _ in _ranked(problem, fit)]
