@@ -180,12 +180,13 @@ class Orthant:
     Parameters
     ----------
     tol : float
-        Stop after a step whose predicted gain is at most ``tol * max(Φ, 1e-3)``.
+        Stop after a step whose predicted gain is at most ``tol * max(Φ, 1e-3)``; in single
+        precision as soon as rounding allows no better.
     max_iter : int
         Most steps.
     """
 
-    def __init__(self, tol: float = 1e-10, max_iter: int = 200) -> None:
+    def __init__(self, tol: float = 1e-14, max_iter: int = 200) -> None:
         self.tol = tol
         self.max_iter = max_iter
 
@@ -202,6 +203,7 @@ class Orthant:
         value, _ = objective.evaluate(W)
         face, slope = self._face(objective, W, inside)
         decrement, converged = np.inf, False
+        tol = max(self.tol, float(np.finfo(problem.dtype).eps) ** 1.5)
         for _ in range(self.max_iter):
             if not slope.any():
                 decrement, converged = 0.0, True
@@ -214,7 +216,7 @@ class Orthant:
                 break
             W, value = moved
             face, slope = self._face(objective, W, inside)
-            if decrement <= self.tol * max(value, 1e-3):
+            if decrement <= tol * max(value, 1e-3):
                 converged = True
                 break
         return objective.solution(W, value, slope, decrement, converged, inside)
@@ -249,6 +251,8 @@ class Orthant:
             return out * moving
 
         step, _ = conjugate_gradients(lambda p: objective.curve(W, p) * moving, apply, -slope)
+        if objective.problem.shift_invariant:  # nothing else keeps intercepts from drifting
+            step[: objective.free] -= step[: objective.free].mean(axis=1, keepdims=True)
         return step
 
     def _search(
@@ -261,6 +265,8 @@ class Orthant:
         value: float,
     ) -> tuple[np.ndarray, float] | None:
         """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
+        # Differences of Φ below its own rounding say nothing about the step.
+        noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
         # Very long steps overflow the loss and teach nothing.
         t = min(1.0, 20.0 / max(float(np.abs(step).max()), 1e-300))
         for _ in range(50):
@@ -269,7 +275,7 @@ class Orthant:
             candidate[: objective.free] = (W + t * step)[: objective.free]
             new, _ = objective.evaluate(candidate)
             promised = float(np.vdot(slope, candidate - W))
-            if new <= value + 1e-4 * promised and new < value:
+            if new <= value + 1e-4 * promised + noise:
                 return candidate, new
             t *= 0.5
         return None
