@@ -11,11 +11,19 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from laconic import Predictor, ShareBoostClassifier, __version__, cli
+from laconic import (
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+    __version__,
+    cli,
+    cli_fit,
+)
 from laconic.boost.rules import RULES
 from laconic.cli import main
-from laconic.losses import LOSSES
+from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
+from laconic.subset import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +69,11 @@ def error_of(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(cli.POOLS) == set(POOLS)
-    assert set(cli.LOSSES) == set(LOSSES)
-    assert set(cli.RULES) == set(RULES)
+    assert set(cli_fit.POOLS) == set(POOLS)
+    assert set(cli_fit.LOSSES) == set(LOSSES)
+    assert set(cli_fit.BINARY_LOSSES) == set(BINARY_LOSSES)
+    assert set(cli_fit.SEARCHES) == set(METHODS)
+    assert set(cli_fit.RULES) == set(RULES)
 
 
 def test_version(capsys):
@@ -178,6 +188,30 @@ def test_fit_knows_costs_and_columns_that_are_always_in(table, frame, tmp_path, 
     capsys.readouterr()
     for arguments, said in wrong:
         assert said in error_of(capsys, "fit", table, *settings, *arguments)
+
+
+def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):
+    two = frame[frame.species != "setosa"]
+    two.to_csv(tmp_path / "two.csv", index=False)
+    file = tmp_path / "model"
+    options = ("--method", "totalq", "--price", 0.05, "--max-rounds", 20, "--out", file)
+    assert run("fit", tmp_path / "two.csv", "--target", "species", *options) == 0
+    said = capsys.readouterr().out
+    assert "points" in said
+    assert "a sum above zero says virginica, else versicolor" in said
+    X = two.drop(columns="species")
+    model = TotalQBoostClassifier(20, price=0.05).fit(X, two.species)
+    assert np.array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
+
+
+def test_options_of_the_other_method_are_refused(table, capsys):
+    fit = ("fit", table, "--target", "species")
+    assert "--price is for --method totalq" in error_of(capsys, *fit, "--price", 0.1)
+    assert "--rule is for --method share" in error_of(
+        capsys, *fit, "--method", "totalq", "--rule", "step"
+    )
+    assert "for --method totalq" in error_of(capsys, *fit, "--loss", "logistic")
+    assert "Only binary" in error_of(capsys, *fit, "--method", "totalq")
 
 
 def test_early_stopping_says_so(table, tmp_path, capsys):

@@ -317,7 +317,7 @@ class SquaredHingeLoss(BinaryLoss):
     @staticmethod
     def bend(u: Any) -> Any:
         """2 where the margin is short."""
-        return 2.0 * (u > 0)
+        return 2.0 * np.sign(u)
 
     def dual(self, u: float) -> float:
         """u − u²/4."""
