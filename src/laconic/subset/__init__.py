@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ def search(
     y: Any,
     *,
     loss: str = "exponential",
-    method: str = "local",
+    method: Any = "local",
     price: float | None = None,
     max_atoms: int | None = None,
     l1: float = 0.0,
@@ -54,8 +55,10 @@ def search(
         Labels, two different ones; the larger is the positive class.
     loss : {"exponential", "logistic", "squared_hinge"}, default="exponential"
         Of the margin ±f(x).
-    method : {"local", "exact"}, default="local"
-        Add, drop and swap moves; or branch and bound with a proven gap.
+    method : {"local", "exact", "tabu", "anneal"} or dimod sampler, default="local"
+        Add, drop and swap moves; branch and bound with a proven gap; or the paper's way: weights of
+        a few bits, chosen by tabu search, by simulated annealing, or by any sampler of D-Wave's
+        Ocean (``pip install laconic[dwave]``).
     price : float, default=None
         λ, of one column, for the *mean* loss (the paper's, for the sum, is n_rows times this).
     max_atoms : int, default=None
@@ -71,8 +74,9 @@ def search(
     starts : iterable of supports
         Supports that the answer must be at least as good as.
     **options
-        Of the method: ``sweeps`` of the local search, ``max_nodes`` and ``max_seconds`` of the
-        exact one.
+        Of the method: ``sweeps`` of the local search; ``max_nodes`` and ``max_seconds`` of the
+        exact one; ``bits=6``, ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of
+        the others.
 
     Returns
     -------
@@ -94,11 +98,8 @@ def search(
         raise ValueError(f"price must be a finite number of at least 0, not {price!r}")
     if max_atoms is not None and max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
-    if method not in METHODS:
-        known = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"method must be one of {known}, not {method!r}")
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
-    fit, bound = METHODS[method](problem, price or 0.0, cap, starts, **options)
+    fit, bound = _method(method)(problem, price or 0.0, cap, starts, **options)
     return _result(problem, fit, price or 0.0, bound)
 
 
@@ -156,6 +157,17 @@ def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> Sub
     )
 
 
+def _method(method: Any) -> Callable[..., tuple[Fit, float]]:
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    if callable(getattr(method, "sample", None)):
+        return partial(_sampled, method)
+    known = ", ".join(repr(name) for name in METHODS)
+    raise ValueError(
+        f"method must be one of {known} or an object with a method sample(model), not {method!r}"
+    )
+
+
 def _local(
     problem: SubsetProblem, price: float, cap: int, starts: Iterable[Iterable[int]], **options: Any
 ) -> tuple[Fit, float]:
@@ -176,4 +188,27 @@ def _exact(
     return proof.fit, proof.bound
 
 
-METHODS: dict[str, Callable[..., tuple[Fit, float]]] = {"local": _local, "exact": _exact}
+def _tabu(*args: Any, parameters: Mapping[str, Any] = {}, **options: Any) -> tuple[Fit, float]:
+    from laconic.subset.qubo import TABU, tabu_sampler
+
+    return _sampled(tabu_sampler(), *args, parameters={**TABU, **parameters}, **options)
+
+
+def _anneal(*args: Any, parameters: Mapping[str, Any] = {}, **options: Any) -> tuple[Fit, float]:
+    from laconic.subset.qubo import ANNEAL, annealing_sampler
+
+    return _sampled(annealing_sampler(), *args, parameters={**ANNEAL, **parameters}, **options)
+
+
+def _sampled(sampler: Any, *args: Any, **options: Any) -> tuple[Fit, float]:
+    from laconic.subset.qubo import qubo_search
+
+    return qubo_search(*args, sampler=sampler, **options), -np.inf
+
+
+METHODS: dict[str, Callable[..., tuple[Fit, float]]] = {
+    "local": _local,
+    "exact": _exact,
+    "tabu": _tabu,
+    "anneal": _anneal,
+}

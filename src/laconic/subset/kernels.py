@@ -37,6 +37,82 @@ def differentiate(code, margins, weight, first, second):  # type: ignore[no-unty
 
 
 @njit(nogil=True, cache=True)
+def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no-untyped-def]
+    """Fill the sign that each weight may have: its own, or where the gradient asks it to go.
+
+    Zero for a weight that stays at zero, two for the one (``free``) that has no price and no bound.
+    Returns the number of weights that may move.
+    """
+    count = 0
+    for j in range(len(w)):
+        sign[j] = 0.0
+        if j == free:
+            sign[j] = 2.0
+        elif w[j] != 0:
+            sign[j] = np.sign(w[j])
+        elif gradient[j] + price[j] < 0:
+            sign[j] = 1.0
+        elif not positive and gradient[j] - price[j] > 0:
+            sign[j] = -1.0
+        if sign[j] != 0:
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def newton_step(S, second, gradient, price, sign, free, count):  # type: ignore[no-untyped-def]
+    """Slope and Newton step of every weight that may move, and the decrease the step promises."""
+    n, m = S.shape
+    slope, step = np.zeros(n), np.zeros(n)
+    moving = np.empty(count, dtype=np.int64)
+    sub = np.empty((count, m))
+    at = 0
+    for j in range(n):
+        if sign[j] != 0:
+            slope[j] = gradient[j] + (0.0 if j == free else price[j] * sign[j])
+            moving[at] = j
+            sub[at] = S[j]
+            at += 1
+    if count == 0 or np.abs(slope).max() == 0:
+        return slope, step, 0.0
+    H = np.dot(sub * second, sub.T)
+    ridge = 1e-10 * (np.trace(H) / count + 1e-300)
+    for a in range(count):
+        H[a, a] += ridge
+    step[moving] = -np.linalg.solve(H, slope[moving])
+    decrement = -0.5 * np.dot(slope, step)
+    if not decrement > 0:
+        # Rounding spoiled the Newton step: go downhill by the diagonal.
+        step[moving] = -slope[moving] / np.diag(H)
+        decrement = -0.5 * np.dot(slope, step)
+    return slope, step, decrement
+
+
+@njit(nogil=True, cache=True)
+def search_line(  # type: ignore[no-untyped-def]
+    S, weight, code, price, tilt, w, value, sign, free, slope, step, first, second
+):
+    """Halve a step until it lowers the objective; a weight about to change its sign stops at zero.
+
+    Fills the derivatives at the new weights. Returns whether there are any, the weights and their
+    objective.
+    """
+    # Very long steps overflow the loss and teach nothing.
+    t = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+    for _ in range(50):
+        trial = w + t * step
+        for j in range(len(w)):
+            if j != free and trial[j] * sign[j] < 0:
+                trial[j] = 0.0
+        new = differentiate(code, np.dot(trial, S), weight, first, second)
+        new += np.dot(price, np.abs(trial)) - np.dot(tilt, trial)
+        if new <= value + 1e-4 * np.dot(slope, trial - w) and new < value:
+            return True, trial, new
+        t *= 0.5
+    return False, w, value
+
+
+@njit(nogil=True, cache=True)
 def solve(  # type: ignore[no-untyped-def]
     S, weight, start, code, price, tilt, positive, intercept, tol
 ):
@@ -46,86 +122,32 @@ def solve(  # type: ignore[no-untyped-def]
     stops at zero, and leaves it only where the gradient asks for it. With ``intercept`` the last
     row of ``S`` is not bounded, and its price must be zero.
 
-    Returns the weights, the objective, the margins, and the predicted gain of the last step.
+    Returns the weights, the objective, and the predicted gain of the last step.
     """
     n, m = S.shape
-    w = start.copy()
-    sign = np.zeros(n)
+    w, sign = start.copy(), np.zeros(n)
     first, second = np.empty(m), np.empty(m)
     new_first, new_second = np.empty(m), np.empty(m)
-    margins = np.dot(w, S)
     free = n - 1 if intercept else n
-    value = differentiate(code, margins, weight, first, second)
+    value = differentiate(code, np.dot(w, S), weight, first, second)
     value += np.dot(price, np.abs(w)) - np.dot(tilt, w)
     decrement = np.inf
     for _ in range(200):
         gradient = np.dot(S, first) - tilt
-        count = 0
-        for j in range(n):
-            sign[j] = 0.0
-            if j == free:
-                sign[j] = 2.0
-            elif w[j] != 0:
-                sign[j] = np.sign(w[j])
-            elif gradient[j] + price[j] < 0:
-                sign[j] = 1.0
-            elif not positive and gradient[j] - price[j] > 0:
-                sign[j] = -1.0
-            if sign[j] != 0:
-                count += 1
-        moving = np.empty(count, dtype=np.int64)
-        count = 0
-        for j in range(n):
-            if sign[j] != 0:
-                moving[count] = j
-                count += 1
-        slope = np.empty(count)
-        sub = np.empty((count, m))
-        for a in range(count):
-            j = moving[a]
-            slope[a] = gradient[j] + (0.0 if j == free else price[j] * sign[j])
-            sub[a] = S[j]
-        if count == 0 or np.abs(slope).max() == 0:
-            decrement = 0.0
+        count = choose_orthant(w, gradient, price, positive, free, sign)
+        slope, step, decrement = newton_step(S, second, gradient, price, sign, free, count)
+        if decrement == 0:
             break
-        H = np.dot(sub * second, sub.T)
-        ridge = 1e-10 * (np.trace(H) / count + 1e-300)
-        for a in range(count):
-            H[a, a] += ridge
-        step = -np.linalg.solve(H, slope)
-        decrement = -0.5 * np.dot(slope, step)
-        if not decrement > 0:
-            # Rounding spoiled the Newton step: go downhill by the diagonal.
-            step = -slope / np.diag(H)
-            decrement = -0.5 * np.dot(slope, step)
-        # Very long steps overflow the loss and teach nothing.
-        t = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
-        accepted = False
-        for _ in range(50):
-            trial = w.copy()
-            for a in range(count):
-                j = moving[a]
-                trial[j] = w[j] + t * step[a]
-                if j != free and trial[j] * sign[j] < 0:
-                    trial[j] = 0.0
-            new_margins = np.dot(trial, S)
-            new_value = differentiate(code, new_margins, weight, new_first, new_second)
-            new_value += np.dot(price, np.abs(trial)) - np.dot(tilt, trial)
-            promised = 0.0
-            for a in range(count):
-                promised += slope[a] * (trial[moving[a]] - w[moving[a]])
-            if new_value <= value + 1e-4 * promised and new_value < value:
-                accepted = True
-                break
-            t *= 0.5
-        if not accepted:
+        lower, w, value = search_line(
+            S, weight, code, price, tilt, w, value, sign, free, slope, step, new_first, new_second
+        )
+        if not lower:
             break
-        w, value, margins = trial, new_value, new_margins
         first, new_first = new_first, first
         second, new_second = new_second, second
         if decrement <= tol * max(value, 1e-3):
             break
-    return w, value, margins, decrement
+    return w, value, decrement
 
 
 @njit(nogil=True, cache=True)

@@ -90,7 +90,7 @@ class SubsetProblem:
         start = np.zeros(len(S)) if start is None else start
         free = np.zeros(len(S) - len(price))
         tilt = np.zeros(len(S)) if tilt is None else tilt
-        w, value, _, _ = kernels.solve(
+        w, value, _ = kernels.solve(
             S,
             self.weight,
             start,

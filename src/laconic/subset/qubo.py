@@ -1,0 +1,223 @@
+"""Line 10 of TotalQBoost's algorithm 1 as the paper has it: discrete weights, left to a sampler.
+
+Notes
+-----
+*Weights* (section 3.5) are fixed-point numbers of a few bits, w_j = sign_j · unit · Σ_b 2^b q_jb
+with q_jb in {0, 1}. The unit follows the continuous optimum: the largest number is `SPREAD` times
+the largest weight at the present point. So does the sign, where weights may be negative: that of
+the weight, or of the way that the loss falls where the weight is zero.
+
+*The loss* is its second-order model around the present point, with the intercept, which costs
+nothing, minimised out. That is quadratic in the bits, and the l1 term is linear in them.
+
+*The price* needs one more bit for every column, and no strength to tune:
+
+    price · 1[w_j ≠ 0] = min over z_j of price · (z_j + (1 − z_j) Σ_b q_jb) ,
+
+since z_j = 0 charges for every bit that is set, and z_j = 1 charges once.
+
+*A cap* is Σ_j z_j ≤ cap with slack bits. One column too many is charged the average that a
+column up to the cap gains, as a rule no less than what the next one does; a support that is too
+large all the same loses its cheapest columns.
+
+The supports of the best samples get continuous weights (lines 12 and 13). The best of them is the
+next point, until a support comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from laconic.subset.problem import Fit, SubsetProblem
+
+# Largest fixed-point weight, by the largest weight at the present point.
+SPREAD = 1.5
+# Samples of one call whose supports are fitted, best energies first.
+TRIED = 8
+# Work of one call of the samplers on this machine. No clock stops them: a seed is an answer.
+TABU = {"num_reads": 4, "timeout": None, "num_restarts": 4, "lower_bound_z": 100_000}
+ANNEAL = {"num_reads": 16, "num_sweeps": 500}
+
+
+def qubo_search(
+    problem: SubsetProblem,
+    price: float,
+    cap: int,
+    starts: Iterable[Iterable[int]] = (),
+    *,
+    sampler: Any,
+    parameters: Mapping[str, Any] | None = None,
+    bits: int = 6,
+    rounds: int = 20,
+    seed: int = 0,
+) -> Fit:
+    """The best fit that a sampler finds for value + price · |support|, |support| ≤ cap.
+
+    Parameters
+    ----------
+    problem : SubsetProblem
+    price : float
+        λ for the mean loss.
+    cap : int
+        Largest support.
+    starts : iterable of supports
+        Supports that the answer must be at least as good as.
+    sampler : dimod sampler
+        Anything with ``sample(model, **parameters)``.
+    parameters : mapping, optional
+        Given to the sampler with every model.
+    bits : int
+        Of one weight.
+    rounds : int
+        Most models to make.
+    seed : int
+        Seed of the samplers that take one.
+    """
+    if not 1 <= bits <= 16:
+        raise ValueError(f"bits must be from 1 to 16, not {bits!r}")
+    every = problem.fit(tuple(range(problem.n_columns)))
+    known = [problem.fit(()), *(problem.fit(tuple(sorted(s))) for s in starts)]
+    best = min((f for f in known if len(f.support) <= cap), key=_objective(price))
+    if cap == 0 or not every.weights[: problem.n_columns].any():
+        return best
+    worth = (known[0].value - every.value) / cap if cap < problem.n_columns else 0.0
+    point, unit = every, 0.0
+    seen: set[tuple[int, ...]] = set()
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        largest = np.abs(point.weights[: len(point.support)]).max(initial=0.0)
+        unit = SPREAD * largest / (2**bits - 1) if largest > 0 else unit
+        model = binary_model(problem, point, price, cap, worth, unit * 2.0 ** np.arange(bits))
+        samples = sampler.sample(model, **_seeded(sampler, parameters or {}, rng))
+        supports = _supports(samples, problem.n_columns, bits)
+        fits = [_within(problem, support, cap) for support in supports]
+        point = min(fits, key=_objective(price))
+        best = min(best, point, key=_objective(price))
+        if point.support in seen:
+            break
+        seen.add(point.support)
+    return best
+
+
+def binary_model(
+    problem: SubsetProblem, point: Fit, price: float, cap: int, worth: float, values: np.ndarray
+) -> Any:
+    """The objective around a point as a dimod model of bits (see the module's notes).
+
+    Bit b of column j is variable ``j * len(values) + b`` and worth ``values[b]``; bit z_j is
+    variable ``n_columns * len(values) + j``.
+    """
+    dimod = _ocean("dimod")
+    n, bits = problem.n_columns, len(values)
+    constant, linear, curvature = quadratic_model(problem, point)
+    decode = np.kron(np.diag(signs(problem, point, linear, curvature)), values)
+    Q = np.zeros((n * (bits + 1), n * (bits + 1)))
+    Q[: n * bits, : n * bits] = decode.T @ (0.5 * curvature) @ decode
+    Q[np.diag_indices(n * bits)] += decode.T @ linear + problem.l1 * np.tile(values, n)
+    charge = price + worth
+    for j in range(n):
+        own, z = np.arange(j * bits, (j + 1) * bits), n * bits + j
+        Q[own, own] += charge
+        Q[own, z] -= charge
+        Q[z, z] += price
+    pairs = np.triu(Q + Q.T, 1)
+    rows, columns = np.nonzero(pairs)
+    model = dimod.BinaryQuadraticModel.from_numpy_vectors(
+        np.diag(Q), (rows, columns, pairs[rows, columns]), constant, dimod.BINARY
+    )
+    if cap < n:
+        used = [(n * bits + j, 1) for j in range(n)]
+        model.add_linear_inequality_constraint(used, worth, "cap", ub=cap)
+    return model
+
+
+def quadratic_model(problem: SubsetProblem, point: Fit) -> tuple[float, np.ndarray, np.ndarray]:
+    """Second-order model of the mean loss around a point, as c + aᵀw + ½ wᵀHw over all columns.
+
+    The intercept is at its best for every w.
+    """
+    n, at = problem.n_columns, _all_weights(problem, point)
+    S = problem.matrix(range(n))
+    value, first, second = problem.derivatives(S, at)
+    slope, H = S @ first, (S * second) @ S.T
+    if problem.intercept:
+        along = H[n, :n] / max(H[n, n], 1e-300)
+        value -= 0.5 * slope[n] ** 2 / max(H[n, n], 1e-300)
+        slope, H = slope[:n] - slope[n] * along, H[:n, :n] - np.outer(along, H[n, :n])
+    w = at[:n]
+    return value - slope @ w + 0.5 * w @ H @ w, slope - H @ w, H
+
+
+def signs(
+    problem: SubsetProblem, point: Fit, linear: np.ndarray, curvature: np.ndarray
+) -> np.ndarray:
+    """The sign that each weight may have: its own at the point, or that of the way down."""
+    if problem.nonnegative:
+        return np.ones(problem.n_columns)
+    w = _all_weights(problem, point)[: problem.n_columns]
+    return np.sign(np.where(w != 0, w, -(linear + curvature @ w)))
+
+
+def tabu_sampler() -> Any:
+    """Palubeckis' multistart tabu search, which the paper ran."""
+    return _ocean("dwave.samplers").TabuSampler()
+
+
+def annealing_sampler() -> Any:
+    """Simulated annealing."""
+    return _ocean("dwave.samplers").SimulatedAnnealingSampler()
+
+
+def _ocean(module: str) -> Any:
+    """A module of D-Wave's Ocean, or an error that says what to install."""
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise ImportError(
+            f"the search by binary quadratic models needs {module}: pip install laconic[dwave]"
+        ) from missing
+
+
+def _all_weights(problem: SubsetProblem, point: Fit) -> np.ndarray:
+    """Weights of all columns at a point, and the intercept last where there is one."""
+    n, out = len(point.support), np.zeros(problem.n_columns + int(problem.intercept))
+    out[list(point.support)] = point.weights[:n]
+    out[problem.n_columns :] = point.weights[n:]
+    return out
+
+
+def _objective(price: float) -> Any:
+    return lambda fit: fit.value + price * len(fit.support)
+
+
+def _seeded(
+    sampler: Any, parameters: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, Any]:
+    """The parameters, with a fresh seed where the sampler takes one and none was given."""
+    seed = int(rng.integers(2**31))
+    takes = "seed" in (getattr(sampler, "parameters", None) or {})
+    return {"seed": seed, **parameters} if takes else dict(parameters)
+
+
+def _supports(samples: Any, n_columns: int, bits: int) -> list[tuple[int, ...]]:
+    """Different supports of the samples, best energies first."""
+    where = [samples.variables.index(v) for v in range(n_columns * bits)]
+    order = np.argsort(samples.record.energy, kind="stable")
+    rows = np.asarray(samples.record.sample)[order][:, where].reshape(-1, n_columns, bits)
+    used = [tuple(np.flatnonzero(row.any(axis=1)).tolist()) for row in rows]
+    return list(dict.fromkeys(used))[:TRIED]
+
+
+def _within(problem: SubsetProblem, support: tuple[int, ...], cap: int) -> Fit:
+    """Fit a support, less its cheapest columns where it is too large or they have no weight."""
+    fit = problem.fit(support)
+    used = fit.weights[: len(support)] != 0
+    if not used.all():
+        fit = problem.fit(tuple(np.array(support)[used].tolist()))
+    while len(fit.support) > cap:
+        fit = problem.without(fit, fit.support[int(problem.losses_of_dropping(fit).argmin())])
+    return fit

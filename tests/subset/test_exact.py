@@ -1,0 +1,63 @@
+"""Branch and bound is brute force, and its bounds hold."""
+
+import numpy as np
+import pytest
+from subset_problems import PRICES, SETTINGS, brute_force, make
+
+from laconic.subset.exact import branch_and_bound, weight_bounds
+
+
+@pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)
+@pytest.mark.parametrize("price", PRICES)
+def test_exact_is_brute_force(loss, nonnegative, intercept, price):
+    problem = make(11, loss, 1e-3, nonnegative, intercept)
+    best = brute_force(problem, price)
+    proof = branch_and_bound(problem, price)
+    np.testing.assert_allclose(proof.objective, best, rtol=1e-9)
+    assert proof.bound <= best * (1 + 1e-12)
+    assert proof.bound >= best * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("cap", [0, 1, 2, 4, 8])
+@pytest.mark.parametrize("price", [0.0, 2e-3])
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_exact_with_a_cap_is_brute_force(cap, price, nonnegative):
+    problem = make(13, nonnegative=nonnegative, intercept=True)
+    best = brute_force(problem, price, cap)
+    proof = branch_and_bound(problem, price, cap)
+    assert len(proof.fit.support) <= cap
+    np.testing.assert_allclose(proof.objective, best, rtol=1e-9)
+    assert best * (1 - 1e-7) <= proof.bound <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("max_nodes", [0, 1, 3, 10])
+def test_an_unfinished_proof_is_still_one(max_nodes):
+    """From a poor start and after a few nodes, the bound must hold and the answer be attained."""
+    problem = make(17, n_columns=12, nonnegative=False, intercept=True)
+    best = brute_force(problem, 2e-3)
+    poor = [problem.fit(())]
+    proof = branch_and_bound(problem, 2e-3, known=poor, max_nodes=max_nodes)
+    assert proof.nodes <= max_nodes
+    assert proof.bound <= best * (1 + 1e-12)
+    assert proof.objective >= best * (1 - 1e-12)
+
+
+def test_weight_bounds_hold_on_the_level_set():
+    problem = make(19, l1=0.01, nonnegative=False, intercept=True, n_columns=4)
+    best = problem.fit(tuple(range(4)))
+    level = best.value * 1.1
+    most = weight_bounds(problem, level)
+    S = problem.matrix(range(4))
+    rng = np.random.default_rng(0)
+    reached = np.zeros(5)
+    for _ in range(300):
+        direction = rng.normal(size=5)
+        low, high = 0.0, 50.0
+        for _ in range(40):
+            t = 0.5 * (low + high)
+            w = best.weights + t * direction
+            value = problem.derivatives(S, w)[0] + 0.01 * np.abs(w[:4]).sum()
+            low, high = (t, high) if value <= level else (low, t)
+        reached = np.maximum(reached, np.abs(best.weights + low * direction))
+    assert np.all(reached <= most)
+    assert np.all(most <= 3 * reached)

@@ -1,0 +1,71 @@
+"""Weights on a support, gains of adding and losses of dropping, against second opinions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from subset_problems import LOSS, SETTINGS, SLOPE, make
+
+from laconic.subset.problem import LOSSES
+
+
+@pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)
+@pytest.mark.parametrize("binary", [True, False])
+def test_fit_is_the_optimum_of_a_second_solver(loss, nonnegative, intercept, binary):
+    problem = make(3, loss, 0.01, nonnegative, intercept, binary=binary)
+    n = problem.n_columns
+
+    parts = [problem.columns] if nonnegative else [problem.columns, -problem.columns]
+    signed = problem.y[:, None] * np.hstack([*parts, np.ones((len(problem.y), int(intercept)))])
+    price = np.append(np.full(n * len(parts), 0.01), np.zeros(int(intercept)))
+
+    def value(v):
+        """Weights in two halves, both at least 0, where they may be negative."""
+        margins = signed @ v
+        gradient = signed.T @ (problem.weight * SLOPE[loss](margins)) + price
+        return problem.weight @ LOSS[loss](margins) + price @ v, gradient
+
+    bounds = [(0, None)] * (n * len(parts)) + [(None, None)] * intercept
+    options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 10_000, "maxfun": 10**6}
+    peer = minimize(
+        value, np.zeros(len(bounds)), method="L-BFGS-B", jac=True, bounds=bounds, options=options
+    )
+    fit = problem.fit(tuple(range(n)))
+    np.testing.assert_allclose(fit.value, peer.fun, rtol=1e-8)
+    w = fit.weights if intercept else np.append(fit.weights, 0.0)
+    direct = problem.weight @ LOSS[loss](problem.y * (problem.columns @ w[:n] + w[n]))
+    np.testing.assert_allclose(fit.value, direct + 0.01 * np.abs(w[:n]).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_gains_of_adding(loss, nonnegative):
+    """Exact for the exponential loss: the best step along the column alone, by a scalar search."""
+    problem = make(5, loss, 0.004, nonnegative, True)
+    fit = problem.fit((1, 4))
+    gains = problem.gains(fit)
+    S = problem.matrix((1, 4))
+    margins = fit.weights @ S
+    for j in set(range(problem.n_columns)) - {1, 4}:
+        column = problem.y * problem.columns[:, j]
+
+        def along(d, column=column):
+            return problem.weight @ LOSS[loss](margins + d * column) + 0.004 * abs(d)
+
+        grid = np.linspace(0.0 if nonnegative else -2.0, 2.0, 8001)
+        decrease = along(0.0) - min(along(d) for d in grid)
+        if loss == "exponential":
+            np.testing.assert_allclose(gains[j], decrease, atol=2e-7)
+        else:
+            assert (gains[j] > 0) == (decrease > 1e-9)
+    assert np.all(gains[[1, 4]] == -np.inf)
+
+
+def test_dropping_is_ranked_by_its_true_loss():
+    problem = make(7, n_rows=400)
+    fit = problem.fit(tuple(range(problem.n_columns)))
+    used = [j for j, w in enumerate(fit.weights) if w > 0]
+    fit = problem.fit(tuple(used))
+    model = problem.losses_of_dropping(fit)
+    true = [problem.without(fit, column).value - fit.value for column in used]
+    assert np.argmin(model) == np.argmin(true)
+    np.testing.assert_allclose(model, true, rtol=0.5)
