@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from subset_problems import PRICES, SETTINGS, brute_force, make
 
-from laconic.subset.exact import branch_and_bound, weight_bounds
+from laconic.subset.exact import branch_and_bound
+from laconic.subset.levels import LevelSet
 
 
 @pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)
@@ -42,11 +43,12 @@ def test_an_unfinished_proof_is_still_one(max_nodes):
     assert proof.objective >= best * (1 - 1e-12)
 
 
-def test_weight_bounds_hold_on_the_level_set():
+@pytest.mark.parametrize("times", [1.05, 1.1, 1.2])
+def test_weight_bounds_hold_on_the_level_set(times):
     problem = make(19, l1=0.01, nonnegative=False, intercept=True, n_columns=4)
     best = problem.fit(tuple(range(4)))
-    level = best.value * 1.1
-    most = weight_bounds(problem, level)
+    level = best.value * times
+    most = LevelSet(problem, best.value * 1.1).bounds(level)
     S = problem.matrix(range(4))
     rng = np.random.default_rng(0)
     reached = np.zeros(5)

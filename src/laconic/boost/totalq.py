@@ -149,7 +149,7 @@ class TotalLoop(Loop):
             prefixes = [range(size) for size in range(1, len(key) + 1)]
             self.sizes = key, self._every_size(prefixes)
         fits = [f for f in self.sizes[1] if len(f.support) <= self._cap]
-        best = min(fits, key=lambda f: f.value + self.price * len(f.support))
+        best = min(fits, key=self._objective)
         state.searched = len(key)
         state.entries.append(self._entry(self._searched(state, best)))
 
@@ -166,6 +166,9 @@ class TotalLoop(Loop):
             problem, method = self.master.problem(), find_method(self.search)
             fit, state.bound = method(problem, self.price, self._cap, [fit.support], **self.options)
         return fit
+
+    def _objective(self, fit: Fit) -> float:
+        return fit.value + self.price * len(fit.support)
 
     @property
     def _cap(self) -> int:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.subset.problem import Fit, SubsetProblem
+from laconic.threads import Threads
 
-__all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "search"]
+__all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "path", "search"]
 
 
 class SubsetResult(NamedTuple):
@@ -99,8 +100,53 @@ def search(
     if max_atoms is not None and max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
-    fit, bound = find_method(method)(problem, price or 0.0, cap, starts, **options)
+    run = find_method(method)
+    with Threads(1):  # many small products, which more threads of BLAS only slow down
+        fit, bound = run(problem, price or 0.0, cap, starts, **options)
     return _result(problem, fit, price or 0.0, bound)
+
+
+def path(
+    columns: Any,
+    y: Any,
+    max_atoms: int,
+    *,
+    loss: str = "exponential",
+    l1: float = 0.0,
+    nonnegative: bool = False,
+    intercept: bool = True,
+    sample_weight: Any = None,
+    starts: Iterable[Iterable[int]] = (),
+    **options: Any,
+) -> list[SubsetResult]:
+    """The best support found of every size up to ``max_atoms``, in one run of the local search.
+
+    Neighbouring sizes start from each other. The parameters are those of `search`; columns have no
+    price, so ``objective`` is the mean loss + l1 ‖w‖₁. Add ``price`` times the size to it, and the
+    least is the answer at that price.
+
+    Returns
+    -------
+    list of SubsetResult
+        By size, from none. A size at which no column helps any more is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.subset import path
+    >>> X = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
+    >>> y = np.array([1, 1, 0, 0, 1, 1])
+    >>> [result.support.tolist() for result in path(X, y, 2, l1=0.01)]
+    [[], [0], [0, 1]]
+    """
+    from laconic.subset.local import local_search
+
+    problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
+    if max_atoms < 0:
+        raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
+    with Threads(1):
+        fits = local_search(problem, min(max_atoms, problem.n_columns), starts, **options)
+    return [_result(problem, fit, 0.0, -np.inf) for fit in fits]
 
 
 def make_problem(
@@ -121,7 +167,9 @@ def make_problem(
             "columns must be a matrix with a row for every label; "
             f"got shapes {columns.shape} and {y.shape}"
         )
-    if not np.isin(columns, (-1, 0, 1)).all():
+    known = (columns == 0) | (columns == 1) | (columns == -1)
+    mixed = (columns == 0).any(axis=0) & (columns == -1).any(axis=0)
+    if not known.all() or mixed.any():
         raise ValueError("columns must hold 0 and 1, or -1 and 1, only")
     labels = np.unique(y)
     if len(labels) != 2:

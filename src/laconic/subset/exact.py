@@ -13,9 +13,13 @@ of violation:
 
     mean l + Σ_j w_j v_j − Σ_j M_j (|v_j| − c_j)₊ ,   v_j = Σ_i weight_i a_i y_i x_ij ,
 
-with c_j the price of a unit of w_j. The M_j come from the level set: a solution at least as good
-as the best known has mean loss + l1 ‖w‖₁ ≤ R = best − price, and for every t > 0
-w_j ≤ (R − min_w {mean loss + l1 ‖w‖₁ − t w_j}) / t.
+with c_j the price of a unit of w_j. The M_j come from the level set (`laconic.subset.levels`): a
+solution of the node at least as good as the best known pays for the columns that are in, and for j
+itself, so that its mean loss + l1 ‖w‖₁ is at most best − price · (|in| + 1).
+
+The same slopes bound the solutions that do use an undecided column j: its charge is then paid in
+full and its unit costs l1 only, so the bound rises by price − M_j (|v_j| − l1)₊. A column for which
+that reaches the best known is out in the whole node.
 
 A cap on the number of columns adds a charge μ on every column to the price, and takes μ · cap off
 the bound (μ times the columns left, where those are fewer): as no support has more columns than
@@ -28,19 +32,16 @@ from __future__ import annotations
 import heapq
 import time
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.subset.levels import LevelSet
 from laconic.subset.local import local_search
 from laconic.subset.problem import Fit, SubsetProblem
 
 # Relative gap at which a search counts as closed: what the solves are good to.
 CLOSED = 1e-8
-# Largest bound on a weight that is believed; beyond, the level set is all but unbounded.
-LARGEST = 1e6
-# Smallest bound on a weight: a column that cannot be used gets a price beyond reach, not infinity.
-SMALLEST = 1e-12
 
 
 class Proof(NamedTuple):
@@ -62,6 +63,16 @@ class _Node:
     inside: tuple[int, ...] = field(compare=False)
     undecided: tuple[int, ...] = field(compare=False)
     start: np.ndarray = field(compare=False)
+
+
+class _Relaxed(NamedTuple):
+    weights: np.ndarray
+    bound: float
+    """Of every support of the node."""
+    with_each: np.ndarray
+    """Of those that use an undecided column."""
+    most: np.ndarray
+    """Bounds on the weights of undecided columns."""
 
 
 def branch_and_bound(
@@ -111,7 +122,7 @@ class _Search:
         self.best = min(known, key=lambda f: f.value + price * len(f.support))
         self.objective = self.best.value + price * len(self.best.support)
         every = tuple(range(problem.n_columns)) if cap else ()
-        self.largest = np.maximum(weight_bounds(problem, self.objective - price), SMALLEST)
+        self._levels = LevelSet(problem, self.objective - price)
         self._count = 0
         self._lowest_leaf = np.inf
         self._seen: set[tuple[int, ...]] = set()
@@ -125,39 +136,64 @@ class _Search:
 
     def closed(self) -> bool:
         """Whether no open node can be better by more than the tolerance."""
-        return self.open[0].bound >= self.objective * (1.0 - CLOSED)
+        return bool(self._beaten(self.open[0].bound))
 
     def visit(self, node: _Node) -> None:
         """Bound a node; try the support it suggests; branch on one column."""
-        problem, columns = self.problem, (*node.inside, *node.undecided)
-        extra = np.append(np.zeros(len(node.inside)), self.charge / self._most(node.undecided))
-        S, cost = problem.matrix(columns), problem.l1 + extra
-        w, _ = problem.solve(S, cost, node.start)
-        most = min(self.cap, len(columns))
-        charged = self.charge * len(node.inside) - (self.charge - self.price) * most
-        bound = max(node.bound, self._dual(S, columns, cost, w) + charged)
-        if bound >= self.objective * (1.0 - CLOSED):
+        relaxed = self._relax(node)
+        bound = max(node.bound, relaxed.bound)
+        if self._beaten(bound):
             self._lowest_leaf = min(self._lowest_leaf, bound)
             return
-        inside = len(node.inside)
-        size = np.abs(w[inside : len(columns)])
-        used = tuple(sorted((*node.inside, *np.array(node.undecided)[size > 0].tolist())))
-        self._try(used)
+        inside, columns = len(node.inside), (*node.inside, *node.undecided)
+        w, size = relaxed.weights, np.abs(relaxed.weights[inside : len(columns)])
+        self._try(tuple(sorted((*node.inside, *np.array(node.undecided)[size > 0].tolist()))))
         if not node.undecided:
             self._lowest_leaf = min(self._lowest_leaf, bound)
             return
-        at = int(np.argmax(size / self._most(node.undecided)))
-        column = node.undecided[at]
-        rest = node.undecided[:at] + node.undecided[at + 1 :]
-        without = np.delete(w, inside + at)
+        with_each = np.maximum(bound, relaxed.with_each)
+        hopeless = self._beaten(with_each)
+        self._lowest_leaf = min(self._lowest_leaf, with_each[hopeless].min(initial=np.inf))
+        if hopeless.all():
+            self._push(bound, node.inside, (), np.delete(w, np.s_[inside : len(columns)]))
+            return
+        at = int(np.argmax(np.where(hopeless, -1.0, size / relaxed.most)))
+        stay = ~hopeless
+        stay[at] = False
+        rest = tuple(np.array(node.undecided)[stay].tolist())
+        gone = inside + np.flatnonzero(~stay)
+        without = np.delete(w, gone)
         self._push(bound, node.inside, rest, without)
         moved = np.insert(without, inside, w[inside + at])
         if inside + 1 == self.cap:  # nothing else may come in
-            rest, moved = (), np.delete(moved, np.s_[self.cap : len(columns)])
-        self._push(bound, (*node.inside, column), rest, moved)
+            moved = np.delete(moved, np.s_[self.cap : self.cap + len(rest)])
+            rest = ()
+        bound = float(with_each[at])
+        self._push(bound, (*node.inside, node.undecided[at]), rest, moved)
 
-    def _most(self, columns: tuple[int, ...]) -> np.ndarray:
-        return self.largest[list(columns)] if columns else np.empty(0)
+    def _relax(self, node: _Node) -> _Relaxed:
+        """Solve the relaxation of a node, and bound it by its dual."""
+        problem, inside = self.problem, len(node.inside)
+        columns = (*node.inside, *node.undecided)
+        paid = self._levels.bounds(self.objective - self.price * inside)
+        more = self._levels.bounds(self.objective - self.price * (inside + 1))
+        most = more[list(node.undecided)]
+        S = problem.matrix(columns)
+        cost = problem.l1 + np.append(np.zeros(inside), self.charge / most)
+        w, _, _ = problem.solve(S, cost, node.start)
+        loss, first, _ = problem.derivatives(S, w)
+        v = -(S @ first)
+        n = len(columns)
+        pull = v[:n] if problem.nonnegative else np.abs(v[:n])
+        over = np.append(np.maximum(pull - cost, 0.0), np.abs(v[n:]))
+        limits = np.concatenate([paid[list(node.inside)], most, paid[problem.n_columns :]])
+        dual = loss + float(np.dot(w, v)) - float(np.dot(limits, over))
+        bound = dual + self.charge * inside - (self.charge - self.price) * min(self.cap, n)
+        rise = self.charge - most * np.maximum(pull[inside:] - problem.l1, 0.0)
+        return _Relaxed(w, bound, bound + rise + most * over[inside:n], most)
+
+    def _beaten(self, bound: Any) -> Any:
+        return bound >= self.objective * (1.0 - CLOSED)
 
     def _push(
         self, bound: float, inside: tuple[int, ...], undecided: tuple[int, ...], start: np.ndarray
@@ -175,18 +211,6 @@ class _Search:
         if objective < self.objective:
             self.best, self.objective = fit, objective
 
-    def _dual(
-        self, S: np.ndarray, columns: tuple[int, ...], cost: np.ndarray, w: np.ndarray
-    ) -> float:
-        """Value of the dual at the slopes of ``w``: a lower bound on the relaxation."""
-        loss, first, _ = self.problem.derivatives(S, w)
-        v = -(S @ first)
-        most = self.largest[[*columns, -1]] if self.problem.intercept else self._most(columns)
-        n = len(columns)
-        pull = v[:n] if self.problem.nonnegative else np.abs(v[:n])
-        over = np.append(np.maximum(pull - cost, 0.0), np.abs(v[n:]))
-        return loss + float(np.dot(w, v)) - float(np.dot(most, over))
-
 
 def _slope_at(cap: int, known: list[Fit], problem: SubsetProblem) -> float:
     """How much the best known value falls a column around the cap; 0 where no cap binds."""
@@ -198,37 +222,3 @@ def _slope_at(cap: int, known: list[Fit], problem: SubsetProblem) -> float:
     before, at = by_size[cap - 1].value, by_size[cap].value
     gain = max(float(problem.gains(by_size[cap]).max()), 0.0)
     return max(0.5 * (before - at + gain), 0.0)
-
-
-def weight_bounds(problem: SubsetProblem, level: float) -> np.ndarray:
-    """Bounds on |w_j| over all weights with mean loss + l1 ‖w‖₁ ≤ ``level``; the intercept last."""
-    S = problem.matrix(range(problem.n_columns))
-    price = np.full(problem.n_columns, problem.l1)
-    out = np.empty(len(S))
-    for j in range(len(S)):
-        one_sided = problem.nonnegative and j < problem.n_columns
-        signs = (1.0,) if one_sided else (1.0, -1.0)
-        out[j] = max(_reach(problem, S, price, level, j, sign) for sign in signs)
-    return out
-
-
-def _reach(
-    problem: SubsetProblem, S: np.ndarray, price: np.ndarray, level: float, j: int, sign: float
-) -> float:
-    """The least of the bounds (level − min_w {F(w) − t sign w_j}) / t over t, all but.
-
-    The bound is tight at the t where F(w) reaches the level, so t is doubled until F does, and
-    then halved in. Any t gives a bound.
-    """
-    tilt, w, least = np.zeros(len(S)), np.zeros(len(S)), LARGEST
-    low, high, t = 0.0, np.inf, 1e-3
-    for _ in range(24):
-        tilt[j] = sign * t
-        w, lowest = problem.solve(S, price, w, tilt)
-        least = min(least, max(level - lowest, 0.0) / t)
-        if lowest + t * sign * w[j] > level:
-            high = t
-        else:
-            low = t
-        t = 2.0 * t if np.isinf(high) else 0.5 * (low + high)
-    return least * (1.0 + 1e-6)

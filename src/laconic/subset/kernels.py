@@ -1,4 +1,4 @@
-"""Compiled parts of the subset searches: solve on a support, and score every column.
+"""Compiled parts of the subset searches: solve on a support, and rank the swaps.
 
 Columns come *signed*: row j of ``S`` holds y_i x_ij, so that margins are w S and a search never
 sees labels. Entries are -1, 0 or 1.
@@ -12,6 +12,11 @@ from numba import njit
 from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
 
 EXPONENTIAL, LOGISTIC, SQUARED_HINGE = 0, 1, 2
+# Most that an objective is taken to fall from here on, by what a Newton step promises.
+HOPE = 4.0
+# Added to curvatures, by their mean: weights that rows all but agree on do not run away.
+RIDGE = 1e-8
+
 
 # The losses themselves, compiled: what they are is written once.
 _compiled = njit(nogil=True, cache=True)
@@ -80,7 +85,7 @@ def newton_step(S, second, gradient, price, sign, free, count):  # type: ignore[
     if count == 0 or np.abs(slope).max() == 0:
         return slope, step, 0.0
     H = np.dot(sub * second, sub.T)
-    ridge = 1e-10 * (np.trace(H) / count + 1e-300)
+    ridge = RIDGE * np.trace(H) / count + 1e-30
     for a in range(count):
         H[a, a] += ridge
     step[moving] = -np.linalg.solve(H, slope[moving])
@@ -118,13 +123,14 @@ def search_line(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def solve(  # type: ignore[no-untyped-def]
-    S, weight, start, code, price, tilt, positive, intercept, tol
+    S, weight, start, code, price, tilt, positive, free, tol, target
 ):
     """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over the weights of the rows of ``S``.
 
     By Newton steps within the orthant of the present signs: a weight that would change its sign
-    stops at zero, and leaves it only where the gradient asks for it. With ``intercept`` the last
-    row of ``S`` is not bounded, and its price must be zero.
+    stops at zero, and leaves it only where the gradient asks for it. Row ``free`` of ``S``, if that
+    is not -1, is not bounded, and its price must be zero. Gives up where the objective can hardly
+    come down to ``target``.
 
     Returns the weights, the objective, and the predicted gain of the last step.
     """
@@ -132,15 +138,17 @@ def solve(  # type: ignore[no-untyped-def]
     w, sign = start.copy(), np.zeros(n)
     first, second = np.empty(m), np.empty(m)
     new_first, new_second = np.empty(m), np.empty(m)
-    free = n - 1 if intercept else n
     value = differentiate(code, np.dot(w, S), weight, first, second)
+    if not np.isfinite(value):
+        w[:] = 0.0
+        value = differentiate(code, np.dot(w, S), weight, first, second)
     value += np.dot(price, np.abs(w)) - np.dot(tilt, w)
     decrement = np.inf
     for _ in range(200):
         gradient = np.dot(S, first) - tilt
         count = choose_orthant(w, gradient, price, positive, free, sign)
         slope, step, decrement = newton_step(S, second, gradient, price, sign, free, count)
-        if decrement == 0:
+        if decrement == 0 or value - HOPE * decrement > target:
             break
         lower, w, value = search_line(
             S, weight, code, price, tilt, w, value, sign, free, slope, step, new_first, new_second
@@ -155,40 +163,91 @@ def solve(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def gains(S, first, second, code, l1, nonnegative, out):  # type: ignore[no-untyped-def]
-    """Decrease of the objective by the best step along each column alone, from zero.
+def settle(  # type: ignore[no-untyped-def]
+    S, weight, start, code, price, inverse, positive, free, tol, target
+):
+    """`solve` from a start that is nearly right, with an inverse curvature that nearly is, too.
 
-    Exact for the exponential loss, whose step has a closed form: with P and N the loss of the rows
-    that agree and disagree, P e^-d + N e^d + l1 d is least at e^d = 2P / (l1 + √(l1² + 4PN)).
-    By the quadratic model for the other losses.
+    Steps by the given inverse cost two products with ``S`` each, and most starts that cannot reach
+    the target show it after one or two. Where steps do not shrink fast or a weight would change its
+    sign, the rest is left to `solve`.
     """
     n, m = S.shape
-    for j in range(n):
-        column = S[j]
-        if code == EXPONENTIAL:
-            P, N = 0.0, 0.0
-            for i in range(m):
-                x = column[i]
-                if x > 0:
-                    P -= first[i]
-                elif x < 0:
-                    N -= first[i]
-            if P < N and not nonnegative:
-                P, N = N, P
-            if l1 >= P - N:
-                out[j] = 0.0
-            elif N <= 0 and l1 <= 0:
-                out[j] = P
-            else:
-                root = l1 + np.sqrt(l1 * l1 + 4.0 * P * N)
-                grow = 2.0 * P / root
-                out[j] = P + N - P / grow - N * grow - l1 * np.log(grow)
-        else:
-            slope, bend = 0.0, 0.0
-            for i in range(m):
-                x = column[i]
-                if x != 0:
-                    slope -= x * first[i]
-                    bend += second[i]
-            pull = slope if nonnegative else abs(slope)
-            out[j] = 0.5 * max(pull - l1, 0.0) ** 2 / max(bend, 1e-300)
+    w, slope = start.copy(), np.empty(n)
+    first, second = np.empty(m), np.empty(m)
+    value = differentiate(code, np.dot(w, S), weight, first, second) + np.dot(price, np.abs(w))
+    last = np.inf
+    for _ in range(12):
+        slope[:] = np.dot(S, first) + price * np.sign(w)
+        step = -np.dot(inverse, slope)
+        decrement = -0.5 * np.dot(slope, step)
+        if value - HOPE * decrement > target:
+            return w, value, decrement
+        if not 0 <= decrement <= 0.3 * last:
+            break
+        trial, crossed = w + step, False
+        for j in range(n):
+            if j != free and trial[j] != w[j]:
+                crossed |= price[j] > 0 and trial[j] * w[j] <= 0
+                crossed |= positive and trial[j] <= 0
+        if crossed:
+            break
+        new = differentiate(code, np.dot(trial, S), weight, first, second)
+        new += np.dot(price, np.abs(trial))
+        if not new <= value:
+            break
+        w, value, last = trial, new, decrement
+        if decrement <= tol * max(value, 1e-3):
+            return w, value, decrement
+    return solve(S, weight, w, code, price, np.zeros(n), positive, free, tol, target)
+
+
+@njit(nogil=True, cache=True)
+def grow_inverse(inverse, along, left):  # type: ignore[no-untyped-def]
+    """Inverse of a matrix with one more row and column, from H⁻¹, H⁻¹h and what is left of h."""
+    n = len(inverse)
+    out = np.empty((n + 1, n + 1))
+    for a in range(n):
+        for b in range(n):
+            out[a, b] = inverse[a, b] + along[a] * along[b] / left
+        out[a, n] = out[n, a] = -along[a] / left
+    out[n, n] = 1.0 / left
+    return out
+
+
+@njit(nogil=True, cache=True)
+def shrink_inverse(inverse, out):  # type: ignore[no-untyped-def]
+    """Inverse of a matrix without one row and column; those of the answer are left zero."""
+    column = inverse[:, out].copy()
+    less = inverse - np.outer(column, column) / max(column[out], 1e-300)
+    less[out, :] = 0.0
+    less[:, out] = 0.0
+    return less
+
+
+@njit(nogil=True, cache=True)
+def best_swaps(  # type: ignore[no-untyped-def]
+    along, slope, bend, barred, weights, spare, l1, positive, into, change
+):
+    """For every column of a support, the best one to come in its stead by the quadratic model.
+
+    Fills its number and the change of the objective. ``along`` is H_jS H_SS⁻¹, ``slope`` the
+    gradient, ``bend`` the curvature that is left of a column beside the support, and ``spare`` the
+    diagonal of H_SS⁻¹. See `laconic.subset.moves` for the formula.
+    """
+    k = len(weights)
+    for s in range(k):
+        into[s], change[s] = -1, np.inf
+    for j in range(len(slope)):
+        if barred[j]:
+            continue
+        for s in range(k):
+            shared = along[j, s] / spare[s]
+            pull = weights[s] * shared - slope[j]
+            if pull < 0 and not positive:
+                pull = -pull
+            pull = max(pull - l1, 0.0)
+            kept = bend[j] + along[j, s] * shared
+            new = 0.5 * (weights[s] * weights[s] / spare[s] - pull * pull / kept)
+            if new < change[s]:
+                into[s], change[s] = j, new

@@ -3,121 +3,111 @@
 Sweeps up and down the sizes. Upwards, each size starts from the best of the size below with one
 column added; downwards, from the best of the size above with one dropped; then swaps. A sweep that
 changes nothing is the last. What comes out is the best support found *of every size*, which
-answers every price and every cap at once.
+answers every price and every cap at once. Moves are ranked by the quadratic model
+(`laconic.subset.moves`) and decided by their true value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-import numpy as np
+from laconic.subset.moves import Move, Moves, PlainMoves, moves_from
+from laconic.subset.problem import Fit
 
-from laconic.subset.problem import Fit, SubsetProblem
-
-# A move counts when it lowers the value by more than this part of it.
-WORTH = 1e-7
-# Columns tried for a place, best first by the step along them alone.
-CANDIDATES = 3
-# Columns tried to take out, cheapest first by the quadratic model.
-DROPS = 8
+# A move counts when it lowers the value by more than this part of it; a value of less than SMALL
+# counts as that, since the loss of separable data has no least value to come near.
+WORTH, SMALL = 1e-7, 1e-3
+# Moves of each kind that are tried from a fit, best first by the model.
+ADDS, DROPS, SWAPS = 3, 3, 8
 
 
 def local_search(
-    problem: SubsetProblem, max_atoms: int, starts: Iterable[Iterable[int]] = (), sweeps: int = 4
+    problem: Any, max_atoms: int, starts: Iterable[Iterable[int]] = (), sweeps: int = 4
 ) -> list[Fit]:
     """The best fits found of sizes 0 to ``max_atoms`` (fewer where no column helps any more).
 
     Parameters
     ----------
-    problem : SubsetProblem
+    problem : SubsetProblem, or what `laconic.subset.moves.PlainMoves` asks for
     max_atoms : int
     starts : iterable of supports
         Supports to be at least as good as, such as the prefixes of a path.
     sweeps : int
         Most sweeps up and down.
     """
-    best: list[Fit | None] = [None] * (max_atoms + 1)
-    best[0] = problem.fit(())
+    table = _Table(problem, max_atoms)
+    table.offer(problem.fit(()))
     for support in starts:
-        chosen = tuple(sorted(support))
-        if len(chosen) <= max_atoms:
-            _offer(best, problem.fit(chosen))
+        table.offer(problem.fit(tuple(sorted(support))))
     for _ in range(sweeps):
-        changed = False
+        before = table.changes
         for size in range(1, max_atoms + 1):
-            changed |= _visit(problem, best, size, _grown(problem, best[size - 1]))
+            table.grow(size)
         for size in range(max_atoms - 1, 0, -1):
-            changed |= _visit(problem, best, size, _shrunk(problem, best[size + 1]))
-        if not changed:
+            table.shrink(size)
+        if table.changes == before:
             break
-    return [fit for fit in best if fit is not None]
+    return [fit for fit in table.best if fit is not None]
 
 
-def _offer(best: list[Fit | None], fit: Fit) -> bool:
-    """Keep a fit if it is better than the best of its size."""
-    size = len(fit.support)
-    old = best[size]
-    if old is not None and fit.value >= old.value * (1.0 - WORTH):
-        return False
-    best[size] = fit
-    return True
+class _Table:
+    """The best fit of every size."""
 
+    def __init__(self, problem: Any, max_atoms: int) -> None:
+        self.problem = problem
+        self.best: list[Fit | None] = [None] * (max_atoms + 1)
+        self.changes = 0
+        self._settled: set[tuple[int, ...]] = set()
+        self._moves: dict[int, Moves | PlainMoves] = {}
 
-def _visit(problem: SubsetProblem, best: list[Fit | None], size: int, new: Fit | None) -> bool:
-    """Offer a fit to its size, and where that changed, swap."""
-    if new is None or not _offer(best, new):
-        return False
-    best[size] = _swapped(problem, new)
-    return True
+    def offer(self, fit: Fit) -> bool:
+        """Keep a fit if it is better than the best of its size."""
+        size = len(fit.support)
+        if size >= len(self.best) or not fit.value < self._target(size):
+            return False
+        self.best[size] = fit
+        self.changes += 1
+        return True
 
+    def grow(self, size: int) -> None:
+        """Try the best of the size below with one column more; then swap."""
+        below = self.best[size - 1]
+        if below is not None:
+            self._try(size, self._at(below).adds(ADDS), below)
+        self._swap(size)
 
-def _grown(problem: SubsetProblem, fit: Fit | None) -> Fit | None:
-    """The fit with the best of a few columns added."""
-    if fit is None:
-        return None
-    tried = [problem.with_column(fit, c) for c in _candidates(problem, fit)]
-    return min(tried, key=lambda f: f.value, default=None)
+    def shrink(self, size: int) -> None:
+        """Try the best of the size above with one column less; then swap."""
+        above = self.best[size + 1]
+        if above is not None:
+            self._try(size, self._at(above).drops(DROPS), above)
+        self._swap(size)
 
+    def _swap(self, size: int) -> None:
+        fit = self.best[size]
+        while fit is not None and fit.support not in self._settled:
+            if not self._try(size, self._at(fit).swaps(SWAPS), fit, first=True):
+                self._settled.add(fit.support)
+            fit = self.best[size]
 
-def _shrunk(problem: SubsetProblem, fit: Fit | None) -> Fit | None:
-    """The fit with the best of a few columns dropped."""
-    if fit is None:
-        return None
-    tried = [problem.without(fit, c) for c in _cheapest(problem, fit)]
-    return min(tried, key=lambda f: f.value, default=None)
-
-
-def _swapped(problem: SubsetProblem, fit: Fit) -> Fit:
-    """Swap one column for another while that helps."""
-    seen: set[tuple[int, ...]] = set()
-    improved = True
-    while improved:
-        improved = False
-        for column in _cheapest(problem, fit):
-            rest = tuple(c for c in fit.support if c != column)
-            if rest in seen:
-                continue
-            seen.add(rest)
-            reduced = problem.without(fit, column)
-            for other in _candidates(problem, reduced, column):
-                new = problem.with_column(reduced, other)
-                if new.value < fit.value * (1.0 - WORTH):
-                    fit, improved = new, True
-                    break
-            if improved:
+    def _try(self, size: int, moves: list[Move], fit: Fit, first: bool = False) -> bool:
+        """Make moves and keep the best, or the first that is better; say whether one was."""
+        changed = False
+        for move in moves:
+            changed |= self.offer(self._at(fit).make(move, self._target(size)))
+            if changed and first:
                 break
-    return fit
+        return changed
 
+    def _at(self, fit: Fit) -> Moves | PlainMoves:
+        """The moves from a fit; those from the last one of a size are kept."""
+        size = len(fit.support)
+        known = self._moves.get(size)
+        if known is None or known.fit is not fit:
+            known = self._moves[size] = moves_from(self.problem, fit)
+        return known
 
-def _candidates(problem: SubsetProblem, fit: Fit, *barred: int) -> list[int]:
-    gains = problem.gains(fit)
-    gains[list(barred)] = -np.inf
-    order = np.argsort(-gains, kind="stable")[:CANDIDATES]
-    return [int(c) for c in order if gains[c] > 0]
-
-
-def _cheapest(problem: SubsetProblem, fit: Fit) -> list[int]:
-    if not fit.support:
-        return []
-    rise = problem.losses_of_dropping(fit)
-    return [fit.support[at] for at in np.argsort(rise, kind="stable")[:DROPS]]
+    def _target(self, size: int) -> float:
+        old = self.best[size]
+        return float("inf") if old is None else old.value - WORTH * max(old.value, SMALL)

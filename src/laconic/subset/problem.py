@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from laconic.subset import kernels
+from laconic.subset.chains import Chains, find_chains
 
 LOSSES = {
     "exponential": kernels.EXPONENTIAL,
@@ -37,7 +39,7 @@ class SubsetProblem:
     Parameters
     ----------
     columns : ndarray of shape (n_rows, n_columns)
-        Entries -1, 0 and 1.
+        Columns of 0 and 1, or of -1 and 1.
     y : ndarray of shape (n_rows,)
         Labels -1 and 1.
     weight : ndarray of shape (n_rows,)
@@ -61,12 +63,14 @@ class SubsetProblem:
     intercept: bool = True
     _code: int = field(init=False)
     _narrow: np.ndarray = field(init=False)
+    _two_sided: np.ndarray = field(init=False)
     _labels: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self._code = LOSSES[self.loss]
-        narrow = (self.columns * self.y[:, None]).T.astype(np.int8)
-        self._narrow = np.ascontiguousarray(narrow)
+        columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
+        self._two_sided = columns.min(axis=1, initial=0) < 0
+        self._narrow = columns * self.y.astype(np.int8)
         self._labels = self.y.astype(np.float64)
 
     @property
@@ -74,9 +78,20 @@ class SubsetProblem:
         """Columns to choose from."""
         return self.columns.shape[1]
 
-    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
-        """Optimise the weights of a support, from ``start`` where given."""
-        w, value = self.solve(self.matrix(support), np.full(len(support), self.l1), start)
+    @cached_property
+    def chains(self) -> Chains:
+        """The columns as nested sets of rows."""
+        return find_chains(self._narrow * self.y.astype(np.int8) > 0)
+
+    def fit(
+        self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
+    ) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given.
+
+        Where the value cannot come down to ``target``, the weights may be left short of the best.
+        """
+        price = np.full(len(support), self.l1)
+        w, value, _ = self.solve(self.matrix(support), price, start, target=target)
         return Fit(support, w, value)
 
     def solve(
@@ -85,12 +100,16 @@ class SubsetProblem:
         price: np.ndarray,
         start: np.ndarray | None = None,
         tilt: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, float]:
-        """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over weights of signed columns."""
+        target: float = np.inf,
+    ) -> tuple[np.ndarray, float, float]:
+        """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over weights of signed columns.
+
+        Returns the weights, the objective, and the decrease that the last Newton step promised.
+        """
         start = np.zeros(len(S)) if start is None else start
         free = np.zeros(len(S) - len(price))
         tilt = np.zeros(len(S)) if tilt is None else tilt
-        w, value, _ = kernels.solve(
+        return kernels.solve(
             S,
             self.weight,
             start,
@@ -98,8 +117,33 @@ class SubsetProblem:
             np.append(price, free),
             tilt,
             self.nonnegative,
-            self.intercept,
+            len(S) - 1 if self.intercept else -1,
             TOLERANCE,
+            target,
+        )
+
+    def settle(
+        self, S: np.ndarray, k: int, start: np.ndarray, inverse: np.ndarray, target: float
+    ) -> tuple[np.ndarray, float]:
+        """`solve` from nearly the answer, with nearly the inverse curvature there.
+
+        Row k of ``S`` is the intercept, where there is one.
+        """
+        price = np.full(len(S), self.l1)
+        free = k if self.intercept else -1
+        if free >= 0:
+            price[free] = 0.0
+        w, value, _ = kernels.settle(
+            S,
+            self.weight,
+            start,
+            self._code,
+            price,
+            inverse,
+            self.nonnegative,
+            free,
+            TOLERANCE,
+            target,
         )
         return w, value
 
@@ -114,28 +158,78 @@ class SubsetProblem:
         at = fit.support.index(column)
         return self.fit(fit.support[:at] + fit.support[at + 1 :], np.delete(fit.weights, at))
 
-    def gains(self, fit: Fit) -> np.ndarray:
-        """Decrease by the best step along every column alone; nothing for those in."""
-        first, second = self.derivatives(self.matrix(fit.support), fit.weights)[1:]
-        out = np.empty(self.n_columns)
-        kernels.gains(self._narrow, first, second, self._code, self.l1, self.nonnegative, out)
-        out[list(fit.support)] = -np.inf
-        return out
-
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each column of the support is dropped, by the quadratic model."""
         n = len(fit.support)
         S = self.matrix(fit.support)
         second = self.derivatives(S, fit.weights)[2]
-        H = (S * second) @ S.T
-        H[np.diag_indices_from(H)] += 1e-10 * (np.trace(H) / len(H) + 1e-300)
-        inverse = np.linalg.inv(H)
+        inverse = self.inverse_curvature(S, second)
         return 0.5 * fit.weights[:n] ** 2 / np.maximum(np.diag(inverse)[:n], 1e-300)
 
-    def matrix(self, support: Sequence[int]) -> np.ndarray:
-        """Signed columns of a support, and the labels as the last row beside an intercept."""
-        S = self._narrow[list(support)].astype(np.float64)
-        return np.vstack([S, self._labels]) if self.intercept else S
+    def inverse_curvature(self, S: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Inverse of the curvature among the rows of ``S``; columns that repeat do not spoil it."""
+        H = (S * second) @ S.T
+        H[np.diag_indices_from(H)] += kernels.RIDGE * np.trace(H) / max(len(H), 1) + 1e-30
+        return np.linalg.inv(H)
+
+    def gains(self, fit: Fit) -> np.ndarray:
+        """Decrease by the best step along every column alone; nothing for those in."""
+        S = self.matrix(fit.support)
+        first, second = self.derivatives(S, fit.weights)[1:]
+        _, slope, own = self.across(S[:0], first, second)
+        out = self.step_gains(slope, own)
+        out[list(fit.support)] = -np.inf
+        return out
+
+    def step_gains(self, slope: np.ndarray, bend: np.ndarray) -> np.ndarray:
+        """Decrease by the best step along a column alone, from its slope and curvature at zero.
+
+        Exact for the exponential loss: with P and N the loss of the rows that agree and disagree,
+        so that the slope is N − P and the curvature P + N, P e^-d + N e^d + l1 d is least at
+        e^d = 2P / (l1 + √(l1² + 4PN)). By the quadratic model for the other losses.
+        """
+        pull = -slope if self.nonnegative else np.abs(slope)
+        over = np.maximum(pull - self.l1, 0.0)
+        if self.loss != "exponential":
+            return 0.5 * over**2 / np.maximum(bend, 1e-300)
+        P, N = 0.5 * (bend + pull), np.maximum(0.5 * (bend - pull), 0.0)
+        root = self.l1 + np.sqrt(self.l1**2 + 4.0 * P * N)
+        grow = np.maximum(2.0 * P, 1e-300) / np.maximum(root, 1e-300)
+        gain = P + N - P / grow - N * grow
+        if self.l1 > 0:
+            gain -= self.l1 * np.log(grow)
+        return np.where(over > 0, gain, 0.0)
+
+    def across(
+        self, S: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Curvature of every column with the rows of ``S``, slope and curvature of its own.
+
+        ``first`` and ``second`` are derivatives of the loss in the margins.
+        """
+        n = len(S)
+        rows = np.empty((len(second), n + 2))
+        rows[:, :n] = (S * (second * self._labels)).T
+        rows[:, n] = first * self._labels
+        rows[:, n + 1] = second
+        sums = self.chains.sums(rows)
+        own = np.where(self._two_sided, second.sum(), sums[:, n + 1])
+        other = self._two_sided
+        sums[other] = 2.0 * sums[other] - rows.sum(axis=0)
+        return sums[:, :n], sums[:, n], own
+
+    def matrix(self, support: Sequence[int], spare: int = 0) -> np.ndarray:
+        """Signed columns of a support, the labels beside an intercept, and ``spare`` rows more."""
+        n = len(support)
+        S = np.zeros((n + int(self.intercept) + spare, len(self._labels)))
+        S[:n] = self._narrow[list(support)]
+        if self.intercept:
+            S[n] = self._labels
+        return S
+
+    def copy_column(self, column: int, out: np.ndarray) -> None:
+        """Fill a row with a signed column; with zeros for column -1."""
+        out[:] = self._narrow[column] if column >= 0 else 0.0
 
     def derivatives(
         self, S: np.ndarray, weights: np.ndarray

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.subset.moves import Moves
 from laconic.subset.problem import Fit, SubsetProblem
 
 # Largest fixed-point weight, by the largest weight at the present point.
@@ -219,5 +220,6 @@ def _within(problem: SubsetProblem, support: tuple[int, ...], cap: int) -> Fit:
     if not used.all():
         fit = problem.fit(tuple(np.array(support)[used].tolist()))
     while len(fit.support) > cap:
-        fit = problem.without(fit, fit.support[int(problem.losses_of_dropping(fit).argmin())])
+        moves = Moves(problem, fit)
+        fit = moves.make(moves.drops(1)[0])
     return fit

@@ -1,0 +1,192 @@
+"""Is the local search as good as FastSparse and abess at every number of columns, and faster?
+
+The columns are stumps ``x > t`` of a training partition, at most 200 thresholds a feature, and
+every method is given the same 0/1 matrix. At every cardinality from 1 to 50 the training objective
+is the mean loss at the best weights of the support, with an intercept and no penalty:
+
+* exponential loss: laconic.subset.path against fastsparsegams (algorithm "CDPSI": coordinate
+  descent with swaps; "CD", without, is shown too), one call each with its own 100 penalties.
+* logistic loss: laconic.subset.path against abess.LogisticRegression, one fit for every size (its
+  one call over all sizes returns a single model; it is timed too).
+
+A peer need not reach every cardinality: it is given its best objective with at most that many
+columns. Its weights are optimised anew on its supports, by the solver that ours are optimised by,
+so that only supports are compared; the objective at its own weights is in the results as well.
+
+Run: python benchmarks/l0_vs_fastsparse.py [--json FILE]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from _common import (
+    affinity_kept,
+    arguments,
+    progress,
+    save,
+    start_up,
+    table,
+    timed,
+    verdict,
+)
+from _raetsch import rows, stumps
+
+SETS = ("banana", "diabetis", "image", "twonorm", "waveform", "splice", "german")
+SIZES = range(1, 51)
+SHOWN = (1, 2, 5, 10, 20, 30, 40, 50)
+# Objectives that differ by less than this part are equal, whatever solver they come from.
+EQUAL = 1e-6
+# Mean losses below this are zero: the columns separate the classes, and weights have no limit.
+ZERO = 1e-6
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--skip-abess", action="store_true", help="exponential loss only")
+    args = parser.parse_args()
+    warm_up = start_up(lambda: ours(*toy(args.seed), "exponential"))
+    results: dict[str, Any] = {"start-up seconds": warm_up, "sets": {}}
+    for name in args.sets:
+        X, y, train = rows(args.data, name, args.seed)
+        results["sets"][name] = compare(name, stumps(X[train]), y[train], args.skip_abess)
+    results["verdicts"] = judge(results["sets"])
+    peers = ["fastsparsegams"] + ([] if args.skip_abess else ["abess"])
+    save(args.json, args, peers, results)
+
+
+def toy(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    return stumps(X), np.where(X.sum(axis=1) + rng.normal(size=60) > 0, 1, -1)
+
+
+def compare(name: str, B: np.ndarray, y: np.ndarray, skip_abess: bool) -> dict[str, Any]:
+    seconds: dict[str, float] = {}
+    values: dict[str, list[float]] = {}
+    own: dict[str, list[float]] = {}
+    seconds["laconic, exponential"], values["laconic, exponential"] = timed(
+        ours, B, y, "exponential"
+    )
+    progress(f"{name} {B.shape}: laconic took {seconds['laconic, exponential']:.2f} s")
+    for algorithm in ("CD", "CDPSI"):
+        peer = f"FastSparse {algorithm}"
+        seconds[peer], models = timed(fastsparse, B, y, algorithm)
+        values[peer], own[peer] = by_size(B, y, models, "exponential")
+        progress(f"{name}: {peer} took {seconds[peer]:.2f} s")
+    if not skip_abess:
+        seconds["laconic, logistic"], values["laconic, logistic"] = timed(ours, B, y, "logistic")
+        seconds["abess one call"] = timed(abess, B, y, [SIZES])[0]
+        seconds["abess by size"], models = timed(abess, B, y, SIZES)
+        values["abess by size"], own["abess by size"] = by_size(B, y, models, "logistic")
+        progress(f"{name}: abess took {seconds['abess by size']:.2f} s")
+    shape = f"{name}: {B.shape[0]} rows, {B.shape[1]} columns"
+    table(
+        f"{shape}: training objective by number of columns",
+        ["method", *map(str, SHOWN), "seconds"],
+        [[m, *(v[n - 1] for n in SHOWN), seconds[m]] for m, v in values.items()],
+    )
+    return {"shape": B.shape, "seconds": seconds, "objective": values, "own weights": own}
+
+
+def judge(sets: dict[str, Any]) -> list[dict[str, Any]]:
+    """Cardinalities at which ours is worse, and the ratio of the times, over all sets."""
+    pairs = {"FastSparse CD": "exponential", "FastSparse CDPSI": "exponential"}
+    if all("abess by size" in found["objective"] for found in sets.values()):
+        pairs["abess by size"] = "logistic"
+    rows = []
+    for name, found in sets.items():
+        for peer, loss in pairs.items():
+            a, b = np.array(found["objective"][f"laconic, {loss}"]), found["objective"][peer]
+            rows.append([name, peer, int(worse(a, b).sum()), int(worse(b, a).sum()), excess(a, b)])
+    table(
+        f"Cardinalities of {len(SIZES)} at which the objective is higher",
+        ["set", "peer", "ours", "the peer's", "our worst excess"],
+        rows,
+    )
+    out = []
+    for peer, loss in pairs.items():
+        count = sum(row[2] for row in rows if row[1] == peer)
+        out.append(verdict(f"cardinalities worse than {peer}, all sets", count, 0, False))
+        total = [
+            sum(found["seconds"][m] for found in sets.values()) for m in (f"laconic, {loss}", peer)
+        ]
+        out.append(verdict(f"seconds, all sets, by those of {peer}", total[0] / total[1], 1, False))
+    return out
+
+
+def worse(a: Any, b: Any) -> np.ndarray:
+    a, b = np.asarray(a), np.asarray(b)
+    return (a > b * (1 + EQUAL)) & (a > ZERO)
+
+
+def excess(a: Any, b: Any) -> float:
+    a, b = np.asarray(a), np.asarray(b)
+    return float(np.max(np.where(worse(a, b), a / np.maximum(b, ZERO) - 1, 0.0)))
+
+
+def ours(B: np.ndarray, y: np.ndarray, loss: str) -> list[float]:
+    from laconic.subset import path
+
+    found = path(B, y, max(SIZES), loss=loss)
+    best = np.full(len(SIZES) + 1, np.inf)
+    for result in found:
+        best[len(result.support)] = min(best[len(result.support)], result.objective)
+    return np.minimum.accumulate(best)[1:].tolist()
+
+
+def fastsparse(B: np.ndarray, y: np.ndarray, algorithm: str) -> list[tuple[np.ndarray, float]]:
+    """Weights and intercepts along FastSparse's path."""
+    import fastsparsegams
+
+    model = fastsparsegams.fit(
+        B.astype(float),
+        y.astype(float),
+        loss="Exponential",
+        penalty="L0",
+        algorithm=algorithm,
+        max_support_size=max(SIZES),
+        num_lambda=100,
+    )
+    weights = model.coeff(include_intercept=False).toarray()
+    return [(w, float(b)) for w, b in zip(weights.T, model.intercepts[0], strict=True)]
+
+
+def abess(B: np.ndarray, y: np.ndarray, sizes: Iterable[Any]) -> list[tuple[np.ndarray, float]]:
+    """Weights and intercepts of one abess fit for every entry of ``sizes``."""
+    from abess import LogisticRegression
+
+    out = []
+    with affinity_kept():
+        for size in sizes:
+            model = LogisticRegression(support_size=size).fit(B.astype(float), y)
+            out.append((np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])))
+    return out
+
+
+def by_size(
+    B: np.ndarray, y: np.ndarray, models: list[tuple[np.ndarray, float]], loss: str
+) -> tuple[list[float], list[float]]:
+    """Best objectives with at most 1, 2, … columns: at new weights, and at the peer's own."""
+    from laconic.subset import make_problem
+
+    problem = make_problem(B, y, loss, 0.0, False, True, None)
+    refitted, own = np.full(len(SIZES) + 1, np.inf), np.full(len(SIZES) + 1, np.inf)
+    refitted[0] = own[0] = problem.fit(()).value
+    for weights, intercept in models:
+        support = np.flatnonzero(weights)
+        size = len(support)
+        if size > max(SIZES):
+            continue
+        refitted[size] = min(refitted[size], problem.fit(tuple(support.tolist())).value)
+        margins = y * (B @ weights + intercept)
+        point = np.exp(-margins) if loss == "exponential" else np.logaddexp(0.0, -margins)
+        own[size] = min(own[size], float(point.mean()))
+    return tuple(np.minimum.accumulate(v)[1:].tolist() for v in (refitted, own))  # type: ignore
+
+
+if __name__ == "__main__":
+    main()

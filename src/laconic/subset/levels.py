@@ -1,0 +1,83 @@
+"""How large a weight can be in any solution that is good enough to matter.
+
+With F(w) the mean loss + l1 ‖w‖₁ over all columns, a solution of level R has F(w) ≤ R, and for
+every t > 0
+
+    w_j ≤ (R − min_w {F(w) − t w_j}) / t .
+
+Each t gives a line in R; the least of a few lines bounds the weight at every level. These are the
+M_j of the big-M relaxation in `laconic.subset.exact`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laconic.subset.problem import SubsetProblem
+
+# Largest bound on a weight that is believed; beyond, the level set is all but unbounded.
+LARGEST = 1e6
+# Smallest bound on a weight: a column that cannot be used gets a price beyond reach, not infinity.
+SMALLEST = 1e-12
+# Most lines of one weight, and the ratio of two t at which more of them would gain nothing.
+LINES, CLOSE = 24, 1.2
+# What a solve may have missed of a minimum, in decreases that its last Newton step promised.
+MISSED = 10.0
+
+
+class LevelSet:
+    """Bounds on every weight, and on the intercept, for any level.
+
+    Parameters
+    ----------
+    problem : SubsetProblem
+    level : float
+        Where the bounds are to be tight. They hold everywhere.
+    """
+
+    def __init__(self, problem: SubsetProblem, level: float) -> None:
+        S = problem.matrix(range(problem.n_columns))
+        price = np.full(problem.n_columns, problem.l1)
+        sides = []
+        for sign in (1.0, -1.0):
+            one_sided = problem.nonnegative and sign < 0
+            columns = range(problem.n_columns, len(S)) if one_sided else range(len(S))
+            lines = np.full((2, len(S), LINES), np.inf)
+            lines[1] = 0.0  # a side that no weight can be on: zero at every level
+            for j in columns:
+                lines[:, j] = _lines(problem, S, price, level, j, sign)
+            sides.append(lines)
+        self._sides = sides
+
+    def bounds(self, level: float) -> np.ndarray:
+        """Bounds on |w_j| over all weights with F(w) ≤ ``level``; the intercept last."""
+        most = np.zeros(self._sides[0].shape[1])
+        for t, lowest in self._sides:
+            reach = np.maximum(level - lowest, 0.0) / t
+            most = np.maximum(most, reach.min(axis=1) * (1.0 + 1e-6))
+        return np.clip(most, SMALLEST, LARGEST)
+
+
+def _lines(
+    problem: SubsetProblem, S: np.ndarray, price: np.ndarray, level: float, j: int, sign: float
+) -> np.ndarray:
+    """Values of t and the minima of F(w) − t sign w_j, around the tightest for a level.
+
+    The bound is tight at the t where F(w) reaches the level, so t is doubled until F does, and
+    then halved in.
+    """
+    out = np.empty((2, LINES))
+    tilt, w = np.zeros(len(S)), np.zeros(len(S))
+    low, high, t, at = 0.0, np.inf, 1e-3, 0
+    while at < LINES and not (np.isfinite(high) and high < CLOSE * low):
+        tilt[j] = sign * t
+        w, lowest, promised = problem.solve(S, price, w, tilt)
+        out[:, at] = t, lowest - MISSED * promised
+        if lowest + t * sign * w[j] > level:
+            high = t
+        else:
+            low = t
+        t = 2.0 * t if np.isinf(high) else 0.5 * (low + high)
+        at += 1
+    out[:, at:] = out[:, at - 1 : at]
+    return out

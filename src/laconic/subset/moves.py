@@ -1,0 +1,227 @@
+"""What adding, dropping and swapping columns would change, with all weights re-optimised.
+
+Notes
+-----
+Around a fit the objective is nearly quadratic. Let S be the support (and the intercept), w its
+weights, A = H_SS⁻¹ the inverse of its curvature, and for a column j outside, g_j its slope,
+b_j = A H_Sj and c_j = H_jj − H_jS b_j the curvature that is left of it beside S. If j gets the
+weight t and the others follow, the objective changes by g_j t + ½ c_j t² + l1 |t|; to force the
+weight of s to zero on top of that costs ½ (w_s − b_js t)² / A_ss. So
+
+    add j           −½ (|g_j| − l1)₊² / c_j
+    drop s          ½ w_s² / A_ss
+    swap s for j    ½ w_s² / A_ss − ½ (|w_s b_js / A_ss − g_j| − l1)₊² / (c_j + b_js² / A_ss)
+
+without the absolute values where weights must be at least 0. All n · |S| swaps are ranked at the
+price of the products H_jS, which nested columns make cheap (`laconic.subset.chains`). The step
+along one column alone has an exact gain under the exponential loss (`SubsetProblem.step_gains`);
+adding is ranked by that gain times H_jj / c_j.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.subset import kernels
+from laconic.subset.problem import Fit, SubsetProblem
+
+# Curvature below this part of its own: a column that the support already says.
+SPANNED = 1e-6
+# Longest step of a weight that the model is trusted with.
+FAR = 3.0
+
+
+class Move(NamedTuple):
+    """A column to drop, one to add, or both."""
+
+    change: float
+    """Predicted change of the value."""
+    out: int
+    """Place in the support of the column that goes; -1 for none."""
+    into: int
+    """Number of the column that comes; -1 for none."""
+
+
+def moves_from(problem: Any, fit: Fit) -> Moves | PlainMoves:
+    """The moves from a fit, ranked as well as the problem allows."""
+    return Moves(problem, fit) if isinstance(problem, SubsetProblem) else PlainMoves(problem, fit)
+
+
+class PlainMoves:
+    """The moves from one fit, for any problem that can fit a support and say what columns gain.
+
+    Parameters
+    ----------
+    problem
+        With the methods ``with_column``, ``without``, ``gains`` and ``losses_of_dropping`` of
+        `SubsetProblem`. Columns may be groups, and weights of any shape.
+    fit : Fit
+    """
+
+    def __init__(self, problem: Any, fit: Fit) -> None:
+        self.problem, self.fit = problem, fit
+        self._reduced: dict[int, Fit] = {-1: fit}
+
+    def adds(self, count: int) -> list[Move]:
+        """The best columns to add, best first by the step along them alone."""
+        gains = self.problem.gains(self.fit)
+        return [Move(-gains[j], -1, int(j)) for j in _smallest(-gains, count) if gains[j] > 0]
+
+    def drops(self, count: int) -> list[Move]:
+        """The cheapest columns to drop, cheapest first."""
+        if not self.fit.support:
+            return []
+        rise = self.problem.losses_of_dropping(self.fit)
+        return [Move(rise[s], int(s), -1) for s in _smallest(rise, count)]
+
+    def swaps(self, count: int) -> list[Move]:
+        """Swaps of the cheapest columns, each for the best one once it is gone."""
+        found = []
+        for drop in self.drops(count):
+            reduced = self._without(drop.out)
+            gains = self.problem.gains(reduced)
+            gains[self.fit.support[drop.out]] = -np.inf
+            j = int(gains.argmax())
+            if gains[j] > 0:
+                found.append(Move(reduced.value - self.fit.value - gains[j], drop.out, j))
+        return sorted(found, key=lambda move: move.change)
+
+    def make(self, move: Move, target: float = np.inf) -> Fit:
+        """The fit after a move."""
+        reduced = self._without(move.out)
+        return reduced if move.into < 0 else self.problem.with_column(reduced, move.into)
+
+    def _without(self, out: int) -> Fit:
+        if out not in self._reduced:
+            self._reduced[out] = self.problem.without(self.fit, self.fit.support[out])
+        return self._reduced[out]
+
+
+class Moves:
+    """The moves from one fit to columns of 0 and 1 or signs, re-optimised by the quadratic model.
+
+    Parameters
+    ----------
+    problem : SubsetProblem
+    fit : Fit
+    """
+
+    def __init__(self, problem: SubsetProblem, fit: Fit) -> None:
+        self.problem, self.fit = problem, fit
+        self.k = len(fit.support)
+        # One row more than the support needs: room for a column that comes in.
+        self._S = problem.matrix(fit.support, spare=1)
+        S = self._S[:-1]
+        _, first, second = problem.derivatives(S, fit.weights)
+        self._inverse = problem.inverse_curvature(S, second)
+        across, self._slope, self._own = problem.across(S, first, second)
+        self._along = across @ self._inverse
+        left = self._own - np.einsum("jk,jk->j", across, self._along)
+        self._left = np.maximum(left, SPANNED * self._own + 1e-300)
+        self._spare = np.maximum(np.diag(self._inverse)[: self.k], 1e-300)
+        self._barred = left <= SPANNED * self._own
+        self._barred[list(fit.support)] = True
+
+    def adds(self, count: int) -> list[Move]:
+        """The best columns to add, best first."""
+        problem = self.problem
+        gains = problem.step_gains(self._slope, self._own) * (self._own / self._left)
+        gains[self._barred] = 0.0
+        return [Move(-gains[j], -1, int(j)) for j in _smallest(-gains, count) if gains[j] > 0]
+
+    def drops(self, count: int) -> list[Move]:
+        """The cheapest columns to drop, cheapest first."""
+        rise = 0.5 * self.fit.weights[: self.k] ** 2 / self._spare
+        return [Move(rise[s], int(s), -1) for s in _smallest(rise, count)]
+
+    def swaps(self, count: int) -> list[Move]:
+        """The best swaps, one for each column of the support, best first."""
+        into, change = np.empty(self.k, dtype=np.int64), np.empty(self.k)
+        kernels.best_swaps(
+            self._along,
+            self._slope,
+            self._left,
+            self._barred,
+            self.fit.weights[: self.k],
+            self._spare,
+            self.problem.l1,
+            self.problem.nonnegative,
+            into,
+            change,
+        )
+        best = _smallest(change, count)
+        return [Move(change[s], int(s), int(into[s])) for s in best if into[s] >= 0]
+
+    def make(self, move: Move, target: float = np.inf) -> Fit:
+        """The fit after a move; not to the end where it cannot reach ``target``."""
+        S, k = self._S, self.k
+        self.problem.copy_column(move.into, S[-1])
+        gone = S[move.out].copy() if move.out >= 0 else None
+        if gone is not None:
+            S[move.out] = 0.0
+        w, value = self.problem.settle(S, k, self.start(move), self._inverse_after(move), target)
+        if gone is not None:
+            S[move.out] = gone
+        support = np.append(self.fit.support, move.into)
+        weights = np.append(w[:k], w[-1])
+        stay = np.arange(k + 1) != move.out
+        stay[k] = move.into >= 0
+        stay = np.flatnonzero(stay)
+        stay = stay[np.argsort(support[stay])]
+        kept = tuple(support[stay].astype(int).tolist())
+        return Fit(kept, np.append(weights[stay], w[k:-1]), value)
+
+    def start(self, move: Move) -> np.ndarray:
+        """Weights after a move by the quadratic model.
+
+        Those of the old support, zero for the column that went; the intercept, if there is one; and
+        the column that came last.
+        """
+        n = len(self.fit.weights)
+        shift, step = np.zeros(n), 0.0
+        if move.into >= 0:
+            step = self._step(move)
+            shift -= step * self._along[move.into]
+        if move.out >= 0:
+            over = self.fit.weights[move.out] + shift[move.out]
+            shift -= self._inverse[:, move.out] * (over / self._spare[move.out])
+        out = np.append(self.fit.weights + np.clip(shift, -FAR, FAR), step)
+        if move.out >= 0:
+            out[move.out] = 0.0
+        if self.problem.nonnegative:
+            out[: self.k] = np.maximum(out[: self.k], 0.0)
+            out[-1] = max(out[-1], 0.0)
+        return out
+
+    def _step(self, move: Move) -> float:
+        """The weight of the column that comes in, by the quadratic model."""
+        j, pull, bend = move.into, -self._slope[move.into], self._left[move.into]
+        if move.out >= 0:
+            shared = self._along[j, move.out] / self._spare[move.out]
+            pull += self.fit.weights[move.out] * shared
+            bend += self._along[j, move.out] * shared
+        size = max(abs(pull) - self.problem.l1, 0.0) / bend
+        return min(max(np.sign(pull) * size, -FAR), FAR)
+
+    def _inverse_after(self, move: Move) -> np.ndarray:
+        """Inverse curvature among the rows that `start` has weights for."""
+        n = len(self._inverse)
+        if move.into >= 0:
+            along, left = self._along[move.into], self._left[move.into]
+            inverse = kernels.grow_inverse(self._inverse, along, left)
+        else:
+            inverse = np.zeros((n + 1, n + 1))
+            inverse[:n, :n] = self._inverse
+        return inverse if move.out < 0 else kernels.shrink_inverse(inverse, move.out)
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the smallest values, in order; ties by place."""
+    if count < len(values):
+        few = np.argpartition(values, count)[:count]
+        limit = values[few].max()
+        values_at = np.flatnonzero(values <= limit)
+        return values_at[np.argsort(values[values_at], kind="stable")][:count]
+    return np.argsort(values, kind="stable")

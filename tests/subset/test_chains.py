@@ -1,0 +1,54 @@
+"""Nested columns: the chains are chains, and sums along them are sums."""
+
+import numpy as np
+import pytest
+
+from laconic.subset.chains import find_chains
+
+
+def sets(kind, seed=0, n_rows=90):
+    rng = np.random.default_rng(seed)
+    if kind == "stumps":
+        X = rng.normal(size=(n_rows, 3)).round(1)
+        cuts = rng.normal(size=(12, 3))
+        member = np.concatenate([X[:, f] > cuts[:, f, None] for f in range(3)])
+        return member[rng.permutation(len(member))]
+    if kind == "both signs":
+        x, cuts = rng.normal(size=n_rows), rng.normal(size=(9, 1))
+        return np.concatenate([x > cuts, x <= cuts])
+    if kind == "unrelated":
+        return rng.random((20, n_rows)) > 0.5
+    return np.concatenate([np.zeros((2, n_rows), bool), np.ones((3, n_rows), bool)])
+
+
+KINDS = ("stumps", "both signs", "unrelated", "constant")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 130])
+def test_every_column_is_in_one_chain_and_holds_the_one_before(kind, n_rows):
+    member = sets(kind, n_rows=n_rows)
+    chains = find_chains(member)
+    assert sorted(chains.order.tolist()) == list(range(len(member)))
+    for begin, end in zip(chains.offsets, chains.offsets[1:], strict=False):
+        for a, b in zip(chains.order[begin:end], chains.order[begin + 1 : end], strict=False):
+            assert not (member[a] & ~member[b]).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_are_those_of_the_columns(kind):
+    member = sets(kind)
+    rows = np.random.default_rng(1).normal(size=(member.shape[1], 4))
+    np.testing.assert_allclose(find_chains(member).sums(rows), member @ rows, atol=1e-12)
+
+
+def test_thresholds_of_a_feature_in_any_order_are_few_chains():
+    """A feature is one chain; a set that two features share by chance may cut a chain in two."""
+    assert len(find_chains(sets("stumps")).levels) <= 6
+    assert len(find_chains(sets("both signs")).levels) == 2
+    assert len(find_chains(sets("constant")).levels) == 1
+
+
+def test_no_columns_and_no_rows():
+    assert find_chains(np.zeros((0, 5), bool)).sums(np.ones((5, 2))).shape == (0, 2)
+    np.testing.assert_array_equal(find_chains(np.zeros((2, 0), bool)).sums(np.ones((0, 1))), 0)
