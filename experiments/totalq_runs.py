@@ -36,7 +36,7 @@ ROUNDS = 100
 L1 = 1e-6  # negligibly small yet nonzero
 TOLERANCE = 5e-4
 NU = np.geomspace(3e-4, 0.2, 8)
-PRICES = np.geomspace(1e-3, 5e-2, 10)
+PRICES = np.geomspace(2e-3, 5e-2, 8)
 COMMON = {"tol": TOLERANCE, "fit_intercept": False, "n_jobs": 1}
 
 

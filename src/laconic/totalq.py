@@ -268,7 +268,7 @@ class TotalQBoostClassifier(PathClassifier):
 
         Models of different prices share the hot start and its search, and are the same as fitted
         one by one. Those of different ``l1`` each start from the atoms of the one before, largest
-        first, and may take ``max_rounds`` more.
+        first; these count among the ``max_rounds``.
 
         Returns
         -------
@@ -310,13 +310,13 @@ class TotalQBoostClassifier(PathClassifier):
             found = loop.sizes
 
     def _fit_l1(self, models: list[TotalQBoostClassifier], bound: _Bound) -> None:
-        """Every l1 from the atoms of the next larger one."""
-        state = State()
+        """Every l1 from the model of the next larger one."""
+        start: tuple[int, ...] = ()
         for model in sorted(models, key=lambda m: -m.l1):
-            most = len(state.generated) + self.max_rounds
-            loop = model._loop(make_master(*bound[1:], model.l1), max_rounds=most)
-            state = loop.refitted(state.generated)
+            loop = model._loop(make_master(*bound[1:], model.l1))
+            state = loop.refitted(list(start))
             model._run(loop, state)
+            start = state.entries[-1].numbers
 
     def _learned_of_data(self) -> dict[str, Any]:
         names = ("classes_", "n_features_in_", "feature_names_in_", "_categories")
