@@ -13,7 +13,11 @@ from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
 
 EXPONENTIAL, LOGISTIC, SQUARED_HINGE = 0, 1, 2
 # Most that an objective is taken to fall from here on, by what a Newton step promises.
-HOPE = 4.0
+HOPE = 3.0
+# The same where the step is by the curvature of another point.
+STALE_HOPE = 8.0
+# Steps by one curvature go on while what they promise shrinks by this factor each.
+SHRINK = 0.4
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
 RIDGE = 1e-8
 
@@ -168,38 +172,65 @@ def settle(  # type: ignore[no-untyped-def]
 ):
     """`solve` from a start that is nearly right, with an inverse curvature that nearly is, too.
 
-    Steps by the given inverse cost two products with ``S`` each, and most starts that cannot reach
-    the target show it after one or two. Where steps do not shrink fast or a weight would change its
-    sign, the rest is left to `solve`.
+    Steps by a given inverse cost two products with ``S`` each, and most starts that cannot reach
+    the target show it after a few. Where steps no longer shrink fast, the curvature is taken anew;
+    where a weight would change its sign, the rest is left to `solve`.
     """
     n, m = S.shape
     w, slope = start.copy(), np.empty(n)
     first, second = np.empty(m), np.empty(m)
+    new_first, new_second = np.empty(m), np.empty(m)
     value = differentiate(code, np.dot(w, S), weight, first, second) + np.dot(price, np.abs(w))
-    last = np.inf
-    for _ in range(12):
+    last, fresh = np.inf, False
+    for _ in range(60):
+        if not np.isfinite(value):
+            break
         slope[:] = np.dot(S, first) + price * np.sign(w)
         step = -np.dot(inverse, slope)
         decrement = -0.5 * np.dot(slope, step)
-        if value - HOPE * decrement > target:
+        if value - (HOPE if fresh else STALE_HOPE) * decrement > target:
             return w, value, decrement
-        if not 0 <= decrement <= 0.3 * last:
+        trial = w + step
+        new = np.inf
+        if 0 <= decrement <= SHRINK * last:
+            if crosses(w, trial, price, positive, free):
+                break
+            new = differentiate(code, np.dot(trial, S), weight, new_first, new_second)
+            new += np.dot(price, np.abs(trial))
+        if new <= value:
+            w, value, last, fresh = trial, new, decrement, False
+            first, new_first = new_first, first
+            second, new_second = new_second, second
+            if decrement <= tol * max(value, 1e-3):
+                return w, value, decrement
+        elif fresh:
             break
-        trial, crossed = w + step, False
-        for j in range(n):
-            if j != free and trial[j] != w[j]:
-                crossed |= price[j] > 0 and trial[j] * w[j] <= 0
-                crossed |= positive and trial[j] <= 0
-        if crossed:
-            break
-        new = differentiate(code, np.dot(trial, S), weight, first, second)
-        new += np.dot(price, np.abs(trial))
-        if not new <= value:
-            break
-        w, value, last = trial, new, decrement
-        if decrement <= tol * max(value, 1e-3):
-            return w, value, decrement
+        else:
+            inverse = inverse_curvature(S, second)
+            last, fresh = np.inf, True
     return solve(S, weight, w, code, price, np.zeros(n), positive, free, tol, target)
+
+
+@njit(nogil=True, cache=True)
+def crosses(w, trial, price, positive, free):  # type: ignore[no-untyped-def]
+    """Whether a weight would pass a kink of its price or the bound of the positive ones."""
+    for j in range(len(w)):
+        if j != free and trial[j] != w[j]:
+            if price[j] > 0 and trial[j] * w[j] <= 0:
+                return True
+            if positive and trial[j] <= 0:
+                return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def inverse_curvature(S, second):  # type: ignore[no-untyped-def]
+    """Inverse of the curvature among the rows of ``S``; rows that repeat do not spoil it."""
+    H = np.dot(S * second, S.T)
+    ridge = RIDGE * np.trace(H) / max(len(H), 1) + 1e-30
+    for j in range(len(H)):
+        H[j, j] += ridge
+    return np.ascontiguousarray(np.linalg.inv(H))
 
 
 @njit(nogil=True, cache=True)

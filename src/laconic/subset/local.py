@@ -74,7 +74,8 @@ class _Table:
         """Try the best of the size below with one column more; then swap."""
         below = self.best[size - 1]
         if below is not None:
-            self._try(size, self._at(below).adds(ADDS), below)
+            adds = [m for m in self._at(below).adds(ADDS) if -m.change > _worth(below.value)]
+            self._try(size, adds, below)
         self._swap(size)
 
     def shrink(self, size: int) -> None:
@@ -110,4 +111,9 @@ class _Table:
 
     def _target(self, size: int) -> float:
         old = self.best[size]
-        return float("inf") if old is None else old.value - WORTH * max(old.value, SMALL)
+        return float("inf") if old is None else old.value - _worth(old.value)
+
+
+def _worth(value: float) -> float:
+    """The least decrease of a value that counts."""
+    return WORTH * max(value, SMALL)

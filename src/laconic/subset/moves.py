@@ -115,7 +115,7 @@ class Moves:
         self._S = problem.matrix(fit.support, spare=1)
         S = self._S[:-1]
         _, first, second = problem.derivatives(S, fit.weights)
-        self._inverse = problem.inverse_curvature(S, second)
+        self._inverse = kernels.inverse_curvature(S, second)
         across, self._slope, self._own = problem.across(S, first, second)
         self._along = across @ self._inverse
         left = self._own - np.einsum("jk,jk->j", across, self._along)

@@ -163,14 +163,8 @@ class SubsetProblem:
         n = len(fit.support)
         S = self.matrix(fit.support)
         second = self.derivatives(S, fit.weights)[2]
-        inverse = self.inverse_curvature(S, second)
+        inverse = kernels.inverse_curvature(S, second)
         return 0.5 * fit.weights[:n] ** 2 / np.maximum(np.diag(inverse)[:n], 1e-300)
-
-    def inverse_curvature(self, S: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Inverse of the curvature among the rows of ``S``; columns that repeat do not spoil it."""
-        H = (S * second) @ S.T
-        H[np.diag_indices_from(H)] += kernels.RIDGE * np.trace(H) / max(len(H), 1) + 1e-30
-        return np.linalg.inv(H)
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by the best step along every column alone; nothing for those in."""
