@@ -300,6 +300,23 @@ def test_cap_is_exact_and_more_atoms_are_never_worse():
     assert objectives == sorted(objectives, reverse=True)
 
 
+def test_without_a_search_the_cap_is_early_stopping():
+    X, y = noisy(7, m=200)
+    early = Paper(25, price=0.0).fit(X, y)
+    model = Paper(25, max_atoms=4, price=0.0, search=None).fit(X, y)
+    assert model.atoms_ == early.at(4).atoms_
+
+
+def test_a_sampler_searches_too():
+    pytest.importorskip("dwave.samplers")
+    X, y = noisy(30, m=80)
+    local = Paper(6, price=0.02).fit(X, y)
+    for search in ("tabu", "anneal"):
+        model = Paper(6, price=0.02, search=search, search_options={"rounds": 2}).fit(X, y)
+        assert model.objective_ <= local.objective_ * 1.05
+        assert np.array_equal(model.coef_, clone(model).fit(X, y).coef_)
+
+
 @pytest.mark.filterwarnings("ignore:no atom is worth")
 def test_a_higher_price_buys_fewer_atoms():
     X, y = noisy(8, m=200)
@@ -454,6 +471,19 @@ def test_more_classes_share_atoms():
     problem = cvxpy.Problem(cvxpy.Minimize(loss / len(y) + 1e-3 * cvxpy.sum(cvxpy.abs(W))))
     problem.solve(solver=cvxpy.CLARABEL)
     assert model.path_[model.n_atoms_].objective == pytest.approx(problem.value, rel=1e-5)
+
+
+def test_a_group_per_atom_is_searched_over_every_size():
+    X, y = random_problem(1, m=200, d=4, k=3)
+    X = np.hstack([X, np.random.default_rng(1).uniform(-1, 1, (200, 6))])
+    settings = {"loss": "log", "pool": "columns", "l1": 1e-3, "tol": 0.0}
+    early = TotalQBoostClassifier(8, price=0.0, **settings).fit(X, y)
+    for cap in (2, 4):
+        model = TotalQBoostClassifier(8, price=0.0, hot_start=8, max_atoms=cap, **settings)
+        model.fit(X, y)
+        assert model.n_atoms_ == cap
+        assert model.coef_.shape == (3, cap)
+        assert model.objective_ <= early.rounds_[cap].objective * (1 + 1e-8)
 
 
 def test_other_searches_need_signs():

@@ -358,11 +358,13 @@ class TotalQBoostClassifier(PathClassifier):
                 f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
                 'margin ("exponential", "logistic", "squared_hinge"); search="local" takes any'
             )
+        cap = self.max_rounds if self.max_atoms is None else self.max_atoms
         settings: dict[str, Any] = {
-            "max_atoms": self.max_rounds if self.max_atoms is None else self.max_atoms,
+            "max_atoms": cap,
             "master": master,
             "price": self.price,
-            "max_rounds": self.max_rounds,
+            # Where nothing is dropped, a cap on the model is one on the rounds.
+            "max_rounds": min(self.max_rounds, cap) if self.search is None else self.max_rounds,
             "hot_start": self.hot_start,
             "search": self.search,
             "options": self.search_options or {},

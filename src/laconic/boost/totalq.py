@@ -237,15 +237,15 @@ class TotalLoop(Loop):
             state.entries[-1] = replace(entry, steepest=choice.steepest)
 
 
-def dual_value(entries: list[PathEntry], l1: float, never_below: float = 0.0) -> float:
+def dual_value(entries: list[PathEntry], l1: float) -> float:
     """Largest value of the dual (7) that the entries prove: for *all* atoms of the pool.
 
     The dual weights u of an entry, times s = min(1, l1 / max_j |Σ_i u_i y_i h_ij|), satisfy (4) for
     every atom; by concavity of the dual their value is at least s (L − ⟨∇L, w⟩), because u = 0 has
-    the least value the loss can take, which is ``never_below``. No weights over the whole pool
-    have a loss plus l1 term below this.
+    the value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
+    below this; beside an intercept, whose own constraint holds to rounding, to rounding.
     """
-    found = never_below
+    found = 0.0
     for entry in entries:
         if np.isfinite(entry.steepest):
             shrink = 1.0 if entry.steepest <= l1 else l1 / entry.steepest
