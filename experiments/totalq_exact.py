@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from _common import CORES, ROOT, arguments, progress, save, table, timed, verdict
 from joblib import Parallel, delayed
-from totalq_runs import COMMON, L1, PRICES, SETS, split_of
+from totalq_runs import PRICES, SETS, settings, split_of
 
 from laconic import TotalQBoostClassifier
 
@@ -34,19 +34,20 @@ def solve(name: str, args: Any) -> list[dict[str, Any]]:
         known: list[dict[str, Any]] = json.loads(file.read_text())
         return known
     split, hot = split_of(args.data, name, 1, args.seed), SETS[name][1]
-    settings = {"hot_start": hot, "l1": L1, **COMMON}
-    local = TotalQBoostClassifier(hot, **settings).fit_path(split.X, split.y, price=PRICES)
+    common = {"hot_start": hot, **settings(len(split.y))}
+    prices = PRICES / len(split.y)
+    local = TotalQBoostClassifier(hot, **common).fit_path(split.X, split.y, price=prices)
     out = []
-    for found in local:
+    for price, found in zip(PRICES, local, strict=True):
         model = TotalQBoostClassifier(
             hot, price=found.price, search="exact",
-            search_options={"max_seconds": args.seconds}, **settings,
+            search_options={"max_seconds": args.seconds}, **common,
         )  # fmt: skip
         seconds, model = timed(model.fit, split.X, split.y)
         gap = (model.objective_ - model.search_bound_) / model.objective_
         out.append(
             {
-                "price": found.price,
+                "price": price,
                 "atoms": model.n_atoms_,
                 "objective": model.objective_,
                 "local": found.objective_,
@@ -54,7 +55,7 @@ def solve(name: str, args: Any) -> list[dict[str, Any]]:
                 "seconds": round(seconds, 2),
             }
         )
-        progress(f"{name} {found.price:.4f}: gap {gap:.2e} in {seconds:.1f} s")
+        progress(f"{name} {price:.3g}: gap {gap:.2e} in {seconds:.1f} s")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(out))
     return out
