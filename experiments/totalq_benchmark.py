@@ -129,8 +129,9 @@ def draw(by_set: dict[str, dict[str, Any]], args: Any) -> None:
                 ax.scatter(*zip(*dots, strict=True), marker=mark, s=22, color=colour,
                            facecolors="none" if mark != "x" else colour, label=labels[letter],
                            linewidths=1.1)  # fmt: skip
-        low = min(p["error"] for letter in means for p in means[letter])
-        ax.set_ylim(100 * low * 0.9, 100 * max(1.8 * low, low + 0.02))
+        errors = 100 * np.array([p["error"] for letter in means for p in means[letter]])
+        low, high = errors.min(), np.quantile(errors, 0.92)
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         ax.set_xscale("log")
         frame(ax, name, "atoms", "validation error, %" if number % 4 == 0 else "")
         logarithmic(ax.xaxis)
