@@ -454,6 +454,17 @@ def test_columns_of_any_kind_are_atoms():
     assert model.path_[model.n_atoms_].objective == pytest.approx(problem.value, rel=1e-6)
 
 
+def test_balls_with_linear_functions_are_atoms():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = (X**2).sum(axis=1) < 1.4
+    settings = {"pool": "pieces", "price": 0.01, "l1": 1e-2}
+    model = TotalQBoostClassifier(4, hot_start=3, **settings).fit(X, y)
+    assert 0 < model.n_atoms_ <= 3
+    assert model.score(X, y) > 0.95
+    assert len(model.predictor_.weights) == 3 * model.n_atoms_
+
+
 def test_more_classes_share_atoms():
     X, y = random_problem(0, m=200, d=4, k=3)
     X = np.hstack([X, np.random.default_rng(0).uniform(-1, 1, (200, 6))])

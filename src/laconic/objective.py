@@ -165,7 +165,8 @@ class Objective:
         ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
         """
         every = np.arange(len(W))
-        inverses = [(every[columns], A) for columns, A in self.class_inverses(W, inside)]
+        blocks = [(every[columns], A) for columns, A in self.class_inverses(W, inside)]
+        inverses = [(columns, A) for columns, A in blocks if len(columns)]
         for J in atoms:
             columns, inverse = next(pair for pair in inverses if J[-1] <= pair[0][-1])
             own = np.searchsorted(columns, J)
