@@ -37,7 +37,7 @@ def gains(priced: Iterable[Point], convex: Iterable[Point]) -> list[dict[str, An
 
     *Sparsity gain*: fewer atoms, in per cent, than the sparsest convex point that errs no more.
     *Generalisation gain*, where no convex point errs as little: less error, in per cent, than the
-    best of them. Points with neither are left out.
+    best of them. Points with neither are left out, and so are those of less than one atom.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def gains(priced: Iterable[Point], convex: Iterable[Point]) -> list[dict[str, An
     convex = frontier(convex)
     best = min(error for _, error in convex)
     out: list[dict[str, Any]] = []
-    for size, error in frontier(priced):
+    for size, error in frontier(point for point in priced if point[0] >= 1):
         rivals = [n for n, e in convex if e <= error + 1e-12]
         if not rivals:
             gain = {"generalisation": 100.0 * (1.0 - error / best)}
