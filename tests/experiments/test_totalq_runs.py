@@ -18,11 +18,12 @@ def test_experiments_of_one_split(data_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(totalq_runs, "ROUNDS", 12)
     monkeypatch.setattr(totalq_runs, "PRICES", np.array([0.5, 5.0]))
     monkeypatch.setattr(totalq_runs, "NU", np.array([1.0, 10.0]))
-    file = tmp_path / "result.json"
-    result = totalq_runs.run("thyroid", 1, data_dir, 0, file)
+    monkeypatch.setattr(totalq_runs, "BOTH_NU", (1.0,))
+    monkeypatch.setattr(totalq_runs, "BOTH_PRICES", np.array([1.0]))
+    result = totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path)
     assert {letter: len(of) for letter, of in result["points"].items() if letter != "B"} == {
-        "A": 2, "C": 2, "D": 2, "E": 2,
+        "A": 2, "C": 2, "D": 2, "E": 2, "F": 1,
     }  # fmt: skip
     assert not worse(result, "E", "B")["risk"]
     assert not worse(result, "D", "E")["risk"]
-    assert totalq_runs.run("thyroid", 1, data_dir, 0, file) == result
+    assert totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path) == result
