@@ -6,14 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from laconic.holes import HolePunchingClassifier
     from laconic.model.predictor import Predictor
     from laconic.share import ShareBoostClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["Predictor", "ShareBoostClassifier", "__version__"]
+__all__ = ["HolePunchingClassifier", "Predictor", "ShareBoostClassifier", "__version__"]
 
-_WHERE = {"ShareBoostClassifier": "laconic.share", "Predictor": "laconic.model.predictor"}
+_WHERE = {
+    "HolePunchingClassifier": "laconic.holes",
+    "Predictor": "laconic.model.predictor",
+    "ShareBoostClassifier": "laconic.share",
+}
 
 
 def __getattr__(name: str) -> Any:

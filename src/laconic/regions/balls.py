@@ -1,0 +1,136 @@
+"""Euclidean balls over rows: how many errors lie near every row, and the largest bad ball."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.regions import ball_distances
+from laconic.threads import Threads, row_blocks
+
+# Rows and errors whose distances are found together.
+ROWS, ERRORS = 2048, 512
+# Distances that differ by less than this part of the largest count as equal: rounding must not
+# decide on which side of a ball's edge a row lies.
+TIE = 1e-10
+# Rows that a usual distance is found from.
+LOOKED_AT = 1000
+
+
+class Ball(NamedTuple):
+    """A ball around a row."""
+
+    radius: float
+    """Half way between the last row inside and the first outside; infinite without a row outside.
+
+    Every radius between those two holds the same rows; the middle is safe from rounding.
+    """
+    inside: np.ndarray
+    """Numbers of the rows inside, nearest first."""
+
+
+class ErrorCounts:
+    """The weight of the errors within ``radius`` of every row (the row itself included).
+
+    Kept up to date as rows become right or wrong: a change of e rows costs e distances a row, and
+    no matrix of all pairs is ever made.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    radius : float
+        ρ, the radius of a neighbourhood.
+    threads : Threads
+        The answer does not depend on their number.
+    """
+
+    def __init__(self, X: Any, radius: float, threads: Threads) -> None:
+        self.X = X
+        self.radius = radius
+        self.threads = threads
+        self.counts = np.zeros(X.shape[0])
+        # Measured from the mean row, little is lost to rounding. Sparse rows stay sparse.
+        dense = not sparse.issparse(X)
+        self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if dense else None
+        squares = threads.map(lambda s: _squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
+        self._squares = np.concatenate(list(squares))
+
+    def _rows(self, which: Any) -> Any:
+        return self.X[which] if self._origin is None else self.X[which] - self._origin
+
+    def change(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Add the weight of errors at ``rows``; negative for errors that are gone."""
+        for few in row_blocks(len(rows), ERRORS):
+            centres = self._rows(rows[few])
+            limit = self.radius**2 - self._squares[rows[few]]
+            self._add(centres, limit, weight[few])
+
+    def _add(self, centres: Any, limit: np.ndarray, weight: np.ndarray) -> None:
+        def near(block: slice) -> np.ndarray:
+            products = self._rows(block) @ centres.T
+            products = np.asarray(products.toarray() if sparse.issparse(products) else products)
+            # ‖v − c‖² ≤ ρ², with the products of v and c on one side.
+            products *= -2.0
+            return (products <= limit - self._squares[block, None]) @ weight
+
+        blocks = row_blocks(self.X.shape[0], ROWS)
+        for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):
+            self.counts[block] += found
+
+
+def _squares(X: Any) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def usual_radius(X: Any, share: float = 0.05) -> float:
+    """A radius within which a row has about ``share`` of the others, from up to 1,000 rows."""
+    few = X[np.unique(np.linspace(0, X.shape[0] - 1, LOOKED_AT).astype(np.int64))]
+    few = np.asarray(few.toarray() if sparse.issparse(few) else few, dtype=np.float64)
+    d2 = ball_distances(few, few)[np.triu_indices(len(few), 1)]
+    radius = float(np.sqrt(np.quantile(d2, share))) if len(d2) else 0.0
+    return radius if radius > 0 else float(np.sqrt(d2[d2 > 0].min())) if np.any(d2 > 0) else 1.0
+
+
+def largest_ball(
+    d2: np.ndarray, wrong: np.ndarray, weight: np.ndarray, least: float = 0.0
+) -> Ball | None:
+    """The largest ball more than half of whose weight is misclassified (section 5.2).
+
+    Parameters
+    ----------
+    d2 : ndarray of shape (n_rows,)
+        Squared distances of the rows from the centre.
+    wrong : ndarray of bool of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+    least : float, default=0
+        Weight that it must hold.
+
+    Returns
+    -------
+    Ball or None
+        None where no ball around this centre will do.
+
+    Examples
+    --------
+    >>> d2 = np.array([0.0, 1.0, 4.0, 9.0, 16.0])
+    >>> ball = largest_ball(d2, np.array([True, False, True, False, False]), np.ones(5))
+    >>> ball.inside, ball.radius
+    (array([0, 1, 2]), 2.5)
+    """
+    order = np.argsort(d2, kind="stable")
+    ordered = d2[order]
+    held = np.cumsum(weight[order])
+    missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
+    # A ball holds all rows of the same distance or none.
+    edge = np.append(np.diff(ordered) > TIE * ordered[-1], True)
+    good = np.flatnonzero(edge & (2.0 * missed > held) & (held >= least))
+    if len(good) == 0:
+        return None
+    last = int(good[-1])
+    if last == len(order) - 1:
+        return Ball(np.inf, order)
+    return Ball(float(0.5 * np.sqrt(ordered[last : last + 2]).sum()), order[: last + 1])

@@ -1,0 +1,288 @@
+"""The hole-punching loop of Dekel and Shamir, section 5.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from laconic.model.regions import ball_distances, inside_ball
+from laconic.regions.balls import Ball, ErrorCounts, largest_ball
+from laconic.regions.local import constant, fit_local
+from laconic.threads import Threads
+
+# Centres whose distances are found together, and the most that one round looks at.
+TOGETHER, LOOKED_AT = 32, 1024
+# Holes that a round may try to fill in vain before it gives up.
+TRIED = 20
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A ball in the data space and the model inside it."""
+
+    centre: np.ndarray
+    """c, a training row."""
+    radius: float
+    """The hole is ‖x − c‖ ≤ radius."""
+    row: int
+    """Number of the centre among the rows given to ``fit``."""
+    model: Any
+    """A fitted classifier, or a constant (`sklearn.dummy.DummyClassifier`)."""
+    kind: str
+    """``"fitted"`` or ``"constant"``."""
+    n_rows: int
+    """Training rows inside, when it was punched."""
+    error_before: float
+    """Their weighted error before it was punched, more than one half."""
+    error_after: float
+    """Their weighted error with its model; lower."""
+    held: tuple[int, float, float] | None = None
+    """Held-out rows inside, and their weighted errors before and after (NaN without rows)."""
+
+
+@dataclass
+class Part:
+    """Rows with their labels, weights and the labels predicted so far."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    number: np.ndarray
+    """Numbers of the rows among those given to ``fit``."""
+    predicted: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each row is misclassified."""
+        return self.predicted != self.y
+
+    def error(self) -> float:
+        """Weighted share of misclassified rows."""
+        return float(self.weight[self.wrong].sum() / self.weight.sum())
+
+    def errors(self, rows: np.ndarray, predicted: np.ndarray) -> float:
+        """Weight of those rows that a prediction of them gets wrong."""
+        return float(self.weight[rows[predicted != self.y[rows]]].sum())
+
+
+@dataclass
+class State:
+    """What the loop has learned."""
+
+    base: Any
+    """The classifier outside the holes, h in eq. (6)."""
+    holes: list[Hole] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    """Weighted training error with 0, 1, 2, … holes."""
+    held_errors: list[float] = field(default_factory=list)
+    """The same on held-out rows, where there are any."""
+    status: str = "not started"
+
+
+Hook = Callable[[State], Any]
+
+
+@dataclass
+class Puncher:
+    """Finds holes and fills them.
+
+    Each round: the centre whose neighbourhood holds most errors, the largest ball around it more
+    than half of which is misclassified, and inside it the best on its training rows of a fitted
+    model, a constant and the predictor so far. Where the last is best the ball would change nothing
+    and the next centre has its turn, so every hole lowers the training error.
+
+    A round costs one pass over the rows for every centre looked at, one for every row that becomes
+    right or wrong, and the fit inside. In the worst case the holes are tiny and as many as there
+    are errors (the paper's own warning): ``least`` and held-out rows guard against it.
+
+    Attributes
+    ----------
+    train : Part
+    held : Part or None
+        Rows to measure every round on.
+    local : estimator
+        To be fitted inside holes.
+    weighted : bool
+        Whether rows count differently, so that estimators must be told.
+    least : float
+        Least weight of the training rows in a hole.
+    candidates : int
+        Balls to compare in a round, by the weight of the errors that they hold.
+    guarded : bool
+        Whether a model must also make fewer errors on held-out rows in the hole than the predictor
+        so far.
+    seeds : list of int or None
+        For the random state of the fit in each hole.
+    counts : ErrorCounts
+    """
+
+    train: Part
+    held: Part | None
+    local: Any
+    weighted: bool
+    least: float
+    candidates: int
+    guarded: bool
+    seeds: list[int | None]
+    counts: ErrorCounts
+    threads: Threads
+
+    def start(self, state: State) -> None:
+        """Predict with the classifier outside, and count its errors."""
+        self.train.predicted = state.base.predict(self.train.X)
+        if self.held is not None:
+            self.held.predicted = state.base.predict(self.held.X)
+        wrong = np.flatnonzero(self.train.wrong)
+        self.counts.change(wrong, self.train.weight[wrong])
+        self.note(state)
+
+    def note(self, state: State) -> None:
+        """Write down the errors of the predictor so far."""
+        state.errors.append(self.train.error())
+        if self.held is not None:
+            state.held_errors.append(self.held.error())
+
+    def run(
+        self, state: State, max_holes: int, tol: float, patience: int | None, hooks: list[Hook]
+    ) -> None:
+        """Punch holes until the error is small, enough are made, or held-out errors rise."""
+        go_on = not any([hook(state) for hook in hooks]) if not state.holes else True
+        while go_on:
+            if state.errors[-1] <= tol:
+                state.status = f"the training error is at most {tol:g}"
+                return
+            if len(state.holes) >= max_holes:
+                state.status = "max_holes was reached"
+                return
+            if patience is not None and _stale(state.held_errors) >= patience:
+                state.status = f"the held-out error has not fallen for {patience} holes"
+                return
+            hole = self.punch(self.seeds[len(state.holes)])
+            if hole is None:
+                state.status = "no hole lowers the error"
+                return
+            state.holes.append(hole)
+            self.note(state)
+            go_on = not any([hook(state) for hook in hooks])
+        state.status = "a callback stopped it"
+
+    def punch(self, seed: int | None) -> Hole | None:
+        """The next hole, with everything brought up to date; None where none helps."""
+        for tried, (centre, ball) in enumerate(self._balls()):
+            if tried == TRIED:
+                break
+            hole = self._fill(centre, ball, seed)
+            if hole is not None:
+                return hole
+        return None
+
+    def _balls(self) -> Iterator[tuple[int, Ball]]:
+        """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
+        found: list[tuple[int, Ball]] = []
+        for centre, ball in self._every_ball():
+            found.append((centre, ball))
+            if len(found) == self.candidates:
+                yield from sorted(found, key=self._errors_in, reverse=True)
+                found = []
+        yield from sorted(found, key=self._errors_in, reverse=True)
+
+    def _errors_in(self, found: tuple[int, Ball]) -> float:
+        rows = found[1].inside
+        return self.train.errors(rows, self.train.predicted[rows])
+
+    def _every_ball(self) -> Iterator[tuple[int, Ball]]:
+        order = np.argsort(-self.counts.counts, kind="stable")[:LOOKED_AT]
+        wrong, weight = self.train.wrong, self.train.weight
+        ahead = 1  # most often the first centre will do
+        start = 0
+        while start < len(order):
+            few = order[start : start + ahead]
+            X = self.train.X[few]
+            distances = ball_distances(self.train.X, _dense(X)).T
+            balls = self.threads.map(
+                lambda d2: largest_ball(d2, wrong, weight, self.least), list(distances)
+            )
+            for centre, ball in zip(few.tolist(), balls, strict=True):
+                if ball is not None:
+                    yield centre, ball
+            start += ahead
+            ahead = min(4 * ahead, TOGETHER)
+
+    def _fill(self, centre: int, ball: Ball, seed: int | None) -> Hole | None:
+        """The hole with the best model inside, taken into the predictor; None if none helps."""
+        train, held = self.train, self.held
+        rows = np.sort(ball.inside)
+        middle = _dense(train.X[[centre]])[0].astype(np.float64)
+        kept = np.empty(0, dtype=np.int64)
+        if held is not None:
+            kept = inside_ball(held.X, middle, ball.radius)
+        choice = self._best_model(rows, kept, seed)
+        if choice is None:
+            return None
+        kind, model, predicted, on_held = choice
+        total = float(train.weight[rows].sum())
+        before = train.errors(rows, train.predicted[rows]) / total
+        after = train.errors(rows, predicted) / total
+        self._take(rows, predicted)
+        seen = None
+        if held is not None:
+            total = float(held.weight[kept].sum()) or np.nan
+            errors = [held.errors(kept, p) / total for p in (held.predicted[kept], on_held)]
+            seen = (len(kept), errors[0], errors[1])
+            held.predicted[kept] = on_held
+        number = int(train.number[centre])
+        return Hole(middle, ball.radius, number, model, kind, len(rows), before, after, seen)
+
+    def _best_model(
+        self, rows: np.ndarray, kept: np.ndarray, seed: int | None
+    ) -> tuple[str, Any, np.ndarray, np.ndarray] | None:
+        """Kind, model and predictions of training and held-out rows; None for the one so far.
+
+        The simplest of the best: ties go to the predictor so far, then to the constant.
+        """
+        train, held = self.train, self.held
+        X, y = train.X[rows], train.y[rows]
+        weight = train.weight[rows] if self.weighted else None
+        fewest = train.errors(rows, train.predicted[rows])
+        best = None
+        for kind in ("constant", "fitted"):
+            if kind == "constant":
+                model = constant(X, y, weight)
+            else:
+                model = fit_local(self.local, X, y, weight, seed)
+            if model is None:
+                continue
+            predicted = model.predict(X)
+            errors = train.errors(rows, predicted)
+            if not errors < fewest:
+                continue
+            on_held = np.empty(0, dtype=y.dtype)
+            if held is not None and len(kept):
+                on_held = model.predict(held.X[kept])
+            if held is not None and self.guarded:
+                so_far = held.errors(kept, held.predicted[kept])
+                if not held.errors(kept, on_held) < so_far:
+                    continue
+            fewest, best = errors, (kind, model, predicted, on_held)
+        return best
+
+    def _take(self, rows: np.ndarray, predicted: np.ndarray) -> None:
+        """Let a hole decide its rows, and bring the counts of errors up to date."""
+        was = self.train.wrong[rows]
+        self.train.predicted[rows] = predicted
+        now = self.train.wrong[rows]
+        changed = rows[was != now]
+        sign = np.where(now[was != now], 1.0, -1.0)
+        self.counts.change(changed, sign * self.train.weight[changed])
+
+
+def _stale(errors: list[float]) -> int:
+    """Rounds since the lowest error."""
+    return len(errors) - 1 - int(np.argmin(errors))
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
