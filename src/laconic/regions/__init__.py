@@ -1,1 +1,1 @@
-"""Regions of the data space: where errors lie close together, and the holes punched there."""
+"""Where errors clump: neighbourhoods of rows, the clumping solver, and the clump score."""
