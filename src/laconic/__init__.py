@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from laconic.holes import HolePunchingClassifier
+    from laconic.look.report import report_holes
     from laconic.model.predictor import Predictor
     from laconic.share import ShareBoostClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["HolePunchingClassifier", "Predictor", "ShareBoostClassifier", "__version__"]
+__all__ = [
+    "HolePunchingClassifier",
+    "Predictor",
+    "ShareBoostClassifier",
+    "__version__",
+    "report_holes",
+]
 
 _WHERE = {
     "HolePunchingClassifier": "laconic.holes",
     "Predictor": "laconic.model.predictor",
     "ShareBoostClassifier": "laconic.share",
+    "report_holes": "laconic.look.report",
 }
 
 

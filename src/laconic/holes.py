@@ -18,7 +18,7 @@ from laconic.boost.checkpoint import fingerprint
 from laconic.edge import held_out_rows, normalised_weights
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
-from laconic.regions.balls import ErrorCounts, usual_radius
+from laconic.regions.balls import ErrorCounts
 from laconic.regions.local import (
     check_takes_weights,
     class_probabilities,
@@ -26,6 +26,7 @@ from laconic.regions.local import (
     fit_model,
     flat_parts,
 )
+from laconic.regions.neighbours import auto_radius
 from laconic.regions.punch import Hole, Hook, Part, Puncher, State
 from laconic.regions.resume import HolesCheckpoint
 from laconic.regions.stages import prune, staged_errors, staged_labels, staged_shares
@@ -326,11 +327,9 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
             if state is None:
                 weight = train.weight if weighted else None
                 state = State(fit_model(outside, train.X, train.y, weight, seeds[0]))
-                counts.radius = self._neighbourhood(state.base, train.X)
+            self.radius_ = counts.radius = self._neighbourhood(state.base, train)
+            if not state.errors:
                 puncher.start(state)
-            else:
-                counts.radius = self._neighbourhood(state.base, train.X)
-            self.radius_ = counts.radius
             patience = self.n_iter_no_change if self.early_stopping else None
             try:
                 puncher.run(state, self.max_holes, self.tol, patience, hooks)
@@ -343,12 +342,12 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
                 )
         return state
 
-    def _neighbourhood(self, base: Any, X: Any) -> float:
+    def _neighbourhood(self, base: Any, train: Part) -> float:
         """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
         if self.radius != "auto":
             return float(self.radius)
         of_base = getattr(base, "radius_", None)
-        return usual_radius(X) if of_base is None else float(of_base)
+        return float(auto_radius(train.X, train.weight) if of_base is None else of_base)
 
     def _keep(self, state: State, parts: tuple[Part, Part | None]) -> None:
         """Turn the loop's state into fitted attributes."""

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from laconic.regions.balls import ErrorCounts, largest_ball, usual_radius
+from laconic.regions.balls import ErrorCounts, largest_ball
 from laconic.threads import Threads
 
 
@@ -94,11 +94,3 @@ def test_threads_do_not_change_the_counts():
             counts.change(np.arange(0, 5000, 7), np.full(715, 0.1))
             found.append(counts.counts)
     assert np.array_equal(*found)
-
-
-def test_the_usual_radius_holds_the_share_asked_for():
-    X = np.random.default_rng(2).standard_normal((900, 4))
-    distance = cdist(X, X)[np.triu_indices(900, 1)]
-    assert np.mean(distance <= usual_radius(X)) == pytest.approx(0.05, abs=1e-3)
-    assert usual_radius(sparse.csr_matrix(X)) == usual_radius(X)
-    assert usual_radius(np.ones((5, 2))) > 0

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.model.regions import ball_distances
 from laconic.threads import Threads, row_blocks
 
 # Rows and errors whose distances are found together.
@@ -15,8 +14,6 @@ ROWS, ERRORS = 2048, 512
 # Distances that differ by less than this part of the largest count as equal: rounding must not
 # decide on which side of a ball's edge a row lies.
 TIE = 1e-10
-# Rows that a usual distance is found from.
-LOOKED_AT = 1000
 
 
 class Ball(NamedTuple):
@@ -84,15 +81,6 @@ def _squares(X: Any) -> np.ndarray:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
-
-def usual_radius(X: Any, share: float = 0.05) -> float:
-    """A radius within which a row has about ``share`` of the others, from up to 1,000 rows."""
-    few = X[np.unique(np.linspace(0, X.shape[0] - 1, LOOKED_AT).astype(np.int64))]
-    few = np.asarray(few.toarray() if sparse.issparse(few) else few, dtype=np.float64)
-    d2 = ball_distances(few, few)[np.triu_indices(len(few), 1)]
-    radius = float(np.sqrt(np.quantile(d2, share))) if len(d2) else 0.0
-    return radius if radius > 0 else float(np.sqrt(d2[d2 > 0].min())) if np.any(d2 > 0) else 1.0
 
 
 def largest_ball(
