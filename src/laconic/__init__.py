@@ -6,14 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from laconic.clump import ErrorClumpingClassifier
     from laconic.model.predictor import Predictor
+    from laconic.regions.score import clump_score
     from laconic.share import ShareBoostClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["Predictor", "ShareBoostClassifier", "__version__"]
+__all__ = [
+    "ErrorClumpingClassifier",
+    "Predictor",
+    "ShareBoostClassifier",
+    "__version__",
+    "clump_score",
+]
 
-_WHERE = {"ShareBoostClassifier": "laconic.share", "Predictor": "laconic.model.predictor"}
+_WHERE = {
+    "ErrorClumpingClassifier": "laconic.clump",
+    "Predictor": "laconic.model.predictor",
+    "ShareBoostClassifier": "laconic.share",
+    "clump_score": "laconic.regions.score",
+}
 
 
 def __getattr__(name: str) -> Any:
