@@ -19,6 +19,7 @@ from laconic.edge import held_out_rows, normalised_weights
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.regions.balls import ErrorCounts
+from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.local import (
     check_takes_weights,
     class_probabilities,
@@ -28,7 +29,6 @@ from laconic.regions.local import (
 )
 from laconic.regions.neighbours import auto_radius
 from laconic.regions.punch import Hole, Hook, Part, Puncher, State
-from laconic.regions.resume import HolesCheckpoint
 from laconic.regions.stages import prune, staged_errors, staged_labels, staged_shares
 from laconic.threads import Threads
 
@@ -346,8 +346,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
         if self.radius != "auto":
             return float(self.radius)
-        of_base = getattr(base, "radius_", None)
-        return float(auto_radius(train.X, train.weight) if of_base is None else of_base)
+        of_base = float(getattr(base, "radius_", np.nan))
+        return auto_radius(train.X, train.weight) if np.isnan(of_base) else of_base
 
     def _keep(self, state: State, parts: tuple[Part, Part | None]) -> None:
         """Turn the loop's state into fitted attributes."""

@@ -141,6 +141,22 @@ class LogLoss(_SoftmaxLoss):
         return softmax(scores)
 
 
+class OneVsRest:
+    """Scores of one squared hinge problem per class; a predictor's loss, nothing is boosted by it.
+
+    The population optimum of the squared hinge is f = 2p − 1.
+    """
+
+    name = "one_vs_rest"
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """(1 + f)/2 of every class, at least 0 and at most 1, made to sum to one."""
+        p: np.ndarray = 0.5 * (1.0 + np.clip(scores, -1.0, 1.0))
+        p[p.sum(axis=1) == 0.0] = 1.0
+        p /= p.sum(axis=1, keepdims=True)
+        return p
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -151,3 +167,6 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 LOSSES: dict[str, type[MarginLoss] | type[LogLoss]] = {
     loss.name: loss for loss in (MarginLoss, LogLoss)
 }
+
+LINKS = {**LOSSES, OneVsRest.name: OneVsRest}
+"""What a predictor's scores may mean as probabilities."""

@@ -195,9 +195,7 @@ def report_holes(
     fresh = _half(wrong, rng)
     searched = np.flatnonzero(~fresh)
     found = find_clumps(table.Z[searched], wrong[searched], n_clumps, min_rows, rng)
-    clumps, fixed = _measure(
-        table, truth, predicted, fresh, searched, found, image_shape is not None
-    )
+    clumps, fixed = _measure(table, truth, predicted, fresh, searched, found)
     name = title or ("Given predictions" if given else type(model).__name__)
     report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed)
     report.shown, report.places = _map(table.Z, wrong, rng)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.losses import LOSSES
+from laconic.losses import LINKS
 from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
 from laconic.model.cost import Cost
 from laconic.model.frames import frame_matrix
@@ -71,7 +71,7 @@ class Predictor:
             and len(self.map.names()) == n_columns
             and all(0 <= f < self.n_features for f in self.map.features())
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
-            and self.loss in LOSSES
+            and self.loss in LINKS
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
         if not sound:
@@ -121,7 +121,7 @@ class Predictor:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, by the link of the loss."""
-        return LOSSES[self.loss]().probabilities(self.scores(X))
+        return LINKS[self.loss]().probabilities(self.scores(X))
 
     def names(self) -> list[str]:
         """One readable name per column."""

@@ -6,6 +6,7 @@ Stored whichever way is smaller: as lists of neighbours (4 bytes each), or as bi
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,6 +163,15 @@ class NeighbourGraph:
         return (
             sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, 0), dtype="i1")
         )
+
+    def digest(self) -> str:
+        """A digest of who neighbours whom."""
+        sha = hashlib.sha256()
+        for rows in row_blocks(self.n_rows, ROWS):
+            part = self._store.matrix(rows)
+            sha.update(part.indptr.astype(np.int64).data)
+            sha.update(part.indices.astype(np.int32).data)
+        return sha.hexdigest()
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
         """The graph of some rows, in their order."""

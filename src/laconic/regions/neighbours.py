@@ -99,6 +99,31 @@ def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
     return graph_of(sparse.csr_matrix((ones, ends), shape=(n_rows, n_rows)))
 
 
+def find_graph(
+    X: Any,
+    radius: float | str = "auto",
+    n_neighbors: int | None = None,
+    metric: Any = "euclidean",
+    graph: Any = None,
+    *,
+    weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> tuple[NeighbourGraph, float]:
+    """The graph that an estimator's parameters stand for, and its radius (NaN without one).
+
+    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``.
+    """
+    if graph is not None:
+        return given_graph(graph, X.shape[0] if hasattr(X, "shape") else len(X)), np.nan
+    if n_neighbors is not None:
+        return nearest_graph(X, n_neighbors, metric=metric, n_jobs=n_jobs), np.nan
+    if isinstance(radius, str):
+        if radius != "auto":
+            raise ValueError(f"radius must be a number or 'auto', not {radius!r}")
+        radius = auto_radius(X, weight, metric=metric)
+    return radius_graph(X, radius, metric=metric, n_jobs=n_jobs), float(radius)
+
+
 def auto_radius(
     X: Any, weight: np.ndarray | None = None, *, share: float = 0.05, metric: Any = "euclidean"
 ) -> float:

@@ -1,94 +1,74 @@
-"""Checkpoints of hole punching, so that a killed fit ends with the identical model."""
+"""Checkpoints of a clumping fit: the problems solved, and the state of the one being solved."""
 
 from __future__ import annotations
 
 import os
-import pickle
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from laconic.model.store import read_archive, write_archive
-from laconic.regions.punch import Hole, Puncher, State
+from laconic.regions.clumping import Solution
 
-_KIND = "holes checkpoint"
+State = TypeVar("State")
 
 
-@dataclass
-class HolesCheckpoint:
-    """Writes the state after every hole (it is a hook of the loop) and reads it back.
+class Resumable:
+    """Writes a fit to a file, and reads back what was written for the same data and settings.
 
-    Models of any scikit-learn class are kept as pickles, which run code when they are read: take up
-    only files of your own.
-
-    Attributes
+    Parameters
     ----------
     path : str or path-like
     fingerprint : str
-        Only a state of this fingerprint is taken up.
+        Of data and settings; a file of another one is refused.
     """
 
-    path: str | os.PathLike[str]
-    fingerprint: str
-    puncher: Puncher
+    def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
+        self.path = path
+        self.fingerprint = fingerprint
+        self._header: dict[str, Any] = {"answers": 0, "under_way": False}
+        self._arrays: dict[str, np.ndarray] = {}
+        if Path(path).exists():
+            self._header, self._arrays = read_archive(path, "clumping checkpoint")
+            if self._header["fingerprint"] != fingerprint:
+                raise ValueError(
+                    f"checkpoint {path} was written for other data or settings; "
+                    "name another file, or delete it to start anew"
+                )
 
-    def __call__(self, state: State) -> None:
-        """Write the state."""
-        plain = [{**asdict(hole), "centre": None, "model": None} for hole in state.holes]
+    def answers(self) -> list[Solution]:
+        """The problems solved already."""
+        return [
+            Solution(*(_plain(self._arrays[f"{i}_{name}"]) for name in Solution._fields))
+            for i in range(self._header["answers"])
+        ]
+
+    def state(self, kind: type[State], n_answers: int) -> State | None:
+        """The state of the problem after those, where it was begun."""
+        if not self._header["under_way"] or n_answers != self._header["answers"]:
+            return None
+        prefix = "state_"
+        fields = {n.removeprefix(prefix): _plain(a) for n, a in self._arrays.items()
+                  if n.startswith(prefix)}  # fmt: skip
+        return kind(**fields)
+
+    def save(self, answers: list[Solution], state: Any) -> None:
+        """Write the answers, and the state of the problem under way."""
+        arrays = {}
+        for i, answer in enumerate(answers):
+            for name, value in answer._asdict().items():
+                arrays[f"{i}_{name}"] = np.asarray(value)
+        if state is not None:
+            arrays.update({f"state_{n}": np.asarray(v) for n, v in asdict(state).items()})
         header = {
             "fingerprint": self.fingerprint,
-            "holes": plain,
-            "errors": state.errors,
-            "held_errors": state.held_errors,
+            "answers": len(answers),
+            "under_way": state is not None,
         }
-        arrays = {
-            "base": _pickled(state.base),
-            "counts": self.puncher.counts.counts,
-            "predicted": self.puncher.train.predicted,
-        }
-        if self.puncher.held is not None:
-            arrays["held_predicted"] = self.puncher.held.predicted
-        for number, hole in enumerate(state.holes):
-            arrays[f"centre_{number}"] = hole.centre
-            arrays[f"model_{number}"] = _pickled(hole.model)
-        arrays = {name: _plain_text(array) for name, array in arrays.items()}
-        write_archive(self.path, _KIND, header, arrays)
-
-    def resume(self) -> State | None:
-        """The state in the file, with the puncher brought to it; None if there is no file yet."""
-        if not Path(self.path).exists():
-            return None
-        header, arrays = read_archive(self.path, _KIND)
-        if header["fingerprint"] != self.fingerprint:
-            raise ValueError(
-                f"checkpoint {self.path} was written for other data or settings; "
-                "name another file, or delete it to start anew"
-            )
-        state = State(_unpickled(arrays["base"]))
-        state.errors, state.held_errors = header["errors"], header["held_errors"]
-        for number, plain in enumerate(header["holes"]):
-            plain["centre"] = arrays[f"centre_{number}"]
-            plain["model"] = _unpickled(arrays[f"model_{number}"])
-            plain["held"] = None if plain["held"] is None else tuple(plain["held"])
-            state.holes.append(Hole(**plain))
-        train, held = self.puncher.train, self.puncher.held
-        self.puncher.counts.counts = arrays["counts"]
-        train.predicted = arrays["predicted"].astype(train.y.dtype)
-        if held is not None:
-            held.predicted = arrays["held_predicted"].astype(held.y.dtype)
-        return state
+        write_archive(self.path, "clumping checkpoint", header, arrays)
 
 
-def _pickled(model: Any) -> np.ndarray:
-    return np.frombuffer(pickle.dumps(model), dtype=np.uint8)
-
-
-def _unpickled(array: np.ndarray) -> Any:
-    return pickle.loads(array.tobytes())
-
-
-def _plain_text(array: np.ndarray) -> np.ndarray:
-    """Labels kept as Python strings become an array of text."""
-    return array.astype(np.str_) if array.dtype.hasobject else array
+def _plain(value: np.ndarray) -> Any:
+    return value.item() if value.ndim == 0 else value
