@@ -48,6 +48,17 @@ def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.n
     return factors
 
 
+def class_weighted(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights that count rows times those of the classes; the balanced ones keep the sum."""
+    factors = class_factors(estimator, codes, weight)
+    if estimator.class_weight == "balanced":
+        factors = factors * weight.sum() / len(factors)
+    weight = weight * factors[codes]
+    if not np.isfinite(weight.sum()):
+        raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
+    return weight
+
+
 def normalised_weights(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import held_out_rows, normalised_weights
+from laconic.edge import class_weighted, held_out_rows, kept_rows
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.regions.balls import ErrorCounts
@@ -26,6 +26,7 @@ from laconic.regions.local import (
     class_scores,
     fit_model,
     flat_parts,
+    link_of,
 )
 from laconic.regions.neighbours import auto_radius
 from laconic.regions.punch import Hole, Hook, Part, Puncher, State
@@ -241,11 +242,10 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         if weighted:
             check_takes_weights(outside)
             check_takes_weights(local)
-        raw = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        numbers = np.flatnonzero(raw > 0)
-        X, codes, weight = normalised_weights(self, X, y, sample_weight)
-        # Weights count rows: a total that estimators with a sum over rows understand.
-        weight = raw[numbers] if self.class_weight is None else weight * raw.sum()
+        keep, codes, weight = kept_rows(self, X, y, sample_weight)
+        numbers = np.arange(X.shape[0]) if keep is None else keep
+        X = X if keep is None else X[keep]
+        weight = class_weighted(self, codes, weight)
         parts = self._parts(X, codes, weight, numbers)
         seeds = self._seeds()
         with Threads(self.n_jobs) as threads:
@@ -410,9 +410,9 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         different scales, so scores of rows in different regions need not compare.
         """
         X = self._rows(X)
-        out = np.empty((X.shape[0], len(self.classes_)))
+        out, link = np.empty((X.shape[0], len(self.classes_))), link_of(self._models())
         for model, rows in self._routes(X):
-            out[rows] = class_scores(model, X[rows], self.classes_)
+            out[rows] = class_scores(model, X[rows], self.classes_, link)
         return out[:, 1] - out[:, 0] if len(self.classes_) == 2 else out
 
     @available_if(_has_probabilities)
@@ -458,8 +458,10 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
     def predictor_(self) -> Predictor:
         """Flat arrays that predict the same; see the class for which models can be written so."""
         check_is_fitted(self, "holes_")
+        models, shape = self._models(), (self.classes_, self.n_features_in_)
+        link = link_of(models)
         try:
-            flat = [flat_parts(m, self.classes_, self.n_features_in_) for m in self._models()]
+            flat = [flat_parts(model, *shape, link) for model in models]
         except TypeError as error:
             raise AttributeError(f"no predictor_: {error}") from error
         centre, radius = self._balls()
@@ -472,7 +474,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
             weights,
             np.zeros(len(self.classes_)),
             self.classes_,
-            "log",
+            link,
             map.widths,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),

@@ -12,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import has_fit_parameter
 
+from laconic.losses import LogLoss, OneVsRest
 from laconic.model.atoms import ColumnsMap, FeatureMap
 from laconic.model.predictor import Predictor
 from laconic.model.regions import AllColumns
@@ -65,14 +66,37 @@ def constant(X: Any, y: np.ndarray, weight: np.ndarray | None) -> DummyClassifie
     return DummyClassifier(strategy="prior").fit(X, y, sample_weight=weight)
 
 
-def class_scores(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+def link_of(models: list[Any]) -> str:
+    """Name of the loss that says what the models' scores mean as probabilities.
+
+    That of all models where they share one; of different ones, the loss of the squared hinge where
+    any has no probabilities of its own, else the log-loss.
+    """
+    names = set()
+    for model in models:
+        own = getattr(model, "predictor_", None)
+        if isinstance(own, Predictor):
+            names.add(own.loss)
+        elif not isinstance(model, DummyClassifier):
+            names.add(LogLoss.name if hasattr(model, "predict_proba") else OneVsRest.name)
+    if len(names) == 1:
+        return names.pop()
+    return OneVsRest.name if OneVsRest.name in names else LogLoss.name
+
+
+def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarray:
     """Scores of every class, (n_rows, n_classes), the largest where the model's prediction is.
 
-    From ``decision_function``, else ``predict_proba``, else 1 for the prediction and 0 for the
-    others. Two classes share a decision d as ∓d/2, so that their difference is d.
+    From a ``predictor_``, ``decision_function``, ``predict_proba``, or else 1 for the prediction
+    and 0 for the others. Two classes share a decision d as ∓d/2, so that their difference is d.
     """
+    if isinstance(model, DummyClassifier):
+        return np.tile(_constant_scores(model, classes, link), (X.shape[0], 1))
     known = np.searchsorted(classes, model.classes_)
-    if hasattr(model, "decision_function"):
+    own = getattr(model, "predictor_", None)
+    if isinstance(own, Predictor):
+        scores = own.scores(X)
+    elif hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
     elif hasattr(model, "predict_proba"):
         scores = np.asarray(model.predict_proba(X))
@@ -82,14 +106,18 @@ def class_scores(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
         scores = np.column_stack([-0.5 * scores, 0.5 * scores])
     if scores.shape != (X.shape[0], len(known)):  # no scores, or one for every pair of classes
         scores = (model.predict(X)[:, None] == model.classes_).astype(np.float64)
-    out = np.full((X.shape[0], len(classes)), _unseen(model))
+    out = np.full((X.shape[0], len(classes)), UNSEEN)
     out[:, known] = scores
     return out
 
 
-def _unseen(model: Any) -> float:
-    """Score of a class that the model has never seen: a constant's is its share, 0."""
-    return 0.0 if isinstance(model, DummyClassifier) else UNSEEN
+def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> np.ndarray:
+    """Scores that stand for a constant's shares of the classes."""
+    shares = np.zeros(len(classes))
+    shares[np.searchsorted(classes, model.classes_)] = model.class_prior_
+    if link == OneVsRest.name:
+        return 2.0 * shares - 1.0
+    return np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), UNSEEN)
 
 
 def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
@@ -100,43 +128,39 @@ def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
 
 
 def flat_parts(
-    model: Any, classes: np.ndarray, n_features: int
+    model: Any, classes: np.ndarray, n_features: int, link: str
 ) -> tuple[FeatureMap, np.ndarray, np.ndarray]:
     """Feature map, weights and intercept whose scores are `class_scores`.
 
     For constants, linear classifiers and models with a ``predictor_`` of their own; a `TypeError`
     for others.
     """
-    known = np.searchsorted(classes, model.classes_)
+    if isinstance(model, DummyClassifier):
+        nothing = ColumnsMap(np.empty(0, dtype=np.int64))
+        scores = _constant_scores(model, classes, link)
+        return nothing, np.empty((0, len(classes))), scores
     own = getattr(model, "predictor_", None)
     if isinstance(own, Predictor):
-        return _spread(own.map, own.weights, own.intercept, known, _base(model, classes))
-    if isinstance(model, DummyClassifier):
-        shares = np.asarray(model.class_prior_, dtype=np.float64)
-        nothing = ColumnsMap(np.empty(0, dtype=np.int64))
-        return _spread(nothing, np.empty((0, len(known))), shares, known, _base(model, classes))
-    if not isinstance(model, LinearClassifierMixin):
+        map, weights, intercept = own.map, own.weights, own.intercept
+    elif isinstance(model, LinearClassifierMixin):
+        map = AllColumns(n_features)
+        weights, intercept = _linear(model)
+    else:
         raise TypeError(
             f"a {type(model).__name__} is neither linear nor one of Laconic's, so the model cannot "
             "be written as flat arrays; the fitted classifier itself predicts"
         )
-    weights = model.coef_.toarray() if sparse.issparse(model.coef_) else np.asarray(model.coef_)
-    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(weights))
-    if len(weights) == 1:
-        weights = np.vstack([-0.5 * weights, 0.5 * weights])
-        intercept = np.concatenate([-0.5 * intercept, 0.5 * intercept])
-    return _spread(AllColumns(n_features), weights.T, intercept, known, _base(model, classes))
-
-
-def _base(model: Any, classes: np.ndarray) -> np.ndarray:
-    return np.full(len(classes), _unseen(model))
-
-
-def _spread(
-    map: FeatureMap, weights: np.ndarray, intercept: np.ndarray, known: np.ndarray, base: np.ndarray
-) -> tuple[FeatureMap, np.ndarray, np.ndarray]:
-    """The same model with a column for every class; ``base`` scores those it does not know."""
-    wide = np.zeros((len(weights), len(base)))
+    known = np.searchsorted(classes, model.classes_)
+    wide, base = np.zeros((len(weights), len(classes))), np.full(len(classes), UNSEEN)
     wide[:, known] = weights
     base[known] = intercept
     return map, wide, base
+
+
+def _linear(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (n_features, n_classes) and intercept of a linear classifier of scikit-learn."""
+    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else np.asarray(model.coef_)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coef))
+    if len(coef) == 1:
+        return 0.5 * np.vstack([-coef, coef]).T, 0.5 * np.concatenate([-intercept, intercept])
+    return coef.T, intercept
