@@ -18,8 +18,8 @@ from laconic.boost.checkpoint import fingerprint
 from laconic.edge import class_weighted, held_out_rows, kept_rows
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
-from laconic.regions.balls import ErrorCounts
 from laconic.regions.checkpoint import HolesCheckpoint
+from laconic.regions.errors import ErrorCounts
 from laconic.regions.local import (
     check_takes_weights,
     class_probabilities,
@@ -56,10 +56,10 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
     *the newest hole that contains a row decides it*, so that errors inside old holes can heal.
 
     Inside a new hole the model is the best on its training rows of a fitted one, a constant and the
-    predictor so far (which leaves nothing to punch: the next centre has its turn), so that every
-    hole lowers the training error, for any number of classes. In the paper's worst case holes are
-    tiny and as many as the errors; ``min_rows``, ``guard``, ``early_stopping`` and ``prune`` keep
-    them honest.
+    predictor so far (which leaves nothing to punch: a smaller ball or the next centre has its
+    turn), so that every hole lowers the training error, for any number of classes. In the paper's
+    worst case holes are tiny and as many as the errors; ``min_rows``, ``guard``,
+    ``early_stopping`` and ``prune`` keep them honest.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         counts = ErrorCounts(train.X, 1.0, threads)
         puncher = Puncher(
             train, held, local, weighted, self.min_rows, self.n_candidates, self.guard, seeds[1:],
-            counts, threads,
+            counts, threads, self._codes(train.y),
         )  # fmt: skip
         hooks: list[Hook] = []
         if self.checkpoint is not None:
@@ -341,6 +341,10 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
                     stacklevel=3,
                 )
         return state
+
+    def _codes(self, labels: np.ndarray) -> np.ndarray | None:
+        """Class codes where there are more than two classes."""
+        return np.searchsorted(self.classes_, labels) if len(self.classes_) > 2 else None
 
     def _neighbourhood(self, base: Any, train: Part) -> float:
         """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
@@ -382,9 +386,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         """The model of the first ``n_holes`` holes, as a fitted classifier of its own."""
         check_is_fitted(self, "holes_")
         if n_holes not in range(len(self._every_hole) + 1):
-            raise ValueError(
-                f"no model of {n_holes!r} holes; there are 0 to {len(self._every_hole)}"
-            )
+            most = len(self._every_hole)
+            raise ValueError(f"no model of {n_holes!r} holes; there are those of 0 to {most}")
         other = copy.copy(self)
         other._use(int(n_holes))
         return other

@@ -26,7 +26,7 @@ def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
             continue
         rows = rows.astype(np.float64)
         part[:] = rows @ (-2.0 * centres.T)
-        part += np.asarray(rows.multiply(rows).sum(axis=1))
+        part += np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
         part += np.einsum("ij,ij->i", centres, centres)
         np.maximum(part, 0.0, out=part)
     return out

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.model.regions import ball_distances
-from laconic.regions.balls import TIE
+from laconic.regions.errors import TIE
 
 # Errors that are tried as centres, drawn at random where there are more.
 CENTRES = 400

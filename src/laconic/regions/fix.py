@@ -83,7 +83,7 @@ def _choice(Z: np.ndarray, truth: np.ndarray, predicted: np.ndarray) -> str:
         # Left out, a row of the largest class still sees it as the largest where it leads by two.
         "constant": len(truth) - int(counts.max(initial=0)),
     }
-    folds = min(FOLDS, int(counts.min(initial=0)))
+    folds = min(FOLDS, *counts.tolist(), FOLDS)
     if len(truth) >= FITTED and len(counts) > 1 and folds >= 2:
         parts = StratifiedKFold(folds, shuffle=True, random_state=0)
         said = cross_val_predict(_linear(), Z, truth, cv=parts)

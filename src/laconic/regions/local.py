@@ -159,7 +159,7 @@ def flat_parts(
 
 def _linear(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """Weights (n_features, n_classes) and intercept of a linear classifier of scikit-learn."""
-    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else np.asarray(model.coef_)
+    coef = np.atleast_2d(model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_)
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coef))
     if len(coef) == 1:
         return 0.5 * np.vstack([-coef, coef]).T, 0.5 * np.concatenate([-intercept, intercept])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic.model.regions import ball_distances, inside_ball
-from laconic.regions.balls import Ball, ErrorCounts, largest_ball
+from laconic.regions.errors import Ball, ErrorCounts, largest_ball
 from laconic.regions.local import constant, fit_local
 from laconic.threads import Threads
 
@@ -91,8 +91,10 @@ class Puncher:
 
     Each round: the centre whose neighbourhood holds most errors, the largest ball around it more
     than half of which is misclassified, and inside it the best on its training rows of a fitted
-    model, a constant and the predictor so far. Where the last is best the ball would change nothing
-    and the next centre has its turn, so every hole lowers the training error.
+    model, a constant and the predictor so far. Where the last is best, which takes more than two
+    classes, the ball would change nothing; the largest around the same centre in which a constant
+    is better takes its place, or else the next centre has its turn. So every hole lowers the
+    training error.
 
     A round costs one pass over the rows for every centre looked at, one for every row that becomes
     right or wrong, and the fit inside. In the worst case the holes are tiny and as many as there
@@ -129,6 +131,10 @@ class Puncher:
     seeds: list[int | None]
     counts: ErrorCounts
     threads: Threads
+    codes: np.ndarray | None = None
+    """Class codes of the training rows where there are more than two classes."""
+    _in_vain: np.ndarray = field(default_factory=lambda: np.empty(0))
+    """Rows of the last ball that no model helped."""
 
     def start(self, state: State) -> None:
         """Predict with the classifier outside, and count its errors."""
@@ -175,9 +181,18 @@ class Puncher:
             if tried == TRIED:
                 break
             hole = self._fill(centre, ball, seed)
+            if hole is None and self.codes is not None:
+                smaller = self._where_a_constant_helps(centre)
+                hole = None if smaller is None else self._fill(centre, smaller, seed)
             if hole is not None:
                 return hole
         return None
+
+    def _where_a_constant_helps(self, centre: int) -> Ball | None:
+        """Of more than two classes, half wrong does not yet mean that a constant is better."""
+        train = self.train
+        distances = ball_distances(train.X, _dense(train.X[[centre]]))[:, 0]
+        return largest_ball(distances, train.wrong, train.weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
         """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
@@ -215,12 +230,15 @@ class Puncher:
         """The hole with the best model inside, taken into the predictor; None if none helps."""
         train, held = self.train, self.held
         rows = np.sort(ball.inside)
+        if np.array_equal(rows, self._in_vain):  # the same ball around another centre
+            return None
         middle = _dense(train.X[[centre]])[0].astype(np.float64)
         kept = np.empty(0, dtype=np.int64)
         if held is not None:
             kept = inside_ball(held.X, middle, ball.radius)
         choice = self._best_model(rows, kept, seed)
         if choice is None:
+            self._in_vain = rows
             return None
         kind, model, predicted, on_held = choice
         total = float(train.weight[rows].sum())

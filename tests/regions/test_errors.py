@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from laconic.regions.balls import ErrorCounts, largest_ball
+from laconic.regions.errors import ErrorCounts, largest_ball
 from laconic.threads import Threads
 
 

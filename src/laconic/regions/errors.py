@@ -84,7 +84,11 @@ def _squares(X: Any) -> np.ndarray:
 
 
 def largest_ball(
-    d2: np.ndarray, wrong: np.ndarray, weight: np.ndarray, least: float = 0.0
+    d2: np.ndarray,
+    wrong: np.ndarray,
+    weight: np.ndarray,
+    least: float = 0.0,
+    codes: np.ndarray | None = None,
 ) -> Ball | None:
     """The largest ball more than half of whose weight is misclassified (section 5.2).
 
@@ -96,6 +100,9 @@ def largest_ball(
     weight : ndarray of shape (n_rows,)
     least : float, default=0
         Weight that it must hold.
+    codes : ndarray of int of shape (n_rows,), default=None
+        Class codes: then also a ball in which always saying the most common class makes fewer
+        errors. With two classes every ball that is mostly wrong is of that kind.
 
     Returns
     -------
@@ -115,7 +122,12 @@ def largest_ball(
     missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
     # A ball holds all rows of the same distance or none.
     edge = np.append(np.diff(ordered) > TIE * ordered[-1], True)
-    good = np.flatnonzero(edge & (2.0 * missed > held) & (held >= least))
+    fits = edge & (2.0 * missed > held) & (held >= least)
+    if codes is not None:
+        classes = np.arange(codes.max() + 1)
+        of_class = np.where(codes[order, None] == classes, weight[order, None], 0.0)
+        fits &= np.cumsum(of_class, axis=0).max(axis=1) > held - missed
+    good = np.flatnonzero(fits)
     if len(good) == 0:
         return None
     last = int(good[-1])
