@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Rows of a clump that the page shows.
 EXAMPLES = 24
 # Width and height of the map and of a small plot, in the units of their drawings.
-MAP, PLOT = (560, 400), (220, 64)
+MAP, PLOT = (920, 380), (220, 64)
 
 
 def report_page(report: HolesReport) -> str:
@@ -207,21 +207,22 @@ def _map(report: HolesReport) -> str:
     """Rows by their first two principal components; errors stand out."""
     width, height = MAP
     places = report.places
-    low, high = np.quantile(places, [0.01, 0.99], axis=0)
-    span = np.where(high > low, high - low, 1.0)
-    unit = np.clip((places - low) / span, -0.02, 1.02)
+    low, high = np.quantile(places, [0.005, 0.995], axis=0)
+    unit = (places - low) / np.where(high > low, high - low, 1.0)
+    drawn = np.abs(unit - 0.5).max(axis=1) <= 0.52  # a few far away would leave no room
     x, y = 14 + unit[:, 0] * (width - 28), height - 14 - unit[:, 1] * (height - 28)
     owner = np.full(len(report.truth), -1)
     for number, clump in enumerate(report.clumps):
         owner[clump.rows] = number
     wrong = report.wrong
-    order = np.argsort(wrong[report.shown], kind="stable")  # errors are drawn last
     dots = ""
-    for i in order:
+    for i in np.argsort(wrong[report.shown], kind="stable"):  # errors are drawn last
+        if not drawn[i]:
+            continue
         row = report.shown[i]
         kind = "wrong" if wrong[row] else "right"
         mark = f' data-clump="{owner[row]}"' if owner[row] >= 0 else ""
-        radius = 2.6 if wrong[row] else 1.7
+        radius = 3.2 if wrong[row] else 2.1
         dots += f'<circle class="{kind}"{mark} cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radius}"/>'
     return (
         '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors lie</h2>'
@@ -230,7 +231,7 @@ def _map(report: HolesReport) -> str:
         '<figcaption><span class="dot wrong"></span> misclassified '
         '<span class="dot right"></span> right <span class="dot chosen"></span> in the clump that '
         "is open. The first two principal components of "
-        f"{len(report.shown):,} rows: clumps that overlap here may lie apart.</figcaption>"
+        f"{int(drawn.sum()):,} rows: clumps that overlap here may lie apart.</figcaption>"
         "</figure></section>"
     )
 

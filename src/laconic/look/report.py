@@ -88,7 +88,10 @@ class HolesReport:
     """Which rows were kept out of the search."""
     clumps: list[ClumpFacts]
     fixed: Rate
-    """Errors on all fresh rows, were every fix that looked useful put in place."""
+    """Errors on all fresh rows, were every fix that looked useful in the search put in place."""
+    found: int
+    """Clumps of the search; those where fresh rows fail no more often than elsewhere are left out
+    of ``clumps``."""
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     """Places of the rows of ``shown`` on a map of two principal components."""
     shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -197,7 +200,7 @@ def report_holes(
     found = find_clumps(table.Z[searched], wrong[searched], n_clumps, min_rows, rng)
     clumps, fixed = _measure(table, truth, predicted, fresh, searched, found)
     name = title or ("Given predictions" if given else type(model).__name__)
-    report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed)
+    report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed, len(found))
     report.shown, report.places = _map(table.Z, wrong, rng)
     return report
 
@@ -255,7 +258,8 @@ def _measure(
                 fix=fix,
             )
         )
-    ranked = sorted(facts, key=lambda fact: (not fact.confirmed, -fact.excess))
+    borne_out = [fact for fact in facts if fact.excess > 0]
+    ranked = sorted(borne_out, key=lambda fact: (not fact.confirmed, -fact.excess))
     return ranked, Rate(int((better != truth)[fresh].sum()), int(fresh.sum()))
 
 
@@ -282,8 +286,8 @@ def _map(
     bad, good = rng.permutation(np.flatnonzero(wrong)), rng.permutation(np.flatnonzero(~wrong))
     bad = bad[: POINTS // 2]
     shown = np.sort(np.concatenate([bad, good[: POINTS - len(bad)]]))
-    few = Z[shown] - Z[shown].mean(axis=0)
-    if min(few.shape) < 2:
-        return shown, np.column_stack([few[:, :1], np.zeros((len(few), 1))])
-    _, _, axes = np.linalg.svd(few[:1000], full_matrices=False)
-    return shown, few @ axes[:2].T
+    if Z.shape[1] < 2:
+        return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
+    from sklearn.decomposition import PCA
+
+    return shown, PCA(2, svd_solver="randomized", random_state=0).fit_transform(Z[shown])

@@ -60,11 +60,15 @@ def summary(report: HolesReport) -> str:
 def how_it_was_measured(report: HolesReport) -> str:
     """What the numbers are of."""
     fresh = report.on_fresh
-    return (
+    text = (
         f"Clumps were searched on {len(report.truth) - fresh.rows:,} rows and measured on "
-        f"{fresh.rows:,} others, so the search does not flatter them. The model should have been "
-        "trained on none of these rows."
+        f"{fresh.rows:,} others, so the search does not flatter them. "
     )
+    left_out = report.found - len(report.clumps)
+    if left_out:
+        more = "one more" if left_out == 1 else f"{left_out} more"
+        text += f"The search found {more}, where other rows fail no more often than elsewhere. "
+    return text + "The model should have been trained on none of these rows."
 
 
 def status(clump: ClumpFacts) -> str:

@@ -12,9 +12,9 @@ from laconic.regions.errors import TIE
 # Errors that are tried as centres, drawn at random where there are more.
 CENTRES = 400
 # A clump that holds more than this share of the rows is no clump.
-LARGEST = 0.5
+LARGEST = 0.2
 # Evidence (log-likelihood ratio) below which errors look scattered.
-EVIDENCE = 3.0
+EVIDENCE = 5.0
 
 
 class Clump(NamedTuple):
