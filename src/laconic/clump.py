@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import class_weighted, kept_rows
+from laconic.edge import class_factors, kept_rows
 from laconic.losses import OneVsRest
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
@@ -28,8 +28,8 @@ from laconic.regions.resume import Resumable
 from laconic.regions.theta import NORMALIZE, Theta
 from laconic.threads import Threads
 
-# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
-_NOT_IN_FINGERPRINT = {"max_iter", "checkpoint", "n_jobs", "verbose"}
+# Settings that change how a fit runs, but not what it finds.
+_NOT_IN_FINGERPRINT = {"checkpoint", "n_jobs", "verbose"}
 
 
 class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
@@ -77,8 +77,9 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     solver : {"newton", "averaging"}, default="newton"
         A semismooth Newton method (`laconic.regions.clumping`), or the paper's stochastic dual
         averaging, which is far slower (`laconic.regions.averaging`; dense rows only).
-    tol : float, default=1e-5
-        The gap to stop at, relative to the objective.
+    tol : float, default=1e-10
+        The gap to stop at, relative to the objective. (The Newton method gains several digits with
+        its last step; the stochastic one would never get there.)
     max_iter : int, default=100
         Most Newton iterations, or passes of m stochastic steps.
     learning_rate : float, default=None
@@ -180,7 +181,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         label_groups: Mapping[Any, Any] | None = None,
         fit_intercept: bool = True,
         solver: str = "newton",
-        tol: float = 1e-5,
+        tol: float = 1e-10,
         max_iter: int = 100,
         learning_rate: float | None = None,
         class_weight: Any = None,
@@ -238,7 +239,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        weight = class_weighted(self, codes, weight)
+        weight = self._weighted(codes, weight)
         settings = self.radius, self.n_neighbors, self.metric
         network, self.radius_ = find_graph(X, *settings, given, weight=weight, n_jobs=self.n_jobs)
         self.neighbour_share_ = network.share
@@ -265,6 +266,18 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if strange:
             raise ValueError(f"label_groups has no group for label {strange[0]!r} of y")
         return np.array([group_of[label] for label in y.tolist()])
+
+    def _weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights times those of the classes; the balanced ones keep the sum."""
+        factors = class_factors(self, codes, weight)
+        if self.class_weight == "balanced":
+            factors = factors * weight.sum() / len(factors)
+        weight = weight * factors[codes]
+        with np.errstate(over="ignore"):
+            total = weight.sum()
+        if not np.isfinite(total):
+            raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
+        return weight
 
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None

@@ -54,7 +54,9 @@ def class_weighted(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.
     if estimator.class_weight == "balanced":
         factors = factors * weight.sum() / len(factors)
     weight = weight * factors[codes]
-    if not np.isfinite(weight.sum()):
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
     return weight
 

@@ -31,7 +31,7 @@ def make(m=60, d=4, discount=0.5, normalize="degree", alpha=1e-2, seed=0, weight
 def optimum(problem):
     """Eq. (1) by CVXPY: w, ξ and the value."""
     rows = problem.rows
-    X = np.hstack([rows.X, np.ones((rows.n_rows, rows.intercept))])
+    X = np.hstack([rows.X, np.ones((rows.n_rows, int(rows.intercept)))])
     w, slack = cvxpy.Variable(X.shape[1]), cvxpy.Variable(rows.n_rows, nonneg=True)
     form = cvxpy.quad_form(slack, cvxpy.psd_wrap(problem.theta.dense()))
     value = problem.alpha / 2 * cvxpy.sum_squares(w) + form / (2 * problem.theta.total)
@@ -96,7 +96,7 @@ def test_slack_is_above_the_hinge_exactly_where_neighbours_allow_more(normalize)
     assert 10 < above.sum() < 140
     assert np.array_equal(above, allowed > hinge + 1e-9)
     assert found.slack[above] == pytest.approx(allowed[above], abs=1e-9)
-    assert np.array_equal(found.slack[~above], hinge[~above])
+    assert found.slack[~above] == pytest.approx(hinge[~above], abs=1e-9)
     assert (found.price >= 0).all()
     assert found.price[above].max() == 0
     assert problem.alpha * found.weights == pytest.approx(
@@ -140,7 +140,7 @@ def test_rows_in_any_storage_give_the_same_answer(monkeypatch):
         assert np.array_equal(again(Margins(X, True, threads)), plain)
     assert again(Margins(sparse.csr_matrix(X), True, Threads(1))) == pytest.approx(plain, abs=1e-6)
     single = Margins(X.astype(np.float32), True, Threads(1))
-    assert again(single, 1e-7) == pytest.approx(plain, abs=1e-3)
+    assert again(single) == pytest.approx(plain, abs=1e-5)
     monkeypatch.setattr(clumping, "FACTORED", 1)
     assert again(Margins(X, True, Threads(1))) == pytest.approx(plain, abs=1e-6)
 
@@ -166,7 +166,7 @@ def test_the_papers_algorithm_approaches_the_same_optimum(normalize, weighted):
         excess[state.iterations] = value / best.objective - 1
 
     average(problem, 1e-12, 400, seed=1, hook=note)
-    assert 0 <= excess[400] < 2e-3
+    assert 0 <= excess[400] < 4e-3
     assert excess[400] < excess[100] < excess[10]
 
 

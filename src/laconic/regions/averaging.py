@@ -39,7 +39,7 @@ class Averages:
 
 def average(
     problem: Problem,
-    tol: float = 1e-5,
+    tol: float = 1e-10,
     max_iter: int = 100,
     learning_rate: float | None = None,
     seed: int = 0,

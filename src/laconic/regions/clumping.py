@@ -69,14 +69,14 @@ class Problem:
     def point(self, w: np.ndarray, g: np.ndarray, start: np.ndarray, tol: float) -> Point:
         """Everything at ``w``, where the shortfall is ``g``; the slack to ``tol``."""
         slack, spread = self.theta.relax(np.maximum(g, 0.0), start, tol)
-        tied = (g > 0) & (slack <= g) & (spread < g)
+        tied = (g > 0) & (spread < g)
         price = np.where(tied, self.theta.weight * (slack - spread) / self.theta.total, 0.0)
         value = 0.5 * self.alpha * float(w @ w) + self.theta.value(slack, spread)
         return Point(w, g, slack, spread, tied, price, value)
 
     def gradient(self, at: Point) -> np.ndarray:
         """∇F = λw − Σ_i α_i y_i x_i."""
-        return self.alpha * at.w - self.rows.sums(self.sign * at.price)
+        return self.alpha * at.w - self.rows.sums(self.sign * at.price, exact=True)
 
     def bound(self, at: Point, gradient: np.ndarray) -> float:
         """A proven lower bound on min F, from the α of the point.
@@ -149,7 +149,7 @@ Hook = Callable[[Any, float, float], Any]
 
 def solve(
     problem: Problem,
-    tol: float = 1e-5,
+    tol: float = 1e-10,
     max_iter: int = 100,
     state: State | None = None,
     hook: Hook | None = None,
@@ -190,7 +190,7 @@ def solve(
             state.factored = at.tied
         if changed or preconditioner is None:
             preconditioner = Preconditioner(problem, state.factored)
-        accuracy = min(0.1, float(np.sqrt(gap / at.value)))
+        accuracy = float(np.clip(gap / at.value, 1e-8, 0.1))
         p, move, slide = _newton_step(problem, at, gradient, preconditioner, accuracy)
         state.exactness = exactness(problem, gap)
         at, moved = _search(problem, at, gradient, p, move, slide, state.exactness)
@@ -261,7 +261,6 @@ def _newton_step(
     theta, rows, sign, tied = problem.theta, problem.rows, problem.sign, at.tied
     share = theta.weight / theta.total
     step, slide = np.zeros_like(gradient), np.zeros(rows.n_rows)
-    move = np.zeros(rows.n_rows)
     r = -gradient
     rest = np.where(tied, 0.0, share * (at.spread - at.slack))
     z, zest = preconditioner(r), rest / share
@@ -270,8 +269,7 @@ def _newton_step(
     for _ in range(MOST_CONJUGATE):
         if not rz > accuracy**2 * first:
             break
-        turn = -sign * rows.scores(p)
-        both = np.where(tied, turn, pest)
+        both = np.where(tied, -sign * rows.scores(p), pest)
         pressed = share * (both - theta.spread(both))
         Hp = problem.alpha * p - rows.sums(np.where(tied, sign * pressed, 0.0))
         Hest = np.where(tied, 0.0, pressed)
@@ -280,7 +278,6 @@ def _newton_step(
             break
         t = rz / curvature
         step += t * p
-        move += t * turn
         slide += t * both
         r = r - t * Hp
         rest = rest - t * Hest
@@ -288,7 +285,7 @@ def _newton_step(
         fresh = float(r @ z + rest @ zest)
         p, pest = z + (fresh / rz) * p, zest + (fresh / rz) * pest
         rz = fresh
-    return step, move, slide
+    return step, -sign * rows.scores(step, exact=True), slide
 
 
 def _search(

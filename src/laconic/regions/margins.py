@@ -40,30 +40,41 @@ class Margins:
             out = np.asarray(self.X @ part, dtype=np.float64)
         else:
             out = np.empty(self.n_rows)
-            widened = dtype != self.X.dtype
-            step = max(64, WIDENED // (8 * max(self.n_features, 1))) if widened else ROWS
 
             def fill(rows: slice) -> None:
-                for s in row_blocks(rows.stop - rows.start, step):
-                    block = slice(rows.start + s.start, rows.start + s.stop)
-                    out[block] = self.X[block].astype(dtype, copy=False) @ part
+                for s in [rows] if dtype == self.X.dtype else self._thin(rows):
+                    out[s] = self.X[s].astype(dtype, copy=False) @ part
 
             list(self.threads.map(fill, row_blocks(self.n_rows, ROWS)))
         if self.intercept:
             out += w[-1]
         return out
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Σ_i values_i x_i, in float64."""
+    def sums(self, values: np.ndarray, exact: bool = False) -> np.ndarray:
+        """Σ_i values_i x_i in float64; ``exact``: also computed in it."""
         out = np.empty(self.n_weights)
         if self.sparse:
             out[: self.n_features] = self.X.T @ values
+        elif exact and self.X.dtype != np.float64:
+            parts = self.threads.map(
+                lambda rows: sum(
+                    self.X[s].astype(np.float64).T @ values[s] for s in self._thin(rows)
+                ),
+                row_blocks(self.n_rows, ROWS),
+            )
+            out[: self.n_features] = sum(parts)
         else:
             column = values.astype(self.X.dtype)[:, None]
             out[: self.n_features] = transpose_product(self.X, column, self.threads)[:, 0]
         if self.intercept:
             out[-1] = values.sum()
         return out
+
+    def _thin(self, rows: slice) -> list[slice]:
+        """Slices so thin that they stay in cache when they are made float64."""
+        step = max(64, WIDENED // (8 * max(self.n_features, 1)))
+        cut = row_blocks(rows.stop - rows.start, step)
+        return [slice(rows.start + s.start, rows.start + s.stop) for s in cut]
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Σ_i weight_i x_i ∘ x_i."""
