@@ -5,8 +5,12 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from laconic.regions.errors import ErrorCounts, largest_ball
+from laconic.regions.errors import Around, ErrorCounts, Surroundings, largest_ball
 from laconic.threads import Threads
+
+
+def ball_of(d2, wrong, weight, least=0.0, codes=None):
+    return largest_ball(Around.at(d2), wrong, weight, least, codes)
 
 
 def largest_by_trying(d2, wrong, weight, least):
@@ -27,7 +31,7 @@ def test_the_largest_ball_is_the_largest(seed, least):
     d2 = rng.integers(0, 15, 40).astype(float)  # many ties
     wrong = rng.random(40) < 0.45
     weight = rng.integers(1, 4, 40).astype(float)
-    ball = largest_ball(d2, wrong, weight, least)
+    ball = ball_of(d2, wrong, weight, least)
     expected = largest_by_trying(d2, wrong, weight, least)
     if expected is None:
         assert ball is None
@@ -39,14 +43,14 @@ def test_the_largest_ball_is_the_largest(seed, least):
 
 def test_exactly_half_wrong_is_not_more_than_half():
     d2 = np.arange(4.0)
-    assert largest_ball(d2, np.array([True, False, True, False]), np.ones(4)).inside.tolist() == [
+    assert ball_of(d2, np.array([True, False, True, False]), np.ones(4)).inside.tolist() == [
         0, 1, 2,
     ]  # fmt: skip
-    assert largest_ball(d2, np.array([False, True, False, True]), np.ones(4)) is None
+    assert ball_of(d2, np.array([False, True, False, True]), np.ones(4)) is None
 
 
 def test_a_ball_of_everything_has_no_edge():
-    ball = largest_ball(np.arange(3.0), np.ones(3, dtype=bool), np.ones(3))
+    ball = ball_of(np.arange(3.0), np.ones(3, dtype=bool), np.ones(3))
     assert ball.radius == np.inf
     assert len(ball.inside) == 3
 
@@ -54,15 +58,15 @@ def test_a_ball_of_everything_has_no_edge():
 def test_rows_a_rounding_error_apart_are_inside_together():
     d2 = np.array([0.0, 1.0, 1.0 + 1e-14, 9.0])
     wrong = np.array([True, True, False, False])
-    assert largest_ball(d2, wrong, np.ones(4)).inside.tolist() == [0, 1, 2]
+    assert ball_of(d2, wrong, np.ones(4)).inside.tolist() == [0, 1, 2]
 
 
 def test_weight_two_is_a_row_twice():
     rng = np.random.default_rng(3)
     d2, wrong = rng.random(30), rng.random(30) < 0.5
     weight = rng.integers(1, 4, 30)
-    one = largest_ball(d2, wrong, weight.astype(float))
-    other = largest_ball(np.repeat(d2, weight), np.repeat(wrong, weight), np.ones(weight.sum()))
+    one = ball_of(d2, wrong, weight.astype(float))
+    other = ball_of(np.repeat(d2, weight), np.repeat(wrong, weight), np.ones(weight.sum()))
     assert one.radius == other.radius
 
 
@@ -94,3 +98,34 @@ def test_threads_do_not_change_the_counts():
             counts.change(np.arange(0, 5000, 7), np.full(715, 0.1))
             found.append(counts.counts)
     assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_with_classes_a_constant_is_better_inside(seed):
+    rng = np.random.default_rng(seed)
+    d2, codes = rng.random(60), rng.integers(4, size=60)
+    wrong, weight = rng.random(60) < 0.55, rng.integers(1, 3, 60).astype(float)
+    ball = ball_of(d2, wrong, weight, 3, codes)
+    best = None
+    for edge in np.sort(d2):
+        inside = d2 <= edge
+        held, missed = weight[inside].sum(), weight[inside & wrong].sum()
+        common = np.bincount(codes[inside], weight[inside]).max()
+        if 2 * missed > held and held >= 3 and held - common < missed:
+            best = np.flatnonzero(inside)
+    assert (ball is None) == (best is None)
+    if best is not None:
+        assert np.array_equal(np.sort(ball.inside), best)
+
+
+def test_surroundings_are_the_same_asked_for_again(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((3000, 3))
+    monkeypatch.setattr("laconic.regions.errors.HELD", 0)  # then only the last few are kept
+    with Threads(2) as threads:
+        near = Surroundings(X, threads)
+        first = near.around([5, 7])
+        near.around(list(range(100, 132)))
+        again = near.around([7, 5])
+    assert np.array_equal(first[1].order, again[0].order)
+    assert np.array_equal(first[0].order, np.argsort(np.linalg.norm(X - X[5], axis=1)))
+    assert len(near._known) <= 34

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.model.regions import ball_distances
 from laconic.threads import Threads, row_blocks
 
 # Rows and errors whose distances are found together.
@@ -14,6 +15,9 @@ ROWS, ERRORS = 2048, 512
 # Distances that differ by less than this part of the largest count as equal: rounding must not
 # decide on which side of a ball's edge a row lies.
 TIE = 1e-10
+# Centres whose distances are found together, and the bytes of distances that are kept.
+TOGETHER = 32
+HELD = 1 << 28
 
 
 class Ball(NamedTuple):
@@ -26,6 +30,8 @@ class Ball(NamedTuple):
     """
     inside: np.ndarray
     """Numbers of the rows inside, nearest first."""
+    beyond: int | None
+    """Number of the first row outside, where there is one."""
 
 
 class ErrorCounts:
@@ -83,8 +89,52 @@ def _squares(X: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
+class Around(NamedTuple):
+    """The rows around a centre."""
+
+    order: np.ndarray
+    """Numbers of the rows, nearest first."""
+    distance: np.ndarray
+    """Their squared distances."""
+
+    @classmethod
+    def at(cls, d2: np.ndarray) -> Around:
+        """From the squared distances of all rows."""
+        order = np.argsort(d2, kind="stable").astype(np.int32)
+        return cls(order, d2[order])
+
+
+class Surroundings:
+    """The rows around centres, kept for those that are asked for again (up to ``HELD`` bytes).
+
+    The centres with most errors around them are much the same from round to round.
+    """
+
+    def __init__(self, X: Any, threads: Threads) -> None:
+        self.X = X
+        self.threads = threads
+        self._known: dict[int, Around] = {}
+        self._most = max(TOGETHER, HELD // max(12 * X.shape[0], 1))
+
+    def around(self, centres: list[int]) -> list[Around]:
+        """The rows around each of at most ``TOGETHER`` centres."""
+        new = [centre for centre in centres if centre not in self._known]
+        if new:
+            rows = self.X[new]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            blocks = row_blocks(self.X.shape[0], ROWS)
+            parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
+            distances = np.vstack(list(parts)).T
+            found = self.threads.map(Around.at, list(distances))
+            self._known |= dict(zip(new, found, strict=True))
+        out = [self._known[centre] for centre in centres]
+        for oldest in list(self._known)[: max(len(self._known) - self._most, 0)]:
+            del self._known[oldest]
+        return out
+
+
 def largest_ball(
-    d2: np.ndarray,
+    around: Around,
     wrong: np.ndarray,
     weight: np.ndarray,
     least: float = 0.0,
@@ -94,8 +144,8 @@ def largest_ball(
 
     Parameters
     ----------
-    d2 : ndarray of shape (n_rows,)
-        Squared distances of the rows from the centre.
+    around : Around
+        The rows around the centre.
     wrong : ndarray of bool of shape (n_rows,)
     weight : ndarray of shape (n_rows,)
     least : float, default=0
@@ -111,17 +161,16 @@ def largest_ball(
 
     Examples
     --------
-    >>> d2 = np.array([0.0, 1.0, 4.0, 9.0, 16.0])
-    >>> ball = largest_ball(d2, np.array([True, False, True, False, False]), np.ones(5))
-    >>> ball.inside, ball.radius
-    (array([0, 1, 2]), 2.5)
+    >>> around = Around.at(np.array([0.0, 1.0, 4.0, 9.0, 16.0]))
+    >>> ball = largest_ball(around, np.array([True, False, True, False, False]), np.ones(5))
+    >>> ball.inside.tolist(), ball.radius
+    ([0, 1, 2], 2.5)
     """
-    order = np.argsort(d2, kind="stable")
-    ordered = d2[order]
+    order, distance = around
     held = np.cumsum(weight[order])
     missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
     # A ball holds all rows of the same distance or none.
-    edge = np.append(np.diff(ordered) > TIE * ordered[-1], True)
+    edge = np.append(np.diff(distance) > TIE * distance[-1], True)
     fits = edge & (2.0 * missed > held) & (held >= least)
     if codes is not None:
         classes = np.arange(codes.max() + 1)
@@ -132,5 +181,6 @@ def largest_ball(
         return None
     last = int(good[-1])
     if last == len(order) - 1:
-        return Ball(np.inf, order)
-    return Ball(float(0.5 * np.sqrt(ordered[last : last + 2]).sum()), order[: last + 1])
+        return Ball(np.inf, order, None)
+    radius = float(0.5 * np.sqrt(distance[last : last + 2]).sum())
+    return Ball(radius, order[: last + 1], int(order[last + 1]))

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from laconic.model.regions import ball_distances, inside_ball
-from laconic.regions.errors import Ball, ErrorCounts, largest_ball
+from laconic.model.regions import inside_ball
+from laconic.regions.errors import TOGETHER, Ball, ErrorCounts, Surroundings, largest_ball
 from laconic.regions.local import constant, fit_local
 from laconic.threads import Threads
 
-# Centres whose distances are found together, and the most that one round looks at.
-TOGETHER, LOOKED_AT = 32, 1024
+# Centres that a round looks at, at most.
+LOOKED_AT = 1024
 # Holes that a round may try to fill in vain before it gives up.
 TRIED = 20
 
@@ -136,6 +137,9 @@ class Puncher:
     _in_vain: np.ndarray = field(default_factory=lambda: np.empty(0))
     """Rows of the last ball that no model helped."""
 
+    def __post_init__(self) -> None:
+        self.surroundings = Surroundings(self.train.X, self.threads)
+
     def start(self, state: State) -> None:
         """Predict with the classifier outside, and count its errors."""
         self.train.predicted = state.base.predict(self.train.X)
@@ -190,9 +194,9 @@ class Puncher:
 
     def _where_a_constant_helps(self, centre: int) -> Ball | None:
         """Of more than two classes, half wrong does not yet mean that a constant is better."""
-        train = self.train
-        distances = ball_distances(train.X, _dense(train.X[[centre]]))[:, 0]
-        return largest_ball(distances, train.wrong, train.weight, self.least, self.codes)
+        (around,) = self.surroundings.around([centre])
+        wrong, weight = self.train.wrong, self.train.weight
+        return largest_ball(around, wrong, weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
         """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
@@ -209,21 +213,18 @@ class Puncher:
         return self.train.errors(rows, self.train.predicted[rows])
 
     def _every_ball(self) -> Iterator[tuple[int, Ball]]:
-        order = np.argsort(-self.counts.counts, kind="stable")[:LOOKED_AT]
+        order = np.argsort(-self.counts.counts, kind="stable")[:LOOKED_AT].tolist()
         wrong, weight = self.train.wrong, self.train.weight
         ahead = 1  # most often the first centre will do
-        start = 0
-        while start < len(order):
-            few = order[start : start + ahead]
-            X = self.train.X[few]
-            distances = ball_distances(self.train.X, _dense(X)).T
+        while order:
+            few, order = order[:ahead], order[ahead:]
             balls = self.threads.map(
-                lambda d2: largest_ball(d2, wrong, weight, self.least), list(distances)
+                lambda around: largest_ball(around, wrong, weight, self.least),
+                self.surroundings.around(few),
             )
-            for centre, ball in zip(few.tolist(), balls, strict=True):
+            for centre, ball in zip(few, balls, strict=True):
                 if ball is not None:
                     yield centre, ball
-            start += ahead
             ahead = min(4 * ahead, TOGETHER)
 
     def _fill(self, centre: int, ball: Ball, seed: int | None) -> Hole | None:
@@ -232,10 +233,11 @@ class Puncher:
         rows = np.sort(ball.inside)
         if np.array_equal(rows, self._in_vain):  # the same ball around another centre
             return None
-        middle = _dense(train.X[[centre]])[0].astype(np.float64)
+        middle = self._row(centre)
+        radius = self._radius(middle, ball)
         kept = np.empty(0, dtype=np.int64)
         if held is not None:
-            kept = inside_ball(held.X, middle, ball.radius)
+            kept = inside_ball(held.X, middle, radius)
         choice = self._best_model(rows, kept, seed)
         if choice is None:
             self._in_vain = rows
@@ -252,7 +254,18 @@ class Puncher:
             seen = (len(kept), errors[0], errors[1])
             held.predicted[kept] = on_held
         number = int(train.number[centre])
-        return Hole(middle, ball.radius, number, model, kind, len(rows), before, after, seen)
+        return Hole(middle, radius, number, model, kind, len(rows), before, after, seen)
+
+    def _row(self, number: int) -> np.ndarray:
+        row = self.train.X[[number]]
+        return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64)[0]
+
+    def _radius(self, middle: np.ndarray, ball: Ball) -> float:
+        """The ball's radius from differences: not a digit depends on what BLAS did with others."""
+        if ball.beyond is None:
+            return np.inf
+        edges = (self._row(int(row)) - middle for row in (ball.inside[-1], ball.beyond))
+        return 0.5 * sum(float(np.linalg.norm(edge)) for edge in edges)
 
     def _best_model(
         self, rows: np.ndarray, kept: np.ndarray, seed: int | None
@@ -300,7 +313,3 @@ class Puncher:
 def _stale(errors: list[float]) -> int:
     """Rounds since the lowest error."""
     return len(errors) - 1 - int(np.argmin(errors))
-
-
-def _dense(rows: Any) -> np.ndarray:
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
