@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import report_holes
-from laconic.look.features import as_table, feature_gaps
+from laconic.look.features import as_table, feature_gaps, focus
 from laconic.regions.fix import try_fix
 
 
@@ -198,6 +198,27 @@ def test_points_are_alike_in_every_column():
     assert table.Z[:, 1].tolist() == [0, 0, 0, 1]  # the column that says n is missing
     assert table.Z[2, 3:5].tolist() == [0, 0]
     assert not table.Z[:, 5].any()
+
+
+def test_features_count_by_how_much_errors_depend_on_them():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "noise": rng.standard_normal(2000),
+            "middle": rng.standard_normal(2000),  # neither high nor low, and some missing
+            "kind": rng.choice(list("abc"), 2000),
+        }
+    )
+    wrong = (frame.middle.abs() < 0.3).to_numpy() | (frame.kind == "a").to_numpy()
+    frame.loc[::10, "middle"] = np.nan
+    table = as_table(frame)
+    weights = focus(table, wrong, np.arange(2000))
+    assert table.owner.tolist() == [0, 1, 1, 2, 2, 2]
+    assert weights[0] <= 0.2 < 0.3 < weights[1] == weights[2]
+    assert weights[3] == weights[5] == 1.0
+    assert focus(table, np.zeros(2000, dtype=bool), np.arange(2000)).tolist() == [1.0] * 6
+    pixels = as_table(rng.random((50, 4)), (2, 2))
+    assert focus(pixels, np.arange(50) < 9, np.arange(50)).tolist() == [1.0] * 4
 
 
 def test_gaps_are_those_of_scipy():

@@ -12,6 +12,8 @@ from scipy import sparse
 BARS, CATEGORIES = 16, 6
 # Features of a clump that are worth a sentence, and the least difference that is.
 GAPS, LEAST_GAP = 6, 0.15
+# Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
+EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Table:
 
     columns: list[Column]
     Z: np.ndarray
+    owner: np.ndarray
+    """The feature that every column of ``Z`` comes from."""
     image_shape: tuple[int, int] | None = None
     """Height and width, where rows are pictures."""
 
@@ -68,9 +72,10 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
         if not np.isfinite(Z).all():
             raise ValueError("pictures must not have missing or infinite pixels")
         spread = Z.std() or 1.0
-        return Table(columns, Z / spread, image_shape)
+        return Table(columns, Z / spread, np.arange(len(columns)), image_shape)
     parts = [_points(column) for column in columns]
-    return Table(columns, np.hstack(parts))
+    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    return Table(columns, np.hstack(parts), owner)
 
 
 def _columns(X: Any) -> list[Column]:
@@ -115,6 +120,39 @@ def _points(column: Column) -> np.ndarray:
     spread = values.std()
     scaled = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
     return np.column_stack([scaled, missing]) if missing.any() else scaled[:, None]
+
+
+def focus(table: Table, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """How much every column of ``Z`` should count in distances when errors are looked for.
+
+    The square root of the excess of χ²/df over 1, as errors of ``rows`` depend on the feature cut
+    into eighths (or categories): about 0 for a feature that errors have nothing to do with, 1 for
+    the one they depend on most, at least ``FAINTEST`` for all. Pixels all count the same.
+    """
+    if table.image_shape is not None:
+        return np.ones(table.Z.shape[1])
+    excess = np.array([_dependence(column, wrong, rows) for column in table.columns])
+    if not excess.max() > 0:
+        return np.ones(table.Z.shape[1])
+    return np.maximum(np.sqrt(excess / excess.max()), FAINTEST)[table.owner]
+
+
+def _dependence(column: Column, wrong: np.ndarray, rows: np.ndarray) -> float:
+    values = column.values[rows]
+    if column.names is None:
+        none = np.isnan(values).all()
+        cuts = np.empty(0) if none else np.unique(np.nanquantile(values, EIGHTHS))
+        codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    else:
+        codes = values
+    cells = np.unique(codes, return_inverse=True)[1]
+    held = np.bincount(cells)
+    missed = np.bincount(cells, wrong[rows])
+    rate = wrong[rows].mean()
+    if len(held) < 2 or not 0 < rate < 1:
+        return 0.0
+    chi2 = float((np.square(missed - rate * held) / held).sum() / (rate * (1.0 - rate)))
+    return max(chi2 / (len(held) - 1) - 1.0, 0.0)
 
 
 def feature_gaps(table: Table, rows: np.ndarray, most: int = GAPS) -> list[FeatureGap]:

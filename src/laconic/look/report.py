@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.look.features import FeatureGap, Table, as_table, feature_gaps
+from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
 from laconic.model.regions import inside_ball
 from laconic.regions.clumps import Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
@@ -150,7 +150,8 @@ def report_holes(
         Any fitted classifier; or the labels that it predicted for the rows.
     X : data frame or array of shape (n_rows, n_features)
         Rows that the model was *not* trained on. Distances are taken between rows with every number
-        scaled to unit variance and every category one way or the other; pixels as they are.
+        scaled to unit variance and every category one way or the other, a feature counting by how
+        much errors depend on it (`laconic.look.features.focus`); pixels as they are.
     y : array-like of shape (n_rows,)
         Their labels.
     n_clumps : int, default=8
@@ -197,11 +198,12 @@ def report_holes(
     wrong = truth != predicted
     fresh = _half(wrong, rng)
     searched = np.flatnonzero(~fresh)
-    found = find_clumps(table.Z[searched], wrong[searched], n_clumps, min_rows, rng)
-    clumps, fixed = _measure(table, truth, predicted, fresh, searched, found)
+    points = table.Z * focus(table, wrong, searched)
+    found = find_clumps(points[searched], wrong[searched], n_clumps, min_rows, rng)
+    clumps, fixed = _measure(table, points, truth, predicted, fresh, searched, found)
     name = title or ("Given predictions" if given else type(model).__name__)
     report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed, len(found))
-    report.shown, report.places = _map(table.Z, wrong, rng)
+    report.shown, report.places = _map(points, wrong, rng)
     return report
 
 
@@ -222,6 +224,7 @@ def _half(wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _measure(
     table: Table,
+    points: np.ndarray,
     truth: np.ndarray,
     predicted: np.ndarray,
     fresh: np.ndarray,
@@ -234,10 +237,10 @@ def _measure(
     better = predicted.copy()
     facts = []
     for clump in found:
-        inside = inside_ball(table.Z, clump.centre, clump.radius)
+        inside = inside_ball(points, clump.centre, clump.radius)
         inside = inside[free[inside]]
         free[inside] = False
-        distance = np.linalg.norm(table.Z[inside] - clump.centre, axis=1)
+        distance = np.linalg.norm(points[inside] - clump.centre, axis=1)
         inside = inside[np.argsort(distance, kind="stable")]
         old, new = inside[~fresh[inside]], inside[fresh[inside]]
         rest = np.setdiff1d(np.flatnonzero(fresh), new)
