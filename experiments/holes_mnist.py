@@ -60,11 +60,11 @@ TRIED = {"strong": (STRONG, NEAR), "tuned": (WEAK, {eta: NEAR[eta][:1] for eta i
 CHOSEN: dict[str, dict[float, Settings]] = {
     "strong": {
         0.0: {"alpha": 100.0, "candidates": 1, "normalize": "degree", "share": 0.05},
-        0.5: {"alpha": 100.0, "candidates": 1, "normalize": "pairs", "share": 0.2},
+        0.5: {"alpha": 100.0, "candidates": 1, "normalize": "degree", "share": 0.2},
     },
     "tuned": {
-        0.0: {"alpha": 0.1, "candidates": 64, "normalize": "degree", "share": 0.05},
-        0.5: {"alpha": 0.1, "candidates": 64, "normalize": "degree", "share": 0.05},
+        0.0: {"alpha": 0.01, "candidates": 64, "normalize": "degree", "share": 0.05},
+        0.5: {"alpha": 0.01, "candidates": 64, "normalize": "degree", "share": 0.05},
     },
 }
 
