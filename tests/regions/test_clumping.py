@@ -7,25 +7,14 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from laconic.regions import clumping
-from laconic.regions.averaging import average
 from laconic.regions.clumping import Problem, solve
 from laconic.regions.margins import Margins
-from laconic.regions.neighbours import radius_graph
 from laconic.regions.theta import Theta
 from laconic.threads import Threads
+from problems import clumping_problem as make
 
 NORMALIZE = ["degree", "pairs"]
 SETTINGS = [(n, e, a) for n in NORMALIZE for e in (0.0, 0.5, 0.9) for a in (1e-3, 0.1)]
-
-
-def make(m=60, d=4, discount=0.5, normalize="degree", alpha=1e-2, seed=0, weight=None,
-         dtype=np.float64, intercept=True, radius=1.2):  # fmt: skip
-    """Noisy labels: many errors, near and far from each other."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((m, d)).astype(dtype)
-    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(m) > 0.3, 1, -1)
-    theta = Theta(radius_graph(X, radius), discount, normalize, weight)
-    return Problem(Margins(X, intercept, Threads(1)), y, theta, alpha)
 
 
 def optimum(problem):
@@ -152,26 +141,3 @@ def test_a_permutation_of_the_rows_changes_nothing():
     theta = Theta(problem.theta.graph.subset(order), 0.5)
     moved = Problem(Margins(X, True, Threads(1)), problem.sign[order], theta, problem.alpha)
     assert solve(moved, 1e-12).weights == pytest.approx(solve(problem, 1e-12).weights, abs=1e-7)
-
-
-@pytest.mark.parametrize("normalize", NORMALIZE)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_papers_algorithm_approaches_the_same_optimum(normalize, weighted):
-    weight = np.random.default_rng(7).choice([0.5, 1.0, 2.0], 100) if weighted else None
-    problem = make(m=100, discount=0.5, normalize=normalize, alpha=0.1, weight=weight)
-    best = solve(problem, 1e-10)
-    excess = {}
-
-    def note(state, value, gap):
-        excess[state.iterations] = value / best.objective - 1
-
-    average(problem, 1e-12, 400, seed=1, hook=note)
-    assert 0 <= excess[400] < 4e-3
-    assert excess[400] < excess[100] < excess[10]
-
-
-def test_the_papers_algorithm_needs_dense_rows():
-    problem = make()
-    problem.rows = Margins(sparse.csr_matrix(problem.rows.X), True, Threads(1))
-    with pytest.raises(ValueError, match="needs dense rows"):
-        average(problem)

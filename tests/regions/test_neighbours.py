@@ -41,6 +41,7 @@ def storage(request, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_it_is_the_brute_force_graph(rows, radius, dtype, storage, monkeypatch):
     monkeypatch.setattr(tiles_module, "SIDE", 64)
+    monkeypatch.setattr(tiles_module, "PANEL", 3)
     rows = rows.astype(dtype)
     found = radius_graph(rows, radius)
     assert isinstance(found._store, ListStore if storage == "lists" else BitStore)
@@ -78,6 +79,7 @@ def test_duplicates_are_neighbours_at_any_radius(rows):
 
 def test_the_number_of_threads_does_not_change_it(rows, storage, monkeypatch):
     monkeypatch.setattr(tiles_module, "SIDE", 64)
+    monkeypatch.setattr(tiles_module, "PANEL", 1)
     one, three = (dense(radius_graph(rows, 2.0, n_jobs=n)) for n in (1, 3))
     assert np.array_equal(one, three)
 

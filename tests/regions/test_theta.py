@@ -90,7 +90,7 @@ def test_unsymmetric_graphs_would_not_do(normalize):
 
 
 @pytest.mark.parametrize("normalize", NORMALIZE)
-@pytest.mark.parametrize("discount", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 0.999])
 def test_relax_solves_the_bound_constrained_problem(normalize, discount):
     rng = np.random.default_rng(2)
     theta = Theta(random_graph(rng, 40, 0.3), discount, normalize)

@@ -36,6 +36,17 @@ class Averages:
     iterations: int = 0
     """Passes taken."""
 
+    @classmethod
+    def start(cls, problem: Problem) -> Averages:
+        """Before the first pass."""
+        m, n = problem.rows.n_rows, problem.rows.n_weights
+        return cls(np.zeros(n), np.zeros(m), np.zeros(n), np.ones(m))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean of all w so far."""
+        return self.total / (len(self.mu) * self.iterations)
+
 
 def average(
     problem: Problem,
@@ -70,34 +81,43 @@ def average(
     Solution
         ξ, the objective and the gap are those of the mean w, the slack solved for.
     """
-    rows, theta = problem.rows, problem.theta
+    rows = problem.rows
     if rows.sparse:
         raise ValueError("solver='averaging' needs dense rows; solver='newton' takes sparse ones")
-    m, n = rows.n_rows, rows.n_weights
     if learning_rate is None:
-        square = float(rows.squares(theta.weight).sum()) / theta.total
-        learning_rate = 1.0 / square if square > 0 else 1.0
-    if state is None:
-        state = Averages(np.zeros(n), np.zeros(m), np.zeros(n), np.ones(m))
-    chance = theta.weight / theta.total
+        learning_rate = default_rate(problem)
+    state = Averages.start(problem) if state is None else state
     while True:
         if state.iterations:
-            mean = state.total / (m * state.iterations)
-            answer = finished(problem, mean, state.slack, tol, state.iterations)
+            answer = finished(problem, state.mean, state.slack, tol, state.iterations)
             state.slack = answer.slack
             if hook is not None:
                 hook(state, answer.objective, answer.gap)
             if answer.converged or state.iterations >= max_iter:
                 return answer
-        drawn = np.random.default_rng([seed, state.iterations]).choice(m, size=m, p=chance)
-        for first in range(0, m, LISTED):
-            some = drawn[first : first + LISTED]
-            lists = [theta.graph.neighbours(int(i)) for i in some]
-            ends = np.cumsum([0, *map(len, lists)])
-            _steps(rows.X, rows.intercept, problem.sign, some, np.concatenate(lists), ends,
-                   *theta.factors, problem.alpha, learning_rate, m * state.iterations + first,
-                   state.u, state.mu, state.total)  # fmt: skip
-        state.iterations += 1
+        take_pass(problem, state, learning_rate, seed)
+
+
+def default_rate(problem: Problem) -> float:
+    """1 over the mean squared norm of the rows."""
+    theta = problem.theta
+    square = float(problem.rows.squares(theta.weight).sum()) / theta.total
+    return 1.0 / square if square > 0 else 1.0
+
+
+def take_pass(problem: Problem, state: Averages, learning_rate: float, seed: int) -> None:
+    """Take m steps."""
+    rows, theta, m = problem.rows, problem.theta, problem.rows.n_rows
+    draw = np.random.default_rng([seed, state.iterations])
+    drawn = draw.choice(m, size=m, p=theta.weight / theta.total)
+    for first in range(0, m, LISTED):
+        some = drawn[first : first + LISTED]
+        lists = [theta.graph.neighbours(int(i)) for i in some]
+        ends = np.cumsum([0, *map(len, lists)])
+        _steps(rows.X, rows.intercept, problem.sign, some, np.concatenate(lists), ends,
+               *theta.factors, problem.alpha, learning_rate, m * state.iterations + first,
+               state.u, state.mu, state.total)  # fmt: skip
+    state.iterations += 1
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})

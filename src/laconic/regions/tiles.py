@@ -12,7 +12,7 @@ in float64. Centring the rows makes the norms, and with them the doubtful band, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,12 +23,22 @@ from laconic.threads import Threads, row_blocks
 # Side of a tile at most (it divides ROWS), and the bytes that one of its two factors may take.
 SIDE = 1024
 FACTOR_BYTES = 1 << 26
+# Blocks of rows that a thread holds while it makes the others, one by one, for all of them.
+PANEL = 4
 # Where more than this share of a tile is in doubt, it is computed again in float64.
 DOUBTFUL = 0.02
 # Rows and others that the share of neighbours is estimated from.
 ESTIMATED = 512, 2048
 # Numbers in the differences of pairs that are decided at a time.
 DIFFERENCES = 1 << 21
+
+
+class _Block(NamedTuple):
+    """Some rows, centred and scaled, and their squared norms."""
+
+    which: Any
+    rows: np.ndarray
+    squares: np.ndarray
 
 
 class _Tiles:
@@ -46,47 +56,48 @@ class _Tiles:
         self.radius = radius * self.scale
         self.limit = min(self.radius, 1e15) ** 2
 
-    def rows(self, which: Any, dtype: Any) -> np.ndarray:
+    def block(self, which: Any, dtype: Any = np.float32) -> _Block:
         """Some rows, dense, centred and scaled."""
         part = self.X[which]
         part = part.toarray() if sparse.issparse(part) else part
-        return (part * self.scale - self.centre).astype(dtype)
+        rows = (part * self.scale - self.centre).astype(dtype)
+        return _Block(which, rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
-    def bits(self, a: slice, b: slice, left: np.ndarray) -> np.ndarray:
-        """Bits of rows ``a`` by columns ``b``, exact; ``left`` are the rows in float32."""
-        sure, doubt = self._decided(left, self.rows(b, np.float32))
+    def bits(self, a: _Block, b: _Block) -> np.ndarray:
+        """Bits of rows ``a`` by columns ``b``, exact."""
+        sure, doubt = self._decided(a, b)
         if np.count_nonzero(doubt) > DOUBTFUL * doubt.size:
-            sure, doubt = self._decided(self.rows(a, np.float64), self.rows(b, np.float64))
+            sure, doubt = self._decided(*(self.block(x.which, np.float64) for x in (a, b)))
         byte, column = np.nonzero(doubt)
         if len(byte):
             lines = np.unpackbits(doubt[byte, column][:, None], axis=1, bitorder="little")
             at, bit = np.nonzero(lines)
             byte, column = byte[at], column[at]
-            near = self._near(a.start + 8 * byte + bit, b.start + column)
+            near = self._near(a.which.start + 8 * byte + bit, b.which.start + column)
             np.bitwise_or.at(sure, (byte[near], column[near]), (1 << bit[near]).astype(np.uint8))
-        if a == b:
-            diagonal = np.arange(a.stop - a.start)
+        if a.which == b.which:
+            diagonal = np.arange(len(a.rows))
             sure[diagonal // 8, diagonal] &= ~(1 << (diagonal % 8)).astype(np.uint8)
         return sure
 
-    def _decided(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _decided(self, a: _Block, b: _Block) -> tuple[np.ndarray, np.ndarray]:
         """Bits of the sure neighbours, and of the pairs that rounding leaves in doubt."""
         from laconic.regions.kernels import near_bits  # here, because it imports Numba
 
-        # The factor covers the products and sums of BLAS in any order, the rounding of the rows,
-        # and the few operations beside them; the second term numbers too small for the format.
-        info = np.finfo(left.dtype)
-        slack = 1.1 * (self.d + 40) * float(info.eps) / 2.0
+        # Covers the products and sums of BLAS in any order, the rounding of the rows, and the few
+        # operations beside them; 1e-30 below covers numbers too small for the format.
+        dtype = a.rows.dtype
+        unit = (self.d + 40) * float(np.finfo(dtype).eps) / 2.0
+        slack = unit / (1.0 - unit) if unit < 0.5 else 1e3
         bits = []
-        inner = left @ right.T
-        for side in (1.0 + slack, 1.0 - slack):
+        inner = a.rows @ b.rows.T
+        for sign in (1.0, -1.0):
             needs = [
-                (0.5 * side * np.einsum("ij,ij->i", part, part, dtype=np.float64)
-                 - 0.25 * self.limit + np.sign(side - 1.0) * 1e-30).astype(left.dtype)
-                for part in (left, right)
-            ]  # fmt: skip
-            codes = np.zeros((-(-len(left) // 8), 8 * -(-len(right) // 8)), dtype=np.uint8)
-            near_bits(inner, *needs, codes)
+                (0.5 * (1.0 + sign * slack) * x.squares - 0.25 * self.limit + sign * 1e-30)
+                for x in (a, b)
+            ]
+            codes = np.zeros((-(-len(a.rows) // 8), 8 * -(-len(b.rows) // 8)), dtype=np.uint8)
+            near_bits(inner, *(need.astype(dtype) for need in needs), codes)
             bits.append(codes)
         return bits[0], bits[0] ^ bits[1]
 
@@ -107,7 +118,7 @@ class _Tiles:
         some, others = (
             np.unique(np.linspace(0, m - 1, min(n, m)).round().astype(np.int64)) for n in ESTIMATED
         )
-        sure, _ = self._decided(self.rows(some, np.float32), self.rows(others, np.float32))
+        sure, _ = self._decided(self.block(some), self.block(others))
         found = int(np.unpackbits(sure).sum()) - np.isin(some, others).sum()
         return max(found, 0) / (len(some) * len(others))
 
@@ -125,23 +136,26 @@ def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
     listed = lists_are_smaller(tiles.share() * m * m, m)
     store = BitStore.empty(0 if listed else m)
 
-    def panel(at: int) -> list[np.ndarray]:
-        """All tiles to the right of one on the diagonal, and their mirror images."""
-        a, pairs = cuts[at], []
-        left = tiles.rows(a, np.float32)
-        for b in cuts[at:]:
-            codes = tiles.bits(a, b, left)
-            if listed:
-                pairs.append(_pairs(codes, a, b))
-                continue
-            # A row's neighbours are the columns of the tile's mirror image.
-            mirror = np.zeros((codes.shape[1] // 8, 8 * codes.shape[0]), dtype=np.uint8)
-            transpose_bits(codes, mirror)
-            _put(store, mirror, a, b)
-            _put(store, codes, b, a)
+    def panel(first: int) -> list[np.ndarray]:
+        """Tiles of a few blocks of rows with all blocks from them on, and their mirror images."""
+        pairs = []
+        lefts = [tiles.block(cut) for cut in cuts[first : first + PANEL]]
+        for at in range(first, len(cuts)):
+            right = lefts[at - first] if at < first + PANEL else tiles.block(cuts[at])
+            for left in lefts[: at - first + 1]:
+                codes = tiles.bits(left, right)
+                if listed:
+                    pairs.append(_pairs(codes, left.which, right.which))
+                    continue
+                # A row's neighbours are the columns of the tile's mirror image.
+                mirror = np.zeros((codes.shape[1] // 8, 8 * codes.shape[0]), dtype=np.uint8)
+                transpose_bits(codes, mirror)
+                _put(store, mirror, left.which, right.which)
+                _put(store, codes, right.which, left.which)
         return pairs
 
-    found = [pair for part in threads.map(panel, range(len(cuts))) for pair in part]
+    parts = threads.map(panel, range(0, len(cuts), PANEL))
+    found = [pair for part in parts for pair in part]
     if not listed:
         return NeighbourGraph(store, m)
     i, j = np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int32)
