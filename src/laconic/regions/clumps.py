@@ -9,8 +9,8 @@ import numpy as np
 from laconic.model.regions import ball_distances
 from laconic.regions.errors import TIE
 
-# Errors that are tried as centres, drawn at random where there are more.
-CENTRES = 400
+# Errors that are tried as centres, drawn at random where there are more; fewer of many rows.
+CENTRES, DISTANCES = 400, 20_000_000
 # A clump that holds more than this share of the rows is no clump.
 LARGEST = 0.2
 # Evidence (log-likelihood ratio) below which errors look scattered.
@@ -62,7 +62,8 @@ def find_clumps(
     errors = np.flatnonzero(wrong)
     if len(errors) == 0 or len(errors) == len(wrong):
         return []
-    centres = np.sort(rng.choice(errors, min(len(errors), CENTRES), replace=False))
+    most = min(len(errors), CENTRES, max(DISTANCES // len(wrong), 20))
+    centres = np.sort(rng.choice(errors, most, replace=False))
     distances = np.ascontiguousarray(ball_distances(Z, Z[centres]).T)
     order = np.argsort(distances, axis=1, kind="stable")
     alive = np.ones(len(wrong), dtype=bool)

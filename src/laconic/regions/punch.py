@@ -213,8 +213,11 @@ class Puncher:
         return self.train.errors(rows, self.train.predicted[rows])
 
     def _every_ball(self) -> Iterator[tuple[int, Ball]]:
-        order = np.argsort(-self.counts.counts, kind="stable")[:LOOKED_AT].tolist()
         wrong, weight = self.train.wrong, self.train.weight
+        order = np.argsort(-self.counts.counts, kind="stable")
+        first, rest = order[:LOOKED_AT], order[LOOKED_AT:]
+        # Around an error there is always a ball, if only of itself.
+        order = [*first.tolist(), *rest[wrong[rest]][:LOOKED_AT].tolist()]
         ahead = 1  # most often the first centre will do
         while order:
             few, order = order[:ahead], order[ahead:]
