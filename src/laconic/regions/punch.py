@@ -214,8 +214,8 @@ class Puncher:
 
     def _every_ball(self) -> Iterator[tuple[int, Ball]]:
         wrong, weight = self.train.wrong, self.train.weight
-        order = np.argsort(-self.counts.counts, kind="stable")
-        first, rest = order[:LOOKED_AT], order[LOOKED_AT:]
+        ranked = np.argsort(-self.counts.counts, kind="stable")
+        first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
         # Around an error there is always a ball, if only of itself.
         order = [*first.tolist(), *rest[wrong[rest]][:LOOKED_AT].tolist()]
         ahead = 1  # most often the first centre will do
