@@ -4,13 +4,15 @@ Five ways to split the ten digits into two classes: 0-4 against 5-9, and four ra
 70,000 digits are halved at random, three times; models learn from the first rows of one half and
 are tested on the whole other half.
 
-The paper gives neither λ nor ρ, and says that it tuned them. Here λ is one for all: by default so
-large that w₀ is wrong on 0-4 against 5-9 as often as the paper's (25.7 %). Error clumping is by
-degree; every round of hole punching compares the balls around 64 centres. The rest is chosen for
-every problem on validation rows, four settings each: for plain classifiers the radius in which
-errors are counted, for error clumping η and ρ. Validation fits learn from few rows of the training
-half of the first halving and are compared on other rows of it, by their mean error over 3 to 20
-holes. The test rows are read once, by the chosen settings.
+The paper gives neither λ nor ρ, and says that it tuned them. Here λ is one for all, 10: w₀ is then
+wrong on 0-4 against 5-9 nearly as often as the paper's (25.7 %), and still does about the same from
+one sample to the next. (At λ = 100 it has the paper's error, but where it puts its threshold is
+luck, and with it the errors of everything built on it.) Error clumping is by degree; every round of hole
+punching compares the balls around 64 centres. The rest is chosen for every problem on validation
+rows, three settings each: for plain classifiers the radius in which errors are counted, for error
+clumping η and ρ. Validation fits learn from as many rows of the training half of the first halving
+as the final ones and are compared on other rows of it, by their mean error over 3 to 20 holes. The
+test rows are read once, by the chosen settings.
 
 Run: python experiments/holes_mnist.py [--rows N] [--alpha A] [--json FILE]
 """
@@ -18,7 +20,6 @@ Run: python experiments/holes_mnist.py [--rows N] [--alpha A] [--json FILE]
 from __future__ import annotations
 
 import argparse
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,16 @@ HALVINGS = 3
 HALF = 35_000
 MIN_ROWS, CANDIDATES = 10, 64
 TOLERANCE = 1e-3
-TUNED_ON, TUNED_BY = 4_000, 5_000
+HELD_OUT = 10_000
 SHOWN = [0, 1, 2, 3, 5, 10, 20]
 
 Settings = dict[str, float]
 # η, the share of the pairs of rows that are neighbours, and that within which errors are counted.
 TRIED: dict[str, list[Settings]] = {
-    "plain": [{"discount": 0.0, "near": 0.05, "counted": s} for s in (0.02, 0.05, 0.1, 0.2)],
+    "plain": [{"discount": 0.0, "near": 0.05, "counted": s} for s in (0.02, 0.05, 0.2)],
     "clumping": [
         {"discount": discount, "near": share, "counted": 0.05}
-        for discount, share in product((0.5, 0.8), (0.05, 0.2))
+        for discount, share in ((0.5, 0.05), (0.8, 0.05), (0.8, 0.2))
     ],
 }
 LABELS = {"plain": "plain, η = 0", "clumping": "error clumping"}
@@ -62,8 +63,8 @@ LABELS = {"plain": "plain, η = 0", "clumping": "error clumping"}
 def main() -> None:
     """Choose settings, fit, compare."""
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=10_000, help="rows to learn from (%(default)s)")
-    parser.add_argument("--alpha", type=float, default=100.0, help="λ (%(default)s)")
+    parser.add_argument("--rows", type=int, default=6_000, help="rows to learn from (%(default)s)")
+    parser.add_argument("--alpha", type=float, default=10.0, help="λ (%(default)s)")
     args = parser.parse_args()
     data = load(args.data, "mnist")
     X = np.concatenate([data["X_train"], data["X_test"]]).reshape(2 * HALF, -1)
@@ -117,7 +118,7 @@ def choose(
 ) -> tuple[list[dict[str, Settings]], list[dict[str, Any]]]:
     """The best settings of every problem and kind on validation rows, and all that was tried."""
     half, _ = halving(0, args.seed)
-    fit, held = half[:TUNED_ON], half[-TUNED_BY:]
+    fit, held = half[: args.rows], half[-HELD_OUT:]
     chosen, tried = [], []
     for number, first in enumerate(problems(args.seed)):
         y = np.isin(digit, first)
