@@ -7,12 +7,12 @@ are tested on the whole other half.
 The paper gives neither λ nor ρ, and says that it tuned them. Here λ is one for all, 10: w₀ is then
 wrong on 0-4 against 5-9 nearly as often as the paper's (25.7 %), and still does about the same from
 one sample to the next. (At λ = 100 it has the paper's error, but where it puts its threshold is
-luck, and with it the errors of everything built on it.) Error clumping is by degree; every round of hole
-punching compares the balls around 64 centres. The rest is chosen for every problem on validation
-rows, three settings each: for plain classifiers the radius in which errors are counted, for error
-clumping η and ρ. Validation fits learn from as many rows of the training half of the first halving
-as the final ones and are compared on other rows of it, by their mean error over 3 to 20 holes. The
-test rows are read once, by the chosen settings.
+luck, and with it the errors of everything built on it.) Error clumping is by degree; every round of
+hole punching compares the balls around 64 centres. The rest is chosen for every problem on
+validation rows, three settings each: for plain classifiers the radius in which errors are counted,
+for error clumping η and ρ. Validation fits learn from as many rows of the training half of the
+first halving as the final ones and are compared on other rows of it, by their mean error over 3 to
+20 holes. The test rows are read once, by the chosen settings.
 
 Run: python experiments/holes_mnist.py [--rows N] [--alpha A] [--json FILE]
 """
