@@ -221,6 +221,8 @@ def test_fit_errors_before_the_fit(table, tmp_path, capsys, monkeypatch):
     assert "no folder" in error_of(capsys, *fit, "--out", tmp_path / "none" / "m.laconic")
     assert "--test-fraction" in error_of(capsys, *fit, "--test-fraction", 1.5)
     assert "max_atoms" in error_of(capsys, *fit, "--max-atoms", -1)
+    assert "both --target and --ignore" in error_of(capsys, *fit, "--ignore", "species")
+    assert "not 'xyz'" in error_of(capsys, *fit, "--plot", tmp_path / "path.xyz")
     empty = tmp_path / "empty.csv"
     empty.write_text("a,b\n")
     assert "no rows" in error_of(capsys, "fit", empty, "--target", "a")
@@ -318,6 +320,19 @@ def test_categories_are_encoded_and_unknown_ones_missing(tmp_path, capsys):
     first, unknown, missing = predictions(capsys, model, table).prediction
     assert first == "a"
     assert unknown == missing
+
+
+def test_codes_can_be_categories(tmp_path, capsys):
+    frame = pd.DataFrame({"code": ["007", "07", "7", "12"] * 10, "y": [1, 0, 0, 0] * 10})
+    file, model = tmp_path / "codes.csv", tmp_path / "m"
+    frame.to_csv(file, index=False)
+    how = ["--target", "y", "--pool", "stumps", "--max-atoms", "1", "--out", model]
+    assert run("fit", file, *how, "--categorical", "code") == 0
+    assert "code = 007" in capsys.readouterr().out
+    assert predictions(capsys, model, file).prediction.tolist() == frame.y.tolist()
+    plain = ["fit", file, "--target", "y", "--categorical", "code"]
+    assert "--categorical needs --pool stumps" in error_of(capsys, *plain)
+    assert "did you mean 'code'?" in error_of(capsys, "fit", file, *how, "--categorical", "cod")
 
 
 def test_truth_values_are_numbers(tmp_path, capsys):

@@ -23,7 +23,15 @@ from laconic.look.console import (
     say,
     size_table,
 )
-from laconic.tables import UserError, check_writable, load_predictor, need, rows_for, training_table
+from laconic.tables import (
+    UserError,
+    check_picture,
+    check_writable,
+    load_predictor,
+    need,
+    rows_for,
+    training_table,
+)
 
 # Spelled out so that --help needs no heavy import; a test compares them with the library's own.
 POOLS = ("columns", "stumps", "products", "pieces")
@@ -128,6 +136,10 @@ def _build_parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--alpha", type=float, default=1e-6, help="strength of the penalty (%(default)s)"
     )
+    fit.add_argument(
+        "--categorical", action="append", default=[], metavar="COLUMN",
+        help="column of codes, such as 007, to take as categories (for stumps); may be repeated",
+    )  # fmt: skip
     fit.add_argument(
         "--include", action="append", default=[], metavar="COLUMN",
         help="column that is always in (not for stumps); may be repeated",
@@ -240,7 +252,7 @@ def _fit(args: argparse.Namespace) -> int:
 
     check_writable(args.out, args.plot, args.checkpoint)
     if args.plot:
-        need("matplotlib", "plot")
+        check_picture(args.plot)
     if not 0.0 <= args.test_fraction < 1.0:
         raise UserError(f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}")
     args.cost = dict(_column_and_cost(text) for text in args.cost)

@@ -11,8 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from laconic.boost.path import Path
+from laconic.edge import check_labels
 from laconic.losses import LOSSES
-from laconic.model.frames import encode_frame, frame_categories, what_stumps_could_do
+from laconic.model.frames import (
+    encode_frame,
+    frame_categories,
+    refuse_times,
+    what_stumps_could_do,
+    words_for_text,
+)
 from laconic.model.predictor import Predictor
 
 Self = TypeVar("Self", bound="PathClassifier")
@@ -153,6 +160,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
         missing = self._allows_missing()
         if reset:
+            check_labels(y)
             self._categories = frame_categories(X) if missing else {}
         else:
             _check_feature_names(self, X, reset=False)
@@ -161,6 +169,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     "fit was given a data frame with categories, which an array does not hold; "
                     "give a data frame here too"
                 )
+        refuse_times(X)
         X = encode_frame(X, self._categories)
         try:
             return validate_data(
@@ -174,6 +183,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
         except ValueError as error:
             hint = None if missing else what_stumps_could_do(X, error)
+            hint = hint or words_for_text(X, error)
             if hint is None:
                 raise
             raise ValueError(hint) from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
 from laconic.boost.rows import Rows
 from laconic.boost.rules import Rule
@@ -65,10 +66,10 @@ class Loop:
         Atoms that are in from the start.
     forbidden : ndarray of int
         Atoms that may never be chosen.
-    costs : ndarray or None
-        Cost of every atom; atoms are then ranked by gain per cost.
+    costs : Costs or None
+        What atoms cost; they are then ranked by gain per cost.
     max_cost : float
-        Cap on the sum of the costs.
+        Cap on the cost of the model.
     watch : callable or None
         Asked with every new entry of the growing path; a true answer ends its growth (not the
         refinement that may follow).
@@ -82,7 +83,7 @@ class Loop:
     max_atoms: int
     include: list[int] = field(default_factory=list)
     forbidden: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    costs: np.ndarray | None = None
+    costs: Costs | None = None
     max_cost: float = np.inf
     watch: Callable[[PathEntry], bool] | None = None
     hooks: list[Hook] = field(default_factory=list)
@@ -157,7 +158,8 @@ class Loop:
         """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
         entry = entries[-1]
         barred = self._barred(entry, also_barred)
-        choice = self.rule.choose(self.rows, self._weights, barred, self.costs)
+        costs = None if self.costs is None else self.costs.given(entry.numbers)
+        choice = self.rule.choose(self.rows, self._weights, barred, costs)
         steepest = max(choice.steepest, self._intercept_norm)
         entries[-1] = replace(entry, steepest=steepest)
         rounding = 8.0 * np.finfo(self.rows.dtype).eps
@@ -201,7 +203,7 @@ class Loop:
             certificate=solution.certificate,
             inner=float(np.vdot(solution.loss_gradient, solution.weights)),
             steepest=np.nan,
-            cost=float(len(numbers) if self.costs is None else self.costs[list(numbers)].sum()),
+            cost=float(len(numbers)) if self.costs is None else self.costs.total(numbers),
             seconds=time.perf_counter() - self._clock,
         )
 
@@ -235,7 +237,7 @@ class Loop:
         barred = [np.array([*entry.numbers, *also], dtype=np.int64), self.forbidden]
         if self.costs is not None and np.isfinite(self.max_cost):
             left = (self.max_cost - entry.cost) * (1.0 + 1e-12)
-            barred.append(np.flatnonzero(self.costs > left))
+            barred.append(np.flatnonzero(self.costs.given(entry.numbers) > left))
         return np.unique(np.concatenate(barred))
 
 

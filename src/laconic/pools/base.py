@@ -104,8 +104,8 @@ class BoundPool(ABC):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Cost of every atom: the sum of the costs of the input features it reads."""
 
-    def operations(self) -> np.ndarray:
-        """Multiply-accumulates that computing each atom on a new row takes, for pools that count.
+    def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Operations that each atom adds to a model of the atoms ``chosen``, for pools that count.
 
         Ranking by them is for pools whose atoms are computed; most read their features as they are.
         """
