@@ -29,9 +29,10 @@ import numpy as np
 from _common import arguments, load, progress, save, show, table, timed, verdict
 
 from laconic.regions.averaging import Averages, take_pass
-from laconic.regions.clumping import Problem, finished, solve
+from laconic.regions.clumping import solve
 from laconic.regions.margins import Margins
 from laconic.regions.neighbours import auto_radius, radius_graph
+from laconic.regions.problem import Problem, finished
 from laconic.regions.theta import Theta
 from laconic.threads import Threads
 

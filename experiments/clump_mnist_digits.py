@@ -14,12 +14,14 @@ test rows:
 * *strong*: λ, ρ, normalisation and two larger discounts, in the places of 0.3 and 0.5, nearest to
   table 1: what it takes to show the paper's effect at its size.
 
-Run: python experiments/clump_mnist_digits.py [--json FILE]
+Run: python experiments/clump_mnist_digits.py [--searched FILE] [--json FILE]
 """
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,19 +60,22 @@ PAPER = np.array([
 
 def main() -> None:
     """Search, fit, compare and draw."""
-    args = arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--searched", type=Path, help="results whose search is taken over")
+    args = parser.parse_args()
     data = load(args.data, "mnist")
     X = np.concatenate([data["X_train"], data["X_test"]]).reshape(70_000, -1) / np.float32(255)
     y = np.concatenate([data["y_train"], data["y_test"]]).astype(np.int64)
     order = np.random.default_rng(args.seed).permutation(len(y))
     train, test = order[:35_000], order[35_000:]
-    found = search(X[train], y[train])
+    found = search(X[train], y[train]) if args.searched is None else searched(args.searched)
     settings = {
         "degree": nearest(found, ("degree",), [(0.3, 0.5)]),
         "pairs": nearest(found, ("pairs",), [(0.3, 0.5)]),
         "strong": nearest(found, NORMALIZE, list(combinations(DISCOUNTS, 2))),
     }
-    results: dict[str, Any] = {"search": [{"setting": k, "errors": v} for k, v in found.items()]}
+    kept = [{"setting": key, "errors": errors.round(4)} for key, errors in found.items()]
+    results: dict[str, Any] = {"search": kept}
     planes = {}
     for name, setting in settings.items():
         progress(f"{name}: {setting}")
@@ -104,6 +109,12 @@ def search(X: np.ndarray, y: np.ndarray) -> dict[tuple[Any, ...], np.ndarray]:
     for alpha in ALPHAS:
         note(("degree", None, alpha, 0.0), graph)
     return found
+
+
+def searched(file: Path) -> dict[tuple[Any, ...], np.ndarray]:
+    """The search of an earlier run with the same seed."""
+    kept = json.loads(file.read_text())["results"]["search"]
+    return {tuple(one["setting"]): np.array(one["errors"]) for one in kept}
 
 
 def nearest(

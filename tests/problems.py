@@ -5,9 +5,9 @@ import numpy as np
 from laconic.boost.rows import Rows
 from laconic.losses import LOSSES
 from laconic.pools import Columns
-from laconic.regions.clumping import Problem
 from laconic.regions.margins import Margins
 from laconic.regions.neighbours import radius_graph
+from laconic.regions.problem import Problem
 from laconic.regions.theta import Theta
 from laconic.threads import Threads
 

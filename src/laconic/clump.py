@@ -20,10 +20,11 @@ from laconic.edge import class_factors, kept_rows
 from laconic.losses import OneVsRest
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
-from laconic.regions.clumping import Hook, Problem, Solution, State, solve
+from laconic.regions.clumping import Hook, State, solve
 from laconic.regions.graph import NeighbourGraph
 from laconic.regions.margins import Margins
 from laconic.regions.neighbours import find_graph, given_graph
+from laconic.regions.problem import Problem, Solution
 from laconic.regions.resume import Resumable
 from laconic.regions.theta import NORMALIZE, Theta
 from laconic.threads import Threads

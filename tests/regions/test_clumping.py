@@ -7,8 +7,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from laconic.regions import clumping
-from laconic.regions.clumping import Problem, solve
+from laconic.regions.clumping import solve
 from laconic.regions.margins import Margins
+from laconic.regions.problem import Problem
 from laconic.regions.theta import Theta
 from laconic.threads import Threads
 from problems import clumping_problem as make

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from laconic.regions.clumping import Hook, Problem, Solution, finished
+from laconic.regions.clumping import Hook
+from laconic.regions.problem import Problem, Solution, finished
 
 # Steps whose neighbours are listed at a time.
 LISTED = 256

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from laconic.model.store import read_archive, write_archive
-from laconic.regions.clumping import Solution
+from laconic.regions.problem import Solution
 
 State = TypeVar("State")
 

@@ -153,7 +153,7 @@ class Theta:
             step = np.maximum(floor, spread)
             change = float((np.abs(step - slack) / self.scale).max(initial=0.0))
             if change <= tol:
-                if fresh and (slack >= floor).all():
+                if fresh:
                     break
                 # What was computed along the way is confirmed from the slack alone.
                 slack = np.maximum(floor, slack)
