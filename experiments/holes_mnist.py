@@ -51,9 +51,9 @@ SHOWN = [0, 1, 2, 3, 5, 10, 20]
 Settings = dict[str, float]
 # η, the share of the pairs of rows that are neighbours, and that within which errors are counted.
 TRIED: dict[str, list[Settings]] = {
-    "plain": [{"discount": 0.0, "near": 0.05, "counted": s} for s in (0.02, 0.05, 0.2)],
+    "plain": [{"discount": 0.0, "near": 0.05, "counted": s} for s in (0.01, 0.02, 0.05)],
     "clumping": [
-        {"discount": discount, "near": share, "counted": 0.05}
+        {"discount": discount, "near": share, "counted": 0.02}
         for discount, share in ((0.5, 0.05), (0.8, 0.05), (0.8, 0.2))
     ],
 }
