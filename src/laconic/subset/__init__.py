@@ -75,7 +75,8 @@ def search(
     starts : iterable of supports
         Supports that the answer must be at least as good as.
     **options
-        Of the method: ``sweeps`` of the local search; ``max_nodes`` and ``max_seconds`` of the
+        Of the method: ``sweeps``, ``restarts=0``, ``seed`` and ``n_jobs`` of the local search (see
+        `laconic.subset.local.local_search`); ``max_nodes`` and ``max_seconds`` of the
         exact one; ``bits=6``, ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of
         the others.
 
