@@ -4,9 +4,10 @@ The columns are stumps ``x > t`` of a training partition, at most 200 thresholds
 every method is given the same 0/1 matrix. At every cardinality from 1 to 50 the training objective
 is the mean loss at the best weights of the support, with an intercept and no penalty:
 
-* exponential loss: laconic.subset.path against fastsparsegams, one call with its own 100 penalties:
-  algorithm "CD", its default, and "CDPSI", with swaps. Each call has a process of its own, since
-  some crash or do not end within --limit seconds; a call that crashes is made up to three times.
+* exponential loss: laconic.subset.path, without restarts, against fastsparsegams, one call with its
+  own 100 penalties: algorithm "CD", its default, and "CDPSI", with swaps. Each call has a process
+  of its own, since some crash or do not end within --limit seconds; one that crashes is made up to
+  three times.
 * logistic loss: laconic.subset.path against abess.LogisticRegression, one fit for every size (its
   one call over all sizes returns a single model; it is timed too).
 
@@ -146,7 +147,7 @@ def excess(a: Any, b: Any) -> float:
 def ours(B: np.ndarray, y: np.ndarray, loss: str) -> list[float]:
     from laconic.subset import path
 
-    found = path(B, y, max(SIZES), loss=loss)
+    found = path(B, y, max(SIZES), loss=loss, restarts=0)
     best = np.full(len(SIZES) + 1, np.inf)
     for result in found:
         best[len(result.support)] = min(best[len(result.support)], result.objective)
