@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 
-.PHONY: demo test lint format bench-setup clean
+.PHONY: demo test lint format docs bench-setup clean
 
 demo: $(VENV)/.ready
 	$(BIN)/laconic demo
@@ -20,6 +20,14 @@ lint: $(VENV)/.ready
 format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The reference of everything public, in build/docs; the guides in docs/ are read as they are.
+REFERENCE := laconic.share laconic.pools laconic.deform laconic.model.predictor laconic.boost.path \
+  laconic.subset
+
+docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet ".[docs]"
+	$(BIN)/pdoc --docformat numpy --math --output-directory build/docs $(REFERENCE)
 
 # The peers pin older versions of shared dependencies, so they live apart.
 bench-setup: $(BENCH)/.ready

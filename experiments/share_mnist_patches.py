@@ -37,7 +37,7 @@ from _common import (
 )
 
 HELD_OUT = 20_000
-SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305)
+SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305, 450, 600, 750, 900)
 PAPER = {
     "plain": {(266, 0.71): "the paper, 0.71 %"},
     "deformed": {(75, 1.0): "the paper, under 1 %", (305, 0.47): "the paper, 0.47 %"},
@@ -84,6 +84,12 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "pool": {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
         "alpha": 3e-6,
         "tol": 1e-4,
+    },
+    "shared templates": {
+        "pool": {"n_templates": 120, "template_size": (5, 7), "mask_sigma": 6.0},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+        "costs": "operations",
     },
 }
 CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}

@@ -12,7 +12,7 @@ from scipy import sparse
 from laconic import Predictor, ShareBoostClassifier
 from laconic.model.atoms import Column, Stump
 from laconic.model.store import _digest, write_archive
-from laconic.pools import Stumps
+from laconic.pools import Columns, Stumps
 
 POOLS = ["columns", "stumps", "products"]
 
@@ -765,3 +765,49 @@ def test_what_stumps_would_take_is_said(X, y):
 def test_a_pool_class_is_not_a_pool(X, y):
     with pytest.raises(TypeError, match=r"pass Stumps\(\)"):
         fit(X, y, pool=Stumps)
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps"])
+def test_times_are_refused_by_the_name_of_their_column(X, y, pool):
+    frame = pd.DataFrame(X).add_prefix("x")
+    for when in (pd.date_range("2020", periods=len(X)), pd.to_timedelta(np.arange(len(X)), "D")):
+        with pytest.raises(ValueError, match="column 'when' of X holds times; turn them into"):
+            fit(frame.assign(when=when), y, pool=pool)
+
+
+@pytest.mark.parametrize("absent", [None, float("nan"), pd.NA])
+def test_rows_without_a_label_are_counted(X, y, absent):
+    labels = np.array(["abc"[c] for c in y], dtype=object)
+    labels[[1, 4]] = absent
+    with pytest.raises(ValueError, match=f"y has no label in 2 of {len(y)} rows; leave those"):
+        fit(X, labels)
+
+
+def test_labels_of_different_types_are_told(X, y):
+    labels = np.array([c if c else "zero" for c in y.tolist()], dtype=object)
+    with pytest.raises(ValueError, match=r"of different types \(int, str\); make them all text"):
+        fit(X, labels)
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps"])
+@pytest.mark.parametrize("dtype", [object, str])
+def test_text_in_an_array_is_refused_in_words(X, y, pool, dtype):
+    text = np.where(X > 0, "high", "low").astype(dtype)
+    with pytest.raises(ValueError, match="X is an array that holds text"):
+        fit(text, y, pool=pool)
+
+
+@pytest.mark.parametrize(("dtype", "huge"), [(np.float64, 1e200), (np.float32, 1e35)])
+def test_values_too_large_to_add_up_need_a_scale(X, y, dtype, huge):
+    X = X.astype(dtype)
+    X[3, 1] = huge
+    with pytest.raises(ValueError, match=r"column 1 of X holds values up to 1e\+.*scale='max'"):
+        fit(X, y, pool=Columns(scale=None))
+    assert np.isfinite(fit(X, y, pool=Columns(scale="max")).predict_proba(X)).all()
+
+
+def test_products_beyond_single_precision_predict(X, y):
+    large = (X * 1e25).astype(np.float32)
+    model = fit(large, y, pool="products")
+    same = fit(X.astype(np.float32), y, pool="products")
+    np.testing.assert_allclose(model.predict_proba(large), same.predict_proba(X), rtol=1e-3)

@@ -11,11 +11,19 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from laconic import Predictor, ShareBoostClassifier, __version__, cli
+from laconic import (
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+    __version__,
+    cli,
+    cli_fit,
+)
 from laconic.boost.rules import RULES
 from laconic.cli import main
-from laconic.losses import LOSSES
+from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
+from laconic.subset import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +69,11 @@ def error_of(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(cli.POOLS) == set(POOLS)
-    assert set(cli.LOSSES) == set(LOSSES)
-    assert set(cli.RULES) == set(RULES)
+    assert set(cli_fit.POOLS) == set(POOLS)
+    assert set(cli_fit.LOSSES) == set(LOSSES)
+    assert set(cli_fit.BINARY_LOSSES) == set(BINARY_LOSSES)
+    assert set(cli_fit.SEARCHES) == set(METHODS)
+    assert set(cli_fit.RULES) == set(RULES)
 
 
 def test_version(capsys):
@@ -180,6 +190,30 @@ def test_fit_knows_costs_and_columns_that_are_always_in(table, frame, tmp_path, 
         assert said in error_of(capsys, "fit", table, *settings, *arguments)
 
 
+def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):
+    two = frame[frame.species != "setosa"]
+    two.to_csv(tmp_path / "two.csv", index=False)
+    file = tmp_path / "model"
+    options = ("--method", "totalq", "--price", 0.05, "--max-rounds", 20, "--out", file)
+    assert run("fit", tmp_path / "two.csv", "--target", "species", *options) == 0
+    said = capsys.readouterr().out
+    assert "points" in said
+    assert "a sum above zero says virginica, else versicolor" in said
+    X = two.drop(columns="species")
+    model = TotalQBoostClassifier(20, price=0.05).fit(X, two.species)
+    assert np.array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
+
+
+def test_options_of_the_other_method_are_refused(table, capsys):
+    fit = ("fit", table, "--target", "species")
+    assert "--price is for --method totalq" in error_of(capsys, *fit, "--price", 0.1)
+    assert "--rule is for --method share" in error_of(
+        capsys, *fit, "--method", "totalq", "--rule", "step"
+    )
+    assert "for --method totalq" in error_of(capsys, *fit, "--loss", "logistic")
+    assert "Only binary" in error_of(capsys, *fit, "--method", "totalq")
+
+
 def test_early_stopping_says_so(table, tmp_path, capsys):
     options = ["--target", "species", "--early-stopping", "--max-atoms", 2]
     assert run("fit", table, *options, "--out", tmp_path / "m.laconic") == 0
@@ -221,6 +255,8 @@ def test_fit_errors_before_the_fit(table, tmp_path, capsys, monkeypatch):
     assert "no folder" in error_of(capsys, *fit, "--out", tmp_path / "none" / "m.laconic")
     assert "--test-fraction" in error_of(capsys, *fit, "--test-fraction", 1.5)
     assert "max_atoms" in error_of(capsys, *fit, "--max-atoms", -1)
+    assert "both --target and --ignore" in error_of(capsys, *fit, "--ignore", "species")
+    assert "not 'xyz'" in error_of(capsys, *fit, "--plot", tmp_path / "path.xyz")
     empty = tmp_path / "empty.csv"
     empty.write_text("a,b\n")
     assert "no rows" in error_of(capsys, "fit", empty, "--target", "a")
@@ -318,6 +354,19 @@ def test_categories_are_encoded_and_unknown_ones_missing(tmp_path, capsys):
     first, unknown, missing = predictions(capsys, model, table).prediction
     assert first == "a"
     assert unknown == missing
+
+
+def test_codes_can_be_categories(tmp_path, capsys):
+    frame = pd.DataFrame({"code": ["007", "07", "7", "12"] * 10, "y": [1, 0, 0, 0] * 10})
+    file, model = tmp_path / "codes.csv", tmp_path / "m"
+    frame.to_csv(file, index=False)
+    how = ["--target", "y", "--pool", "stumps", "--max-atoms", "1", "--out", model]
+    assert run("fit", file, *how, "--categorical", "code") == 0
+    assert "code = 007" in capsys.readouterr().out
+    assert predictions(capsys, model, file).prediction.tolist() == frame.y.tolist()
+    plain = ["fit", file, "--target", "y", "--categorical", "code"]
+    assert "--categorical needs --pool stumps" in error_of(capsys, *plain)
+    assert "did you mean 'code'?" in error_of(capsys, "fit", file, *how, "--categorical", "cod")
 
 
 def test_truth_values_are_numbers(tmp_path, capsys):

@@ -7,10 +7,10 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from laconic import ShareBoostClassifier
-from laconic.correct import Nesterov, Newton
-from laconic.losses import LOSSES
+from laconic.correct import Nesterov, Newton, Orthant
+from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.objective import Objective
-from laconic.penalties import L2, PENALTIES
+from laconic.penalties import L1, L2, PENALTIES
 from problems import make_rows, naive_objective, random_problem
 
 TIGHT = Newton(tol=1e-12)
@@ -226,3 +226,88 @@ def test_balanced_classes_in_float32():
     X, _ = random_problem(m=90, d=2, dtype=np.float32)
     rows = all_in(X, np.arange(90) % 3)
     assert Newton().solve(rows, L2(1e-4), zeros(rows)).certificate.gap < 1e-4
+
+
+def signed_rows(X, y, loss, intercept, weight=None):
+    """Rows of one score: the same columns, a loss of the margin."""
+    from laconic.boost.rows import Rows
+    from laconic.pools import Columns
+    from laconic.threads import Threads
+
+    weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    pool = Columns(None).bind(X, weight, Threads(1))
+    rows = Rows(pool, BINARY_LOSSES[loss](), y, weight, 1, Threads(1), intercept)
+    for atom in range(pool.n_atoms):
+        rows.append(atom)
+    return rows
+
+
+CONVEX = {
+    "exponential": lambda g: cp.exp(-g),
+    "logistic": lambda g: cp.logistic(-g),
+    "squared_hinge": lambda g: cp.square(cp.pos(1 - g)),
+}
+
+
+@pytest.mark.parametrize("loss", sorted(BINARY_LOSSES))
+@pytest.mark.parametrize("intercept", [True, False])
+class TestOneScore:
+    def problem(self, loss, intercept):
+        X, y = random_problem(3, m=90, d=3, k=2)
+        X = np.hstack([X, np.random.default_rng(2).uniform(-1, 1, (90, 3))])
+        weight = np.random.default_rng(1).random(90)
+        return X, y, weight, signed_rows(X, y, loss, intercept, weight)
+
+    def test_orthant_steps_find_the_l1_optimum(self, loss, intercept):
+        X, y, weight, rows = self.problem(loss, intercept)
+        w, b = cp.Variable(6), cp.Variable() if intercept else 0.0
+        margins = cp.multiply(2.0 * y - 1.0, X @ w + b)
+        value = cp.sum(cp.multiply(weight / weight.sum(), CONVEX[loss](margins)))
+        peer = cp.Problem(cp.Minimize(value + 0.03 * cp.norm1(w)))
+        peer.solve(solver=cp.CLARABEL, tol_gap_rel=1e-11, tol_gap_abs=1e-11, tol_feas=1e-11)
+        solution = Orthant().solve(rows, L1(0.03), zeros(rows))
+        assert solution.value == pytest.approx(peer.value, rel=1e-8)
+        small = np.abs(w.value) < 1e-6
+        held = solution.weights[int(intercept) :, 0]
+        assert np.array_equal(held == 0, small)
+        assert small.any()
+        assert solution.certificate.converged
+        assert solution.certificate.gap <= 1e-8
+
+    @pytest.mark.parametrize("penalty", [L1(0.03), L2(0.1)], ids=["l1", "l2"])
+    def test_gap_bounds_the_distance_anywhere(self, loss, intercept, penalty):
+        *_, rows = self.problem(loss, intercept)
+        solver = Orthant() if isinstance(penalty, L1) else TIGHT
+        best = solver.solve(rows, penalty, zeros(rows)).value
+        rng = np.random.default_rng(0)
+        for size in (0.0, 0.1, 1.0):
+            W = size * rng.standard_normal(zeros(rows).shape)
+            objective = Objective(rows, penalty)
+            value, gradient = objective.evaluate(W)
+            certificate = objective.solution(W, value, gradient, 0.0, False).certificate
+            assert certificate.gap >= value - best - 1e-12
+
+    def test_only_some_columns_may_move(self, loss, intercept):
+        X, y, weight, rows = self.problem(loss, intercept)
+        inside = np.ones(rows.n_columns, dtype=bool)
+        inside[-3:] = False
+        some = Orthant().solve(rows, L1(0.01), zeros(rows), inside)
+        assert not some.weights[-3:].any()
+        alone = signed_rows(X[:, :3], y, loss, intercept, weight)
+        assert some.value == pytest.approx(
+            Orthant().solve(alone, L1(0.01), zeros(alone)).value, rel=1e-9
+        )
+        assert some.certificate.gap < 1e-7
+
+
+def test_orthant_steps_for_many_classes():
+    X, y = random_problem(1, m=120, d=5)
+    rows = all_in(X, y, loss="log")
+    W, b = cp.Variable((5, 3)), cp.Variable((1, 3))
+    scores = X @ W + np.ones((120, 1)) @ b
+    value = cp.sum(cp.log_sum_exp(scores, axis=1)) - cp.sum(cp.multiply(np.eye(3)[y], scores))
+    peer = cp.Problem(cp.Minimize(value / 120 + 0.02 * cp.sum(cp.abs(W))))
+    peer.solve(solver=cp.CLARABEL)
+    solution = Orthant().solve(rows, L1(0.02), zeros(rows))
+    assert solution.value == pytest.approx(peer.value, rel=1e-7)
+    assert abs(solution.weights[0].sum()) < 1e-9

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from laconic.losses import LOSSES, LogLoss, MarginLoss
+from laconic.losses import BINARY_LOSSES, LOSSES, LogLoss, MarginLoss, decide, find_loss
 
 RNG = np.random.default_rng(0)
 
@@ -171,3 +171,96 @@ def test_probabilities_of_huge_scores_are_finite():
     for name in LOSSES:
         p = LOSSES[name]().probabilities(np.array([[1e300, 0.0, -1e300]]))
         np.testing.assert_allclose(p, [[1.0, 0.0, 0.0]])
+
+
+MARGINS = {
+    "exponential": lambda g: np.exp(-g),
+    "logistic": lambda g: np.logaddexp(0.0, -g),
+    "squared_hinge": lambda g: np.maximum(1.0 - g, 0.0) ** 2,
+}
+
+
+@pytest.mark.parametrize("loss", [L() for L in BINARY_LOSSES.values()], ids=lambda loss: loss.name)
+class TestMarginsOfOneScore:
+    def test_value_is_its_formula(self, loss):
+        scores, y, weight = (
+            2 * RNG.standard_normal((40, 1)),
+            RNG.integers(2, size=40),
+            RNG.random(40),
+        )
+        value, _, _ = evaluate(loss, scores, y, weight)
+        margins = scores[:, 0] * (2 * y - 1)
+        assert value == pytest.approx(weight @ MARGINS[loss.name](margins), rel=1e-12)
+        assert loss.n_outputs(2) == 1
+
+    def test_derivatives_by_finite_differences(self, loss):
+        """Eq. (5): u = −l′; and l″ as a function of u."""
+        g, h = np.linspace(-3, 3, 60), 1e-5
+        f = MARGINS[loss.name]
+        u = loss.at(g)[1]
+        np.testing.assert_allclose(u, -(f(g + h) - f(g - h)) / (2 * h), atol=1e-7)
+        slope = -(loss.at(g + h)[1] - loss.at(g - h)[1]) / (2 * h)
+        np.testing.assert_allclose(loss.bend(u), slope, atol=1e-6)
+
+    def test_residual_and_curvature_weigh_the_rows(self, loss):
+        scores, y, weight = RNG.standard_normal((30, 1)), RNG.integers(2, size=30), RNG.random(30)
+        _, target, state = evaluate(loss, scores, y, weight)
+        sign = 2 * y - 1
+        u = loss.at(scores[:, 0] * sign)[1]
+        np.testing.assert_allclose(loss.residual(target, weight, state)[0], weight * sign * u)
+        z = RNG.standard_normal((1, 30))
+        np.testing.assert_allclose(loss.curve(weight, state, z)[0], weight * loss.bend(u) * z[0])
+
+    def test_dual_is_the_conjugate(self, loss):
+        """−l*(−u) = min_g {l(g) + u g}."""
+        g = np.linspace(-8, 25, 200_001)
+        for u in (0.1, 0.5, 0.9):
+            least = (MARGINS[loss.name](g) + u * g).min()
+            assert loss.dual(u) == pytest.approx(least, abs=1e-6)
+        assert loss.dual(0.0) == 0.0
+
+    def test_probabilities_invert_the_population_optimum(self, loss):
+        f = np.linspace(-6, 6, 240_001)
+        for p in (0.1, 0.5, 0.8):
+            values = p * MARGINS[loss.name](f) + (1 - p) * MARGINS[loss.name](-f)
+            best = f[np.argmin(values)]
+            np.testing.assert_allclose(
+                loss.probabilities(np.array([[best]])), [[1 - p, p]], atol=1e-4
+            )
+
+    @pytest.mark.parametrize("size", [1e3, 1e150])
+    def test_any_finite_score_is_safe(self, loss, size):
+        scores = size * np.array([[1.0], [-1.0]])
+        with np.errstate(invalid="raise", divide="raise"):
+            _, target, state = evaluate(loss, scores, np.array([1, 1]), np.ones(2))
+        assert np.isfinite(loss.probabilities(scores)).all()
+        if size < 1e100:
+            assert np.isfinite(loss.residual(target, np.ones(2), state)).all()
+
+    def test_float32_stays_float32(self, loss):
+        scores, weight = np.ones((1, 5), dtype=np.float32), np.ones(5, dtype=np.float32)
+        target, state = loss.targets(np.array([0, 1, 1, 0, 1]), 1), np.empty_like(scores)
+        loss.evaluate(scores, target, weight, state)
+        assert loss.residual(target, weight, state).dtype == np.float32
+        assert loss.curve(weight, state, scores).dtype == np.float32
+
+    def test_three_classes_are_refused(self, loss):
+        with pytest.raises(ValueError, match="Only binary classification"):
+            loss.n_outputs(3)
+
+
+def test_losses_by_name_or_as_they_are():
+    own = LogLoss()
+    assert find_loss(own) is own
+    assert find_loss("logistic").name == "logistic"
+    with pytest.raises(ValueError, match="'hinge'"):
+        find_loss("hinge")
+    with pytest.raises(TypeError, match="pass an object"):
+        find_loss(LogLoss)
+    with pytest.raises(TypeError, match="without 'name'"):
+        find_loss(3)
+
+
+def test_one_score_decides_by_its_sign():
+    assert decide(np.array([[0.5], [-0.5], [0.0]])).tolist() == [1, 0, 0]
+    assert decide(np.array([[0.5, 0.7], [2.0, 1.0]])).tolist() == [1, 0]

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
     from laconic.share import ShareBoostClassifier
+    from laconic.totalq import TotalQBoostClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["Predictor", "ShareBoostClassifier", "__version__"]
+__all__ = ["Predictor", "ShareBoostClassifier", "TotalQBoostClassifier", "__version__"]
 
-_WHERE = {"ShareBoostClassifier": "laconic.share", "Predictor": "laconic.model.predictor"}
+_WHERE = {
+    "ShareBoostClassifier": "laconic.share",
+    "TotalQBoostClassifier": "laconic.totalq",
+    "Predictor": "laconic.model.predictor",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from laconic import __version__
+from laconic import __version__, cli_fit
 from laconic.look.console import (
     atom_table,
     make_console,
@@ -23,12 +23,15 @@ from laconic.look.console import (
     say,
     size_table,
 )
-from laconic.tables import UserError, check_writable, load_predictor, need, rows_for, training_table
-
-# Spelled out so that --help needs no heavy import; a test compares them with the library's own.
-POOLS = ("columns", "stumps", "products", "pieces")
-LOSSES = ("margin", "log")
-RULES = ("gradient", "projection", "step", "column", "refit")
+from laconic.tables import (
+    UserError,
+    check_picture,
+    check_writable,
+    load_predictor,
+    need,
+    rows_for,
+    training_table,
+)
 
 INTERRUPTED = 130  # 128 + SIGINT, what shells report
 SEED = 0
@@ -113,21 +116,11 @@ def _build_parser() -> argparse.ArgumentParser:
         "--ignore", action="append", default=[], metavar="COLUMN",
         help="column to leave out, an identifier say; may be repeated",
     )  # fmt: skip
+    cli_fit.add_arguments(fit)
     fit.add_argument(
-        "--max-atoms", type=int, default=20, metavar="N", help="largest size (%(default)s)"
-    )
-    fit.add_argument(
-        "--pool", choices=POOLS, default="columns", help="where atoms come from (%(default)s)"
-    )
-    fit.add_argument(
-        "--loss", choices=LOSSES, default="margin", help="what is minimised (%(default)s)"
-    )
-    fit.add_argument(
-        "--rule", choices=RULES, default="gradient", help="how they are chosen (%(default)s)"
-    )
-    fit.add_argument(
-        "--alpha", type=float, default=1e-6, help="strength of the penalty (%(default)s)"
-    )
+        "--categorical", action="append", default=[], metavar="COLUMN",
+        help="column of codes, such as 007, to take as categories (for stumps); may be repeated",
+    )  # fmt: skip
     fit.add_argument(
         "--include", action="append", default=[], metavar="COLUMN",
         help="column that is always in (not for stumps); may be repeated",
@@ -234,11 +227,11 @@ def _fit(args: argparse.Namespace) -> int:
     from sklearn.model_selection import train_test_split
 
     from laconic.look.card import card, count
-    from laconic.share import ShareBoostClassifier
 
+    cli_fit.settle(args)
     check_writable(args.out, args.plot, args.checkpoint)
     if args.plot:
-        need("matplotlib", "plot")
+        check_picture(args.plot)
     if not 0.0 <= args.test_fraction < 1.0:
         raise UserError(f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}")
     args.cost = dict(_column_and_cost(text) for text in args.cost)
@@ -253,23 +246,7 @@ def _fit(args: argparse.Namespace) -> int:
             raise UserError(
                 f"--test-fraction {args.test_fraction} does not work: {error}"
             ) from error
-    model = ShareBoostClassifier(
-        args.max_atoms,
-        pool=args.pool,
-        loss=args.loss,
-        rule=args.rule,
-        alpha=args.alpha,
-        include=args.include or None,
-        costs=[args.cost.get(name, 1.0) for name in X.columns] if args.cost else None,
-        max_cost=args.max_cost,
-        class_weight="balanced" if args.balanced else None,
-        refine=args.refine,
-        cv=args.cv,
-        early_stopping=args.early_stopping,
-        checkpoint=args.checkpoint,
-        random_state=SEED,
-        verbose=1,
-    ).fit(X, y)
+    model = cli_fit.make_model(args, X, SEED).fit(X, y)
     model.predictor_.save(args.out)
 
     console = make_console()
@@ -277,7 +254,7 @@ def _fit(args: argparse.Namespace) -> int:
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         console.print(f"{count(model.n_atoms_, 'atom')} chosen by {how}.\n")
-    if model.path_.sizes[-1] < args.max_atoms:
+    if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
         console.print(
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
         )

@@ -11,6 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.pools.base import BoundPool
 
 
@@ -45,6 +46,27 @@ def normalised_weights(
     return X, codes.ravel(), weight / weight.sum()
 
 
+def check_labels(y: Any) -> None:
+    """Refuse labels that are missing or cannot be put in order, in words."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return
+    # pandas' own missing value cannot be compared, and pandas need not be there.
+    absent = sum(
+        label is None or type(label).__name__ == "NAType" or label != label for label in labels
+    )
+    if absent:
+        raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"labels of y are of different types ({', '.join(kinds)}); make them all text, "
+            "for example with [str(label) for label in y]"
+        ) from None
+
+
 def held_out_rows(
     estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
@@ -71,13 +93,14 @@ def held_out_rows(
 
 def check_costs(
     costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
-) -> tuple[np.ndarray | None, float]:
-    """Cost of every atom (``None`` for one each, without ranking by it) and the cap."""
+) -> tuple[Costs | None, float]:
+    """What atoms cost (``None`` for one each, without ranking by it) and the cap."""
     cap = np.inf if max_cost is None else float(max_cost)
     if costs is None:
-        return (None if np.isinf(cap) else np.ones(pool.n_atoms)), cap
+        return (None if np.isinf(cap) else FixedCosts(np.ones(pool.n_atoms))), cap
     if isinstance(costs, str):
-        return pool.operations(), cap
+        pool.operations()  # refused here if the pool does not count them
+        return OperationCosts(pool), cap
     ordered = in_order(costs, names)
     try:
         per_feature = np.asarray(ordered, dtype=np.float64)
@@ -89,7 +112,7 @@ def check_costs(
         )
     if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
         raise ValueError("costs must be positive and finite")
-    return pool.costs(per_feature), cap
+    return FixedCosts(pool.costs(per_feature)), cap
 
 
 def in_order(costs: Any, names: Any) -> Any:

@@ -7,7 +7,7 @@ row weights it is given; weights that sum to one make it a weighted mean.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,11 +39,19 @@ class Loss(Protocol):
     def curvature(self, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
         """Diagonal of the second derivative in the scores."""
 
-    def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
-        """Dual value of giving every row the distribution ``sigma``; ``share`` of each class.
+    def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
+        """How much of which distribution over the classes takes the intercept's gradient to zero.
 
-        See `laconic.objective.duality_gap`.
+        Given that gradient and the ``share`` of every class, the part t of a mixture and the
+        distribution σ that all rows get in it. See `laconic.objective.duality_gap`, which also
+        asks for the next two.
         """
+
+    def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:
+        """Gradient in the weights where every row has the distribution ``sigma``."""
+
+    def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
+        """Dual value of giving every row the distribution ``sigma``; ``share`` of each class."""
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Class probabilities that scores (n_rows, n_outputs) stand for."""
@@ -101,6 +109,21 @@ class _SoftmaxLoss:
         """Weight times ρ (1 − ρ)."""
         return (state - state * state) * weight
 
+    def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
+        """The least part of a distribution that lies in the simplex."""
+        excess = gradient - gradient.sum() * share  # sums to zero but for rounding, here exactly
+        need = float((excess / share).max())
+        if need <= 1e-14:  # the gradient is zero up to rounding
+            return 0.0, share
+        t = need / (1.0 + need)
+        sigma = np.maximum(share - (1.0 - t) / t * excess, 0.0)
+        return t, sigma / sigma.sum()
+
+    def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:
+        """Σ_i weight_i x_i (σ − e_{y_i})ᵀ."""
+        out: np.ndarray = class_sums.sum(axis=1, keepdims=True) * sigma - class_sums
+        return out
+
     def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
         """Margin times the mass off the true class, plus the entropy of ``sigma``."""
         inside = sigma[sigma > 0]
@@ -141,6 +164,182 @@ class LogLoss(_SoftmaxLoss):
         return softmax(scores)
 
 
+class BinaryLoss:
+    """A convex loss l of the margin y f, y = ±1, for one score f (TotalQBoost eq. (1)).
+
+    A subclass has a name and the four methods that raise here; the first two see margins of any
+    shape, and are compiled for `laconic.subset` as they stand. The state is u = −l′(margin), the
+    dual weight of every row, eq. (5). The second class is the positive one.
+    """
+
+    name: str
+    shift_invariant = False
+
+    @staticmethod
+    def at(margin: Any) -> tuple[Any, Any]:
+        """The loss, and the dual weight u = −l′, eq. (5)."""
+        raise NotImplementedError
+
+    @staticmethod
+    def bend(u: Any) -> Any:
+        """l″, as a function of u."""
+        raise NotImplementedError
+
+    def dual(self, u: float) -> float:
+        """−l*(−u), what a row of dual weight u adds to the dual (7)."""
+        raise NotImplementedError
+
+    def positive(self, score: np.ndarray) -> np.ndarray:
+        """Probability of the second class under which a score is the population optimum."""
+        raise NotImplementedError
+
+    def n_outputs(self, n_classes: int) -> int:
+        """One score for two classes."""
+        if n_classes != 2:
+            raise ValueError(
+                f"Only binary classification is supported. The {self.name} loss is for two "
+                f'classes, not {n_classes}: loss="log" and loss="margin" are for more'
+            )
+        return 1
+
+    def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
+        """Labels -1 and 1."""
+        return 2 * y.astype(np.int64) - 1
+
+    def evaluate(
+        self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
+    ) -> float:
+        """Weighted sum of the losses; ``state`` becomes u."""
+        value, u = self.at(scores[0] * target.astype(scores.dtype))
+        state[0] = u
+        return float(np.dot(value.astype(np.float64), weight.astype(np.float64)))
+
+    def residual(self, target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Weight times y u."""
+        return state * (weight * target.astype(state.dtype))
+
+    def curve(self, weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """Weight times l″ z."""
+        return self.curvature(weight, state) * direction
+
+    def curvature(self, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Weight times l″."""
+        out: np.ndarray = self.bend(state) * weight
+        return out
+
+    def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
+        """A dual weight of one half for all rows of the class whose dual weights sum to less."""
+        g = float(gradient[0])
+        light = int(g > 0)
+        sigma = np.zeros(2)
+        sigma[1 - light] = 0.5
+        return abs(g) / (abs(g) + 0.5 * share[light]), sigma
+
+    def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:
+        """−Σ_i weight_i y_i u_i x_i with u_i = σ of the class that row i is not of."""
+        return class_sums[:, :1] * sigma[1] - class_sums[:, 1:] * sigma[0]
+
+    def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
+        """Dual value of those u."""
+        return float(share[1] * self.dual(sigma[0]) + share[0] * self.dual(sigma[1]))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Both classes' probabilities."""
+        p = self.positive(scores[:, 0])
+        return np.column_stack([1.0 - p, p])
+
+
+class ExponentialLoss(BinaryLoss):
+    """e^−margin, the loss of AdaBoost and of all the paper's experiments.
+
+    Where a margin lies below -80 the loss stands still, so that no score overflows it.
+    """
+
+    name = "exponential"
+
+    @staticmethod
+    def at(margin: Any) -> tuple[Any, Any]:
+        """The loss is its own dual weight."""
+        u = np.exp(np.minimum(-margin, 80.0))
+        return u, u
+
+    @staticmethod
+    def bend(u: Any) -> Any:
+        """And its own curvature."""
+        return u
+
+    def dual(self, u: float) -> float:
+        """u − u ln u."""
+        return float(u - u * np.log(u)) if u > 0 else 0.0
+
+    def positive(self, score: np.ndarray) -> np.ndarray:
+        """1 / (1 + e^−2f)."""
+        return sigmoid(2.0 * score)
+
+
+class LogisticLoss(BinaryLoss):
+    """ln(1 + e^−margin)."""
+
+    name = "logistic"
+
+    @staticmethod
+    def at(margin: Any) -> tuple[Any, Any]:
+        """The dual weight is the probability of the wrong class."""
+        small = np.exp(-np.abs(margin))
+        wrong = np.exp(-np.maximum(margin, 0.0)) / (1.0 + small)
+        return np.log1p(small) + np.maximum(-margin, 0.0), wrong
+
+    @staticmethod
+    def bend(u: Any) -> Any:
+        """u (1 − u)."""
+        return u * (1.0 - u)
+
+    def dual(self, u: float) -> float:
+        """The entropy of u."""
+        return float(-u * np.log(u) - (1.0 - u) * np.log1p(-u)) if 0 < u < 1 else 0.0
+
+    def positive(self, score: np.ndarray) -> np.ndarray:
+        """1 / (1 + e^−f)."""
+        return sigmoid(score)
+
+
+class SquaredHingeLoss(BinaryLoss):
+    """max(1 − margin, 0)²."""
+
+    name = "squared_hinge"
+
+    @staticmethod
+    def at(margin: Any) -> tuple[Any, Any]:
+        """Twice what is short of a margin of 1."""
+        short = np.maximum(1.0 - margin, 0.0)
+        return short * short, 2.0 * short
+
+    @staticmethod
+    def bend(u: Any) -> Any:
+        """2 where the margin is short."""
+        return 2.0 * np.sign(u)
+
+    def dual(self, u: float) -> float:
+        """u − u²/4."""
+        return u - 0.25 * u * u
+
+    def positive(self, score: np.ndarray) -> np.ndarray:
+        """(1 + f) / 2, at least 0 and at most 1."""
+        return 0.5 * (1.0 + np.clip(score, -1.0, 1.0))
+
+
+def sigmoid(score: np.ndarray) -> np.ndarray:
+    """1 / (1 + e^−score), stable for any finite score."""
+    small = np.exp(-np.abs(score))
+    out: np.ndarray = np.exp(-np.maximum(-score, 0.0)) / (1.0 + small)
+    return out
+
+
+def decide(scores: np.ndarray) -> np.ndarray:
+    """Class code of every row: of the largest score; of one score, whether it is above zero."""
+    return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -151,3 +350,31 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 LOSSES: dict[str, type[MarginLoss] | type[LogLoss]] = {
     loss.name: loss for loss in (MarginLoss, LogLoss)
 }
+"""Losses of one score per class."""
+
+BINARY_LOSSES: dict[str, type[BinaryLoss]] = {
+    loss.name: loss for loss in (ExponentialLoss, LogisticLoss, SquaredHingeLoss)
+}
+"""Losses of the margin of one score, for two classes."""
+
+
+def find_loss(loss: Any) -> Loss:
+    """The loss of that name, or a loss object as it is."""
+    known: dict[str, Any] = {**LOSSES, **BINARY_LOSSES}
+    if isinstance(loss, str):
+        if loss not in known:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, known))}, not {loss!r}")
+        made: Loss = known[loss]()
+        return made
+    wanted = [name for name in vars(Loss) if not name.startswith("_")]
+    missing = [name for name in ("name", "shift_invariant", *wanted) if not hasattr(loss, name)]
+    if missing or isinstance(loss, type):
+        why = "a class; pass an object" if isinstance(loss, type) else f"without {missing[0]!r}"
+        raise TypeError(f"loss must be a name or a loss object; {loss!r} is one {why}")
+    given: Loss = loss
+    return given
+
+
+def is_known_loss(loss: Loss) -> bool:
+    """Whether `find_loss` gives this loss by its name."""
+    return type(loss) in (*LOSSES.values(), *BINARY_LOSSES.values())

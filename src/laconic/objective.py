@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,10 +21,6 @@ class Problem(Protocol):
     def shift_invariant(self) -> bool:
         """Whether a shift of all scores of a row leaves the loss as it is."""
 
-    @property
-    def class_sums(self) -> np.ndarray:
-        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in."""
-
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and gradient at ``W``."""
 
@@ -34,8 +30,11 @@ class Problem(Protocol):
     def hessian_blocks(self) -> list[np.ndarray]:
         """Diagonal blocks of that Hessian, (n_outputs, w, w), that cover the columns in order."""
 
-    def constant_value(self, sigma: np.ndarray) -> float:
-        """Dual value of giving every row the distribution ``sigma``."""
+    def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+        """How much of which distribution over the classes takes that of the intercept to zero."""
+
+    def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
+        """Dual value and gradient of giving every row the distribution ``sigma``."""
 
 
 class Certificate(NamedTuple):
@@ -107,14 +106,24 @@ class Objective:
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
 
-    def class_inverses(self, W: np.ndarray) -> list[tuple[slice, np.ndarray]]:
-        """Inverse of the class-diagonal of ∇²Φ(W), for the columns of each of its blocks."""
+    def class_inverses(
+        self, W: np.ndarray, inside: np.ndarray | None = None
+    ) -> list[tuple[slice | np.ndarray, np.ndarray]]:
+        """Inverse of the class-diagonal of ∇²Φ(W), for the columns of each of its blocks.
+
+        With ``inside``, a mask, of those columns only.
+        """
         bend = np.zeros_like(W)
         bend[self.free :] = self._penalty_curvature(W)
-        out, first = [], 0
+        out: list[tuple[slice | np.ndarray, np.ndarray]] = []
+        first = 0
         for block in self.problem.hessian_blocks():
-            columns = slice(first, first + block.shape[1])
-            first = columns.stop
+            columns: slice | np.ndarray = slice(first, first + block.shape[1])
+            first += block.shape[1]
+            if inside is not None:
+                own = np.flatnonzero(inside[columns])
+                columns = first - block.shape[1] + own
+                block = block[:, own[:, None], own]
             diagonal = np.einsum("cii->ci", block)
             diagonal += bend[columns].T
             # With unit diagonals, columns in different units are alike. Gram matrices of nearly
@@ -146,16 +155,46 @@ class Objective:
 
         return apply
 
+    def dropping(
+        self, W: np.ndarray, atoms: list[np.ndarray], inside: np.ndarray | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """For the columns J of every atom: what dropping them costs, and where the others go.
+
+        By the quadratic model of Φ whose Hessian is its class-diagonal (estimated from some of the
+        rows where they are many), with inverse A_c for class c: dropping the columns J raises Φ by
+        ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
+        """
+        every = np.arange(len(W))
+        blocks = [(every[columns], A) for columns, A in self.class_inverses(W, inside)]
+        inverses = [(columns, A) for columns, A in blocks if len(columns)]
+        for J in atoms:
+            columns, inverse = next(pair for pair in inverses if J[-1] <= pair[0][-1])
+            own = np.searchsorted(columns, J)
+            pull = np.linalg.solve(inverse[:, own[:, None], own], W[J].T[:, :, None])
+            moved = W.copy()
+            moved[columns] -= np.matmul(inverse[:, :, own], pull)[:, :, 0].T
+            moved[J] = 0.0
+            yield 0.5 * float(np.sum(W[J].T * pull[:, :, 0])), moved
+
     def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
         held = W[self.free :]
         return self.penalty.curvature(held) + self.damp * self.penalty.damping(held)
 
     def solution(
-        self, W: np.ndarray, value: float, gradient: np.ndarray, decrement: float, converged: bool
+        self,
+        W: np.ndarray,
+        value: float,
+        gradient: np.ndarray,
+        decrement: float,
+        converged: bool,
+        inside: np.ndarray | None = None,
     ) -> Solution:
-        """The answer at ``W``, which must be the last evaluated point."""
+        """The answer at ``W``, which must be the last evaluated point.
+
+        With ``inside``, a mask, for the problem of those columns only.
+        """
         certificate = Certificate(
-            duality_gap(self, W, value, gradient),
+            duality_gap(self, W, value, gradient, inside),
             float(decrement),
             float(np.linalg.norm(gradient)),
             self.evaluations,
@@ -165,7 +204,13 @@ class Objective:
         return Solution(W, self.loss, value, self.loss_gradient, certificate)
 
 
-def duality_gap(objective: Objective, W: np.ndarray, value: float, gradient: np.ndarray) -> float:
+def duality_gap(
+    objective: Objective,
+    W: np.ndarray,
+    value: float,
+    gradient: np.ndarray,
+    inside: np.ndarray | None = None,
+) -> float:
     """Proven bound on Φ(W) − min Φ, from sums over rows alone.
 
     Any distributions ρ_i over the classes give the Fenchel lower bound
@@ -179,22 +224,21 @@ def duality_gap(objective: Objective, W: np.ndarray, value: float, gradient: np.
     mixing in a little of the true classes e_y, whose value and G are zero, shrinks G into the
     domain. Without a penalty there is no such bound but 0; then the answer is the smaller of
     Φ(W) and the bound of Lemma 3 against every competitor of at most twice the model's own
-    ‖W‖_{∞,1}.
+    ‖W‖_{∞,1}. With ``inside`` only those columns count, and W must be zero elsewhere.
+
+    For a loss of the margin the same holds of its dual weights u_i, eq. (5) of TotalQBoost.
     """
     problem, penalty, free = objective.problem, objective.penalty, objective.free
     G = objective.loss_gradient
     dual = objective.loss - float(np.vdot(G, W))
     if free:
-        share = problem.class_sums[0]
-        excess = G[0] - G[0].sum() * share  # sums to zero but for rounding, here exactly
-        need = float((excess / share).max())
-        if need > 1e-14:  # below, the row is zero up to rounding
-            t = need / (1.0 + need)
-            sigma = np.maximum(share - (1.0 - t) / t * excess, 0.0)
-            sigma /= sigma.sum()
-            mean = problem.class_sums.sum(axis=1, keepdims=True)
-            G = (1.0 - t) * G + t * (mean * sigma - problem.class_sums)
-            dual = (1.0 - t) * dual + t * problem.constant_value(sigma)
+        t, sigma = problem.balance(G[0])
+        if t > 0:
+            value_of, gradient_of = problem.constant(sigma)
+            G = (1.0 - t) * G + t * gradient_of
+            dual = (1.0 - t) * dual + t * value_of
+    if inside is not None:
+        G, W, gradient = G[inside], W[inside], gradient[inside]
     shrink = penalty.shrink(G[free:])
     bound = shrink * dual - penalty.conjugate(-shrink * G[free:])
     gap = value - max(bound, 0.0)

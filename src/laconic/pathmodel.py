@@ -11,8 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from laconic.boost.path import Path
-from laconic.losses import LOSSES
-from laconic.model.frames import encode_frame, frame_categories, what_stumps_could_do
+from laconic.edge import check_labels
+from laconic.losses import decide, find_loss
+from laconic.model.frames import (
+    encode_frame,
+    frame_categories,
+    refuse_times,
+    what_stumps_could_do,
+    words_for_text,
+)
 from laconic.model.predictor import Predictor
 
 Self = TypeVar("Self", bound="PathClassifier")
@@ -26,7 +33,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     """
 
     pool: Any
-    loss: str
+    loss: Any
     classes_: np.ndarray
     path_: Path
 
@@ -64,12 +71,12 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted labels of every size of the path, smallest first."""
         for scores in self._staged_scores(X):
-            yield self.classes_[scores.argmax(axis=1)]
+            yield self.classes_[decide(scores)]
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities of every size of the path, smallest first."""
         for scores in self._staged_scores(X):
-            yield LOSSES[self.loss]().probabilities(scores)
+            yield find_loss(self.loss).probabilities(scores)
 
     def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self, "predictor_")
@@ -80,18 +87,20 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     # -- predicting ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes); for two classes the second less the first."""
+        """Class scores (n_rows, n_classes); for two classes one, above zero for the second."""
         scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return scores[:, 0]
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class of the largest score, eq. (1)."""
+        """Class of the largest score, eq. (1), or by the sign of the one score."""
         scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
+        return self.classes_[decide(scores)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; see the notes on what the margin loss does to them."""
-        return LOSSES[self.loss]().probabilities(self._scores(X))
+        return find_loss(self.loss).probabilities(self._scores(X))
 
     def transform(self, X: Any) -> np.ndarray:
         """Columns of the chosen atoms, in the units of the input."""
@@ -153,6 +162,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
         missing = self._allows_missing()
         if reset:
+            check_labels(y)
             self._categories = frame_categories(X) if missing else {}
         else:
             _check_feature_names(self, X, reset=False)
@@ -161,6 +171,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     "fit was given a data frame with categories, which an array does not hold; "
                     "give a data frame here too"
                 )
+        refuse_times(X)
         X = encode_frame(X, self._categories)
         try:
             return validate_data(
@@ -174,6 +185,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
         except ValueError as error:
             hint = None if missing else what_stumps_could_do(X, error)
+            hint = hint or words_for_text(X, error)
             if hint is None:
                 raise
             raise ValueError(hint) from error

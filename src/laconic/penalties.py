@@ -78,6 +78,45 @@ class L2:
         return float(np.vdot(U, U)) / (2.0 * self.alpha) if self.alpha > 0 else 0.0
 
 
+class L1:
+    """alpha ‖W‖₁ itself, ν 1ᵀw of TotalQBoost eq. (1) where every atom also comes negated.
+
+    It bends nowhere and has a kink at zero, where ``gradient`` gives the middle of its slopes:
+    `laconic.correct.Orthant` minimises with it.
+    """
+
+    def __init__(self, alpha: float, beta: float = 1.0) -> None:
+        self.alpha = alpha
+
+    def value(self, W: np.ndarray) -> float:
+        """Ω(W)."""
+        return self.alpha * float(np.abs(W).sum())
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """alpha times the signs."""
+        return self.alpha * np.sign(W)
+
+    def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Zero."""
+        return np.zeros_like(V)
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """Zero."""
+        return np.zeros_like(W)
+
+    def damping(self, W: np.ndarray) -> np.ndarray:
+        """None: steps end where a sign would change."""
+        return np.zeros_like(W)
+
+    def shrink(self, U: np.ndarray) -> float:
+        """Every entry must lie within ±alpha."""
+        return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
+
+    def conjugate(self, U: np.ndarray) -> float:
+        """Zero within ±alpha."""
+        return 0.0
+
+
 class SmoothL1:
     """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
 

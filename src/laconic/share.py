@@ -91,10 +91,11 @@ class ShareBoostClassifier(PathClassifier):
     costs : array-like of shape (n_features,), dict or "operations", default=None
         Cost of reading each feature, in order or by name (a dict or a pandas series). An atom
         costs the sum over the features it reads, and atoms are ranked by gain per cost.
-        ``"operations"``: an atom costs the multiply-accumulates that computing it takes, for
-        pools that count them (`laconic.pools.Patches`).
+        ``"operations"``: an atom costs the operations that it adds to the model, for pools that
+        count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
     max_cost : float, default=None
-        Cap on the sum of the atoms' costs (on their number where ``costs`` is None).
+        Cap on the cost of the model, the sum over its atoms (their number where ``costs`` is
+        None).
     include, exclude : list, default=None
         Atoms that are always or never in: feature names, feature numbers, or atom records.
     early_stopping : bool, default=False
@@ -321,7 +322,7 @@ class ShareBoostClassifier(PathClassifier):
         costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1], names)
         include = resolve_atoms(self.include, rows.pool, names, "include")
         exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
-        spent = float(len(include) if costs is None else costs[include].sum())
+        spent = float(len(include)) if costs is None else costs.total(include.tolist())
         check_base_terms(include, exclude, self.max_atoms, spent, max_cost)
         hooks: list[Hook] = []
         state = State()

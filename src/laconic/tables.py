@@ -35,6 +35,17 @@ def check_writable(*files: str | None) -> None:
             raise UserError(f"{file}: there is no folder {Path(file).parent}")
 
 
+def check_picture(file: str) -> None:
+    """Before a long fit, not after it: can a picture be written to a file of this name?"""
+    need("matplotlib", "plot")
+    from matplotlib.figure import Figure
+
+    known = Figure().canvas.get_supported_filetypes()
+    ending = Path(file).suffix[1:].lower() or "png"
+    if ending not in known:
+        raise UserError(f"{file}: pictures can be {', '.join(sorted(known))}, not {ending!r}")
+
+
 def load_predictor(file: str) -> Predictor:
     """Read a saved predictor."""
     from laconic.model.predictor import Predictor
@@ -85,10 +96,16 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     from laconic.look.card import count
 
     pandas = need("pandas", "data")
-    frame = _read_table(args.table)
-    _present(frame, [args.target, *args.ignore, *args.include, *args.cost], args.table)
-    if odd := {args.target, *args.ignore} & {*args.include, *args.cost}:
+    if args.target in args.ignore:
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+    if args.categorical and args.pool != "stumps":
+        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
+    frame = _read_table(args.table, args.categorical)
+    named = {*args.include, *args.cost, *args.categorical}
+    _present(frame, [args.target, *args.ignore, *named], args.table)
+    if odd := {args.target, *args.ignore} & named:
         raise UserError(f"column {min(odd)!r} is not among those to learn from")
+    frame[args.categorical] = frame[args.categorical].astype("category")
     labels = frame[args.target]
     if unlabelled := int(labels.isna().sum()):
         raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")

@@ -6,6 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
+from laconic.boost.costs import OperationCosts
 from laconic.model import boxes
 from laconic.model.patches import Patch, PatchesMap, mask_weights
 from laconic.pools import Patches
@@ -245,17 +246,32 @@ def test_reads_are_the_pixels_that_matter():
         np.testing.assert_array_equal(one.columns(changed), one.columns(X))
 
 
-def test_costs_are_positions_times_size():
+def test_costs_are_positions_times_size_and_masks():
     b = bound({"template_size": (3, 4), "mask_sigma": (1.0, 2.0)})
     operations = b.operations()
     for n in (0, 7, b.n_atoms - 1):
         atom = b.atom(n)
-        assert operations[n] == (atom.mask() > 0).sum() * atom.size**2
+        assert operations[n] == (atom.mask() > 0).sum() * (atom.size**2 + 1)
         assert b.extract([n]).operations() == operations[n]
         assert b.costs(np.arange(1.0, 109.0))[n] == sum(pixel + 1 for pixel in atom.reads)
     # Positions that masks of one template share are computed once.
     union = (b.atom(0).mask() > 0) | (b.atom(1).mask() > 0)
-    assert b.extract([0, 1]).operations() == union.sum() * 9
+    masks = (b.atom(0).mask() > 0).sum() + (b.atom(1).mask() > 0).sum()
+    assert b.extract([0, 1]).operations() == union.sum() * 9 + masks
+
+
+def test_an_atom_costs_what_it_adds():
+    b = bound({"template_size": (3, 4), "mask_sigma": (1.0, 2.0)})
+    rng = np.random.default_rng(0)
+    chosen: list[int] = []
+    for _ in range(4):
+        added, before = b.operations(chosen), b.extract(chosen).operations()
+        naive = [b.extract([*chosen, n]).operations() - before for n in range(b.n_atoms)]
+        np.testing.assert_array_equal(added, naive)
+        assert added.min() > 0
+        chosen += rng.choice(b.n_atoms, 3, replace=False).tolist()
+    numbers = rng.permutation(chosen).tolist()
+    assert OperationCosts(b).total(numbers) == OperationCosts(b).total(chosen)
 
 
 # -- the estimator ---------------------------------------------------------------------------------
@@ -302,7 +318,7 @@ def test_cheap_patches_first():
     capped = ShareBoostClassifier(
         6, pool=pool(mask_sigma=(1.0, 3.0)), costs="operations", max_cost=800
     ).fit(X, y)
-    assert 0 < capped.predictor_.map.operations() <= capped.path_.costs[-1] <= 800
+    assert 0 < capped.predictor_.map.operations() == capped.path_.costs[-1] <= 800
     with pytest.raises(ValueError, match="needs a pool whose atoms differ"):
         ShareBoostClassifier(2, costs="operations").fit(X, y)
 

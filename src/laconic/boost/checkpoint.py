@@ -64,8 +64,10 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "max_atoms": self.max_atoms,
             "swept": state.swept,
+            "searched": state.searched,
+            "bound": state.bound,
         }
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {"generated": np.array(state.generated, dtype=np.int64)}
         for name in ("entries", "refined"):
             entries: list[PathEntry] = getattr(state, name)
             header[name] = [
@@ -92,7 +94,12 @@ class Checkpoint:
                 "name another file, or delete it to start anew"
             )
         same = header["max_atoms"] == self.max_atoms
-        state = State(swept=header["swept"] if same else 0)
+        state = State(
+            swept=header["swept"] if same else 0,
+            generated=arrays["generated"].tolist(),
+            searched=header["searched"],
+            bound=header["bound"],
+        )
         for name in ("entries", "refined") if same else ("entries",):
             for i, plain in enumerate(header[name]):
                 key = f"{name}_{i}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,8 +47,17 @@ class HeldOut:
 
 
 @contextmanager
-def progress(verbose: int, max_atoms: int, refined: bool) -> Iterator[Hook]:
-    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``."""
+def progress(
+    verbose: int,
+    most: int,
+    refined: bool,
+    unit: str = "atoms",
+    count: Callable[[State], int] = lambda state: state.last.size,
+) -> Iterator[Hook]:
+    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``.
+
+    ``most`` is the largest number of units that ``count`` can find in a state.
+    """
     if not verbose:
         yield lambda state: None
         return
@@ -62,14 +71,14 @@ def progress(verbose: int, max_atoms: int, refined: bool) -> Iterator[Hook]:
         TimeElapsedColumn(),
     )
     with Progress(*columns) as bar:
-        grow = bar.add_task("growing", total=max_atoms, loss=float("nan"), unit="atoms")
+        grow = bar.add_task("growing", total=most, loss=float("nan"), unit=unit)
         swap = bar.add_task(
-            "refining", total=3 * max_atoms - 1, loss=float("nan"), unit="steps", visible=refined
+            "refining", total=3 * most - 1, loss=float("nan"), unit="steps", visible=refined
         )
 
         def show(state: State) -> None:
             task = swap if state.refined else grow
-            done = state.last.size + state.swept
+            done = count(state) + state.swept
             bar.update(task, completed=done, loss=state.last.loss)
 
         yield show

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
 from laconic.boost.rows import Rows
 from laconic.boost.rules import Rule
@@ -32,6 +33,12 @@ class State:
         The refined path so far; empty without refinement.
     swept : int
         Steps done of the sweeps back and forth over the refined path.
+    generated : list of int
+        TotalQBoost's H: every atom that was ever added, those later dropped too.
+    searched : int
+        Size of H at the first subset search, after which every round does one; -1 before.
+    bound : float
+        Proven lower bound on the last search's problem; -inf where nothing is.
     status : str
         Why the loop ended, or "running".
     """
@@ -39,6 +46,9 @@ class State:
     entries: list[PathEntry] = field(default_factory=list)
     refined: list[PathEntry] = field(default_factory=list)
     swept: int = 0
+    generated: list[int] = field(default_factory=list)
+    searched: int = -1
+    bound: float = -np.inf
     status: str = "running"
 
     @property
@@ -65,10 +75,10 @@ class Loop:
         Atoms that are in from the start.
     forbidden : ndarray of int
         Atoms that may never be chosen.
-    costs : ndarray or None
-        Cost of every atom; atoms are then ranked by gain per cost.
+    costs : Costs or None
+        What atoms cost; they are then ranked by gain per cost.
     max_cost : float
-        Cap on the sum of the costs.
+        Cap on the cost of the model.
     watch : callable or None
         Asked with every new entry of the growing path; a true answer ends its growth (not the
         refinement that may follow).
@@ -82,7 +92,7 @@ class Loop:
     max_atoms: int
     include: list[int] = field(default_factory=list)
     forbidden: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    costs: np.ndarray | None = None
+    costs: Costs | None = None
     max_cost: float = np.inf
     watch: Callable[[PathEntry], bool] | None = None
     hooks: list[Hook] = field(default_factory=list)
@@ -157,7 +167,8 @@ class Loop:
         """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
         entry = entries[-1]
         barred = self._barred(entry, also_barred)
-        choice = self.rule.choose(self.rows, self._weights, barred, self.costs)
+        costs = None if self.costs is None else self.costs.given(entry.numbers)
+        choice = self.rule.choose(self.rows, self._weights, barred, costs)
         steepest = max(choice.steepest, self._intercept_norm)
         entries[-1] = replace(entry, steepest=steepest)
         rounding = 8.0 * np.finfo(self.rows.dtype).eps
@@ -182,26 +193,36 @@ class Loop:
         weights = weights_of(entry, self.rows.intercept)
         self._hold(weights, self.rows.evaluate(weights)[1])
 
-    def record(self, solution: Solution, gains: tuple[float, ...]) -> PathEntry:
-        """A path entry for the columns in."""
+    def record(
+        self,
+        solution: Solution,
+        gains: tuple[float, ...],
+        kept: tuple[int, ...] | None = None,
+    ) -> PathEntry:
+        """A path entry for the columns in; with ``kept``, for the atoms at those places only."""
         pool, numbers = self.rows.pool, tuple(self.rows.atoms)
         free = int(self.rows.intercept)
+        columns: slice | np.ndarray = slice(free, None)
+        if kept is not None:
+            ends = np.cumsum([free, *map(pool.width, numbers)])
+            columns = np.array([c for k in kept for c in range(ends[k], ends[k + 1])], dtype=int)
+            numbers = tuple(numbers[k] for k in kept)
         zero = np.zeros(self.rows.n_outputs)
         return PathEntry(
             numbers=numbers,
             atoms=tuple(pool.atom(n) for n in numbers),
             map=pool.extract(numbers),
-            weights=solution.weights[free:],
+            weights=solution.weights[columns],
             base=solution.weights[0] if free else zero,
             scales=pool.scales(numbers),
-            means=self.rows.means[free:],
+            means=self.rows.means[columns] + pool.shifts(numbers),
             loss=solution.loss,
             objective=solution.value,
             gains=gains,
             certificate=solution.certificate,
             inner=float(np.vdot(solution.loss_gradient, solution.weights)),
             steepest=np.nan,
-            cost=float(len(numbers) if self.costs is None else self.costs[list(numbers)].sum()),
+            cost=float(len(numbers)) if self.costs is None else self.costs.total(numbers),
             seconds=time.perf_counter() - self._clock,
         )
 
@@ -235,7 +256,7 @@ class Loop:
         barred = [np.array([*entry.numbers, *also], dtype=np.int64), self.forbidden]
         if self.costs is not None and np.isfinite(self.max_cost):
             left = (self.max_cost - entry.cost) * (1.0 + 1e-12)
-            barred.append(np.flatnonzero(self.costs > left))
+            barred.append(np.flatnonzero(self.costs.given(entry.numbers) > left))
         return np.unique(np.concatenate(barred))
 
 

@@ -9,6 +9,8 @@ above the path's own; entries need not nest.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from laconic.boost.loop import Loop, State, weights_of
@@ -97,28 +99,16 @@ def _swapped(loop: Loop, entry: PathEntry) -> PathEntry:
 
 
 def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
-    """The atoms cheapest to drop, each with weights for the others to start from.
-
-    By the quadratic model of Φ whose Hessian is its class-diagonal (estimated from some of the
-    rows where they are many), with inverse A_c for class c:
-    dropping the columns J raises Φ by ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by
-    −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
-    """
+    """The atoms cheapest to drop by the quadratic model, each with weights for the others."""
     loop.restore(entry)
     W = weights_of(entry, loop.rows.intercept)
-    inverses = Objective(loop.rows, loop.penalty).class_inverses(W)
-    found = []
-    first = int(loop.rows.intercept)
-    for number in entry.numbers:
-        J = np.arange(first, first + loop.rows.pool.width(number))
-        first = J[-1] + 1
-        columns, inverse = next(pair for pair in inverses if J[-1] < pair[0].stop)
-        own = J - columns.start
-        pull = np.linalg.solve(inverse[:, own[:, None], own], W[J].T[:, :, None])
-        moved = W.copy()
-        moved[columns] -= np.matmul(inverse[:, :, own], pull)[:, :, 0].T
-        rise = 0.5 * float(np.sum(W[J].T * pull[:, :, 0]))
-        found.append((rise, number, np.delete(moved, J, axis=0)))
+    ends = np.cumsum([int(loop.rows.intercept), *map(loop.rows.pool.width, entry.numbers)])
+    columns = [np.arange(first, last) for first, last in pairwise(ends)]
+    drops = Objective(loop.rows, loop.penalty).dropping(W, columns)
+    found = [
+        (rise, number, np.delete(moved, J, axis=0))
+        for number, J, (rise, moved) in zip(entry.numbers, columns, drops, strict=True)
+    ]
     found.sort(key=lambda item: item[:2])
     fixed = set(loop.include)
     return [(number, start) for _, number, start in found if number not in fixed][:TRIES]

@@ -97,12 +97,13 @@ class Rows:
             )
             for s in self._slices
         ]
-        self._class_sums = np.zeros((0, n_outputs))
+        self._n_classes = max(n_outputs, 2)  # one score tells two classes apart
+        self._class_sums = np.zeros((0, self._n_classes))
         self._gram = np.zeros((0, 0))
         self.means = np.zeros(0)
         self._locals: list[LocalColumns] = []
         self._basis: list[np.ndarray] = []
-        self._class_shares = np.bincount(y, weight, minlength=n_outputs)[:n_outputs]
+        self._class_shares = np.bincount(y, weight, minlength=self._n_classes)[: self._n_classes]
         if intercept:
             self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
 
@@ -165,7 +166,7 @@ class Rows:
             s, block = item
             block.columns.put(first, columns[s], means)
             weighted = (columns[s] - shift).T * block.weight
-            by_class = [np.bincount(self._y[s], w, minlength=self.n_outputs) for w in weighted]
+            by_class = [np.bincount(self._y[s], w, minlength=self._n_classes) for w in weighted]
             return np.array(by_class), block.columns.sums(weighted, last).T
 
         self.n_columns = last
@@ -180,12 +181,12 @@ class Rows:
 
     def _put_local(self, local: LocalColumns) -> None:
         """Keep the rows of a local atom. Its columns are not centred: zeros must stay zeros."""
-        hot = np.eye(self.n_outputs, dtype=self.dtype)
+        hot = np.eye(self._n_classes, dtype=self.dtype)
         sums = []
         for s, block in zip(self._slices, self._blocks, strict=True):
             block.local.append(local, s)
             rows = block.local.atoms[-1].rows
-            by_class = np.zeros((len(block.weight), self.n_outputs), dtype=self.dtype)
+            by_class = np.zeros((len(block.weight), self._n_classes), dtype=self.dtype)
             by_class[rows] = hot[self._y[s][rows]] * block.weight[rows, None]
             sums.append(LocalBlock(block.local.atoms[-1:]).sums(by_class.T)[0])
         self._locals.append(local)
@@ -224,6 +225,14 @@ class Rows:
         nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
         return bool(np.all(own - explained <= np.maximum(rounding * own, nothing)))
 
+    def repeats(self, atom: int) -> bool:
+        """Whether the last atom let in is one before it again, up to scale, sign and rounding."""
+        if self._locals or self.pool.width(atom) > 1:
+            return self.adds_nothing(atom)
+        size = np.sqrt(np.diag(self._gram))
+        cross, rounding = np.abs(self._gram[-1, :-1]), 64.0 * np.finfo(self.dtype).eps
+        return bool(np.any(cross >= (1.0 - rounding) * size[-1] * size[:-1]))
+
     def trial(self, atom: int, keep: bool) -> Rows:
         """Rows in which an atom is tried out.
 
@@ -248,7 +257,7 @@ class Rows:
         if not keep:
             out.intercept = False
             out.n_columns = 0
-            out._class_sums = np.zeros((0, self.n_outputs))
+            out._class_sums = np.zeros((0, self._n_classes))
             out._gram = np.zeros((0, 0))
             out.means = np.zeros(0)
         out.append(atom)
@@ -263,12 +272,17 @@ class Rows:
 
     @property
     def class_sums(self) -> np.ndarray:
-        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in, (n_columns, n_outputs)."""
+        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in, (n_columns, n_classes)."""
         return self._class_sums
 
-    def constant_value(self, sigma: np.ndarray) -> float:
-        """Dual value of giving every row the distribution ``sigma``."""
-        return self.loss.constant_value(sigma, self._class_shares)
+    def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+        """How much of which distribution over the classes takes that of the intercept to zero."""
+        return self.loss.balance(gradient, self._class_sums[0])
+
+    def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
+        """Dual value and gradient of giving every row the distribution ``sigma``."""
+        value = self.loss.constant_value(sigma, self._class_shares)
+        return value, self.loss.constant_gradient(sigma, self._class_sums)
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss at weights ``W`` (n_columns, n_outputs) and its gradient there.

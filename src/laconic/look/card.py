@@ -33,6 +33,13 @@ _HOW_TO_READ = {
     "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
     f"{_SUM} The classifier's plot_atoms() draws them.",
 }
+# The same where one score tells two classes apart: a score card.
+_ALWAYS = 'Add the points up, with the "always in" number: '
+_POINTS = {
+    "stumps": f"A stump gives its points where its question is answered yes. {_ALWAYS}",
+    "classifiers": f"A classifier gives its points, or takes them off where it says no. {_ALWAYS}",
+    "columns": f"An atom gives its points times its value. {_ALWAYS}",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ def card(model: Any, width: int | None = None) -> str:
 
     Parameters
     ----------
-    model : ShareBoostClassifier or Predictor
+    model : ShareBoostClassifier, TotalQBoostClassifier or Predictor
         A fitted classifier, or a predictor, which does not hold the training loss and the shares
         in its decrease.
     width : int, default=None
@@ -82,9 +89,10 @@ def card(model: Any, width: int | None = None) -> str:
     width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
     width = max(width, MIN_WIDTH)
     widths = predictor.widths
+    heads = ["points"] if len(predictor.intercept) == 1 else predictor.classes
     parts = [
         _join(_headline(predictor, entry, widths), width),
-        _table(_rows(predictor, entry, widths), predictor.classes, width),
+        _table(_rows(predictor, entry, widths), heads, width),
         textwrap.fill(_closing(predictor, entry), width),
     ]
     return "\n\n".join(parts)
@@ -157,6 +165,10 @@ def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
 
 def _closing(predictor: Predictor, entry: Any) -> str:
     how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
+    if len(predictor.intercept) == 1:
+        first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
+        verdict = f"a sum above zero says {second}, else {first}."
+        how = _POINTS.get(predictor.map.kind, _POINTS["columns"]) + verdict
     if entry is None:
         return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
     return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
@@ -189,8 +201,8 @@ def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
     return [*rows, _Row("", "always in", "", intercept)]
 
 
-def _table(rows: list[_Row], classes: np.ndarray, width: int) -> str:
-    """Rows by classes, in as many blocks one below the other as the width asks for."""
+def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:
+    """Rows by classes (or points), in as many blocks one below the other as the width asks for."""
     labels = [shorten(c, LABEL_WIDTH) for c in classes]
     cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
     cell_width = len(GAP) + max(len(c) for line in [labels, *cells] for c in line)

@@ -163,7 +163,12 @@ class ProductsMap:
 
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
-        return _take(X, self.first) * _take(X, self.second)
+        first, second = _take(X, self.first), _take(X, self.second)
+        with np.errstate(over="ignore"):
+            product = first * second
+        if product.dtype == np.float32 and not np.isfinite(product).all():
+            return np.multiply(first, second, dtype=np.float64)  # too large for single precision
+        return product
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""

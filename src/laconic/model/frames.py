@@ -71,6 +71,27 @@ def frame_matrix(
     return out
 
 
+def refuse_times(X: Any) -> None:
+    """An error that names a column of a data frame that holds dates, times or spans of time."""
+    for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        if getattr(dtype, "kind", "") in "mM":
+            raise ValueError(
+                f"column {name!r} of X holds times; turn them into numbers, such as days since a "
+                "date, or leave it out"
+            )
+
+
+def words_for_text(X: Any, error: ValueError) -> str | None:
+    """A better message where text came in an array, whose columns have no categories."""
+    first = str(error).splitlines()[0]
+    if hasattr(X, "columns") or "convert string" not in first:
+        return None
+    return (
+        f"X is an array that holds text ({first}); turn it into numbers, or give a data frame, "
+        'whose text columns are categories for pool="stumps"'
+    )
+
+
 def what_stumps_could_do(X: Any, error: ValueError) -> str | None:
     """A better message where data was refused that decision stumps would take."""
     first = str(error).splitlines()[0]

@@ -299,13 +299,16 @@ class PatchesMap:
     def operations(self) -> int:
         """Multiply-accumulates: positions where a template's masks are not zero times its size.
 
-        A position that several masks of one template share is counted once.
+        A position that several masks of one template share is counted once. The masks come to it:
+        one multiplication for every position under each.
         """
         supports: dict[int, np.ndarray] = {}
+        weighed = 0
         for t, atom in zip(self.template.tolist(), self.atoms(), strict=True):
             support = atom.mask() > 0
             supports[t] = supports[t] | support if t in supports else support
-        return sum(int(s.sum()) * int(self.size[t]) ** 2 for t, s in supports.items())
+            weighed += int(support.sum())
+        return weighed + sum(int(s.sum()) * int(self.size[t]) ** 2 for t, s in supports.items())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Flat arrays of the map."""

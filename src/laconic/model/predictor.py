@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.losses import LOSSES
+from laconic.losses import Loss, decide, find_loss, is_known_loss
 from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
 from laconic.model.cost import Cost
 from laconic.model.frames import frame_matrix
@@ -23,13 +23,15 @@ class Predictor:
     ----------
     map : FeatureMap
         Computes the columns of the atoms.
-    weights : ndarray of shape (n_columns, n_classes)
-        In the units of the input.
-    intercept : ndarray of shape (n_classes,)
+    weights : ndarray of shape (n_columns, n_outputs)
+        In the units of the input. One score for every class, or one alone that is above zero for
+        the second of two classes: the loss says which.
+    intercept : ndarray of shape (n_outputs,)
     classes : ndarray of shape (n_classes,)
         Class labels.
-    loss : str
-        Name of the loss the weights were fitted with: it says what scores mean as probabilities.
+    loss : str or Loss
+        The loss the weights were fitted with, by name or a loss of your own: it says what scores
+        mean as probabilities.
     widths : sequence of int
         Columns of every atom: 1, or the size of its group.
     n_features : int
@@ -45,7 +47,7 @@ class Predictor:
         weights: np.ndarray,
         intercept: np.ndarray,
         classes: np.ndarray,
-        loss: str,
+        loss: str | Loss,
         widths: Sequence[int],
         n_features: int,
         feature_names: Sequence[str] | None = None,
@@ -55,7 +57,8 @@ class Predictor:
         self.weights = weights
         self.intercept = intercept
         self.classes = classes
-        self.loss = loss
+        self._loss = find_loss(loss)
+        self.loss = self._loss.name
         self.widths = [int(w) for w in widths]
         self.n_features = n_features
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
@@ -64,14 +67,13 @@ class Predictor:
 
     def _check(self) -> None:
         """Parts that do not fit together give an error here, not a wrong answer later."""
-        n_columns, n_classes = sum(self.widths), len(self.classes)
+        n_columns, n_outputs = sum(self.widths), self._loss.n_outputs(len(self.classes))
         sound = (
-            self.weights.shape == (n_columns, n_classes)
-            and self.intercept.shape == (n_classes,)
+            self.weights.shape == (n_columns, n_outputs)
+            and self.intercept.shape == (n_outputs,)
             and len(self.map.names()) == n_columns
             and all(0 <= f < self.n_features for f in self.map.features())
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
-            and self.loss in LOSSES
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
         if not sound:
@@ -85,7 +87,7 @@ class Predictor:
         )
 
     def scores(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes) of an array, a sparse matrix or a data frame.
+        """Scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
 
         A frame's columns are found by name where the predictor knows names (those that it does
         not read may be left out), and its categories are encoded. In an array a categorical
@@ -116,12 +118,12 @@ class Predictor:
         return matrix
 
     def predict(self, X: Any) -> np.ndarray:
-        """Label of the largest score of every row."""
-        return self.classes[self.scores(X).argmax(axis=1)]
+        """Label of the largest score of every row, or of the sign of its one score."""
+        return self.classes[decide(self.scores(X))]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, by the link of the loss."""
-        return LOSSES[self.loss]().probabilities(self.scores(X))
+        return self._loss.probabilities(self.scores(X))
 
     def names(self) -> list[str]:
         """One readable name per column."""
@@ -133,7 +135,7 @@ class Predictor:
         arrays = sum(a.size for a in self.map.arrays().values())
         operations = self.weights.size + self.map.operations()
         if hasattr(self.map, "score_operations"):  # not every column counts for every row
-            operations = self.map.score_operations(len(self.classes))
+            operations = self.map.score_operations(len(self.intercept))
         return Cost(
             atoms=len(self.widths),
             features=len(self.map.features()),
@@ -146,6 +148,11 @@ class Predictor:
         if not is_known(self.map):
             raise TypeError(
                 f"a predictor with a feature map of your own ({type(self.map).__name__}) cannot be "
+                "saved: a file holds arrays, not code"
+            )
+        if not is_known_loss(self._loss):
+            raise TypeError(
+                f"a predictor with a loss of your own ({type(self._loss).__name__}) cannot be "
                 "saved: a file holds arrays, not code"
             )
         classes = np.asarray(self.classes)

@@ -61,6 +61,8 @@ class BoundPool(ABC):
     dtype: np.dtype[Any]
     binary = False
     """Whether every column holds zeros and ones only, and so can be kept eight to a byte."""
+    signs = False
+    """Whether every column holds -1 and 1 only."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -80,6 +82,10 @@ class BoundPool(ABC):
     @abstractmethod
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Factor of every column of the atoms: scaled column = factor times input column."""
+
+    def shifts(self, atoms: Sequence[int]) -> np.ndarray:
+        """What every column of the atoms has less than its factor times the input column."""
+        return np.zeros(sum(self.width(atom) for atom in atoms))
 
     @abstractmethod
     def atom(self, index: int) -> Any:
@@ -104,8 +110,8 @@ class BoundPool(ABC):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Cost of every atom: the sum of the costs of the input features it reads."""
 
-    def operations(self) -> np.ndarray:
-        """Multiply-accumulates that computing each atom on a new row takes, for pools that count.
+    def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Operations that each atom adds to a model of the atoms ``chosen``, for pools that count.
 
         Ranking by them is for pools whose atoms are computed; most read their features as they are.
         """

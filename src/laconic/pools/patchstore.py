@@ -131,15 +131,36 @@ class BoundPatches(BoundPool):
         """Cost of every atom: the sum of the costs of the pixels it reads."""
         return self._by_mask(lambda atom: float(feature_costs[list(atom.reads)].sum()))
 
-    def operations(self) -> np.ndarray:
-        """Multiply-accumulates of every atom: positions under its mask times its size."""
-        return self._by_mask(lambda atom: float((atom.mask() > 0).sum() * atom.size**2))
+    def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Operations each atom adds: its template at the positions under its mask, and the mask.
+
+        A template's response where an atom of ``chosen`` needs it already is not computed again.
+        """
+        templates, masks = self._map.template, self._map.mask_numbers()
+        _, first = np.unique(masks, return_index=True)
+        supports = np.array([_padded(atom) for atom in self._map.atoms(first)])
+        positions = supports.sum(axis=1)[masks]
+        new = positions.copy()
+        numbers = np.asarray(chosen, dtype=np.int64)
+        for template in np.unique(templates[numbers]):
+            used = masks[numbers[templates[numbers] == template]]
+            own = np.flatnonzero(templates == template)
+            new[own] -= (supports[masks[own]] & supports[used].any(axis=0)).sum(axis=1)
+        return (new * self._map.size[templates] ** 2 + positions).astype(float)
 
     def _by_mask(self, function: Callable[[Patch], Any]) -> np.ndarray:
         """A function of an atom's size and mask, for every atom."""
         masks = self._map.mask_numbers()
         _, first = np.unique(masks, return_index=True)
         return np.array([function(atom) for atom in self._map.atoms(first)])[masks]
+
+
+def _padded(atom: Patch) -> np.ndarray:
+    """Where the mask of an atom is not zero, with room for the positions of any size."""
+    rows, columns = (atom.mask() > 0).nonzero()
+    support = np.zeros(atom.shape, dtype=bool)
+    support[rows, columns] = True
+    return support.ravel()
 
 
 def _largest_responses(every: PatchesMap, low: float, high: float) -> np.ndarray:

@@ -12,6 +12,10 @@ from scipy import sparse
 ENTRIES = 1 << 20
 
 
+# Largest values, by the bytes of a number, whose sums and squares are finite in double precision.
+LARGEST = {4: 1e30, 8: 1e140}
+
+
 def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
     """Factor of every column: scaled column = factor times input column.
 
@@ -40,11 +44,16 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
     is_sparse = sparse.issparse(X)
     if is_sparse and X.format not in ("csr", "csc"):
         raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
-    if scale is None:
-        return np.ones(X.shape[1])
-    weight = np.asarray(weight, dtype=np.float64)
     X = X if is_sparse else np.asarray(X)
     size = _peak_sparse(X) if is_sparse else _peak_dense(X)
+    if scale is None:
+        if (size > LARGEST[X.dtype.itemsize]).any():
+            raise ValueError(
+                f"column {int(size.argmax())} of X holds values up to {size.max():.2g}, too large "
+                "for sums over rows; take scale='max'"
+            )
+        return np.ones(X.shape[1])
+    weight = np.asarray(weight, dtype=np.float64)
     if scale == "std":
         # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
         unit = np.where(size > 0.0, size, 1.0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
+
 EXPONENTIAL, LOGISTIC, SQUARED_HINGE = 0, 1, 2
 # Times that a fall of the objective may be more than `reach` says; more where the Newton step is by
 # the curvature of another point.
@@ -19,26 +21,29 @@ SHRINK = 0.4
 RIDGE = 1e-8
 
 
+# The losses themselves, compiled: what they are is written once.
+_compiled = njit(nogil=True, cache=True)
+_exponential, _bend_exponential = _compiled(ExponentialLoss.at), _compiled(ExponentialLoss.bend)
+_logistic, _bend_logistic = _compiled(LogisticLoss.at), _compiled(LogisticLoss.bend)
+_hinge, _bend_hinge = _compiled(SquaredHingeLoss.at), _compiled(SquaredHingeLoss.bend)
+
+
 @njit(nogil=True, cache=True)
 def differentiate(code, margins, weight, first, second):  # type: ignore[no-untyped-def]
     """Weighted mean loss; fills its first and second derivatives in the margins."""
     total = 0.0
     for i in range(len(margins)):
-        g = margins[i]
         if code == EXPONENTIAL:
-            value = np.exp(-g)
-            slope, bend = -value, value
+            value, u = _exponential(margins[i])
+            bend = _bend_exponential(u)
         elif code == LOGISTIC:
-            small = np.exp(-abs(g))
-            value = np.log1p(small) + max(-g, 0.0)
-            p = small / (1.0 + small) if g > 0 else 1.0 / (1.0 + small)
-            slope, bend = -p, p * (1.0 - p)
+            value, u = _logistic(margins[i])
+            bend = _bend_logistic(u)
         else:
-            short = max(1.0 - g, 0.0)
-            value, slope = short * short, -2.0 * short
-            bend = 2.0 if short > 0 else 0.0
+            value, u = _hinge(margins[i])
+            bend = _bend_hinge(u)
         total += weight[i] * value
-        first[i] = weight[i] * slope
+        first[i] = -weight[i] * u
         second[i] = weight[i] * bend
     return total
 

@@ -1,0 +1,185 @@
+"""The restricted master problem (TotalQBoost 3.2): loss + l1 ‖w‖₁ over the columns taken so far.
+
+Two forms of one contract, `laconic.subset.descent.Searchable`: columns of signs under a loss of the
+margin are handed to `laconic.subset`, whose kernels know nothing else; atoms of any kind and width
+under any loss are asked for through `Rows`. Columns of the problem are numbered as they came.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from laconic.boost.rows import Rows
+from laconic.correct import Orthant
+from laconic.losses import BINARY_LOSSES
+from laconic.objective import Objective
+from laconic.penalties import L1
+from laconic.subset.descent import Searchable
+from laconic.subset.problem import Fit, SubsetProblem
+
+
+class Master(Protocol):
+    """The problem over the atoms that the rows hold, and fits as the rows' weights."""
+
+    rows: Rows
+    penalty: L1
+
+    def problem(self) -> Searchable:
+        """The problem over the columns in."""
+
+    def weights(self, fit: Fit) -> np.ndarray:
+        """A fit as weights (n_columns, n_outputs) of the rows' columns."""
+
+    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
+        """Weights of the rows' columns as a fit on a support."""
+
+
+def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> Master:
+    """The master problem in the form that the rows' pool and loss allow."""
+    by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values()
+    return SignsMaster(rows, y, weight, l1) if by_kernels else RowsMaster(rows, l1)
+
+
+class SignsMaster:
+    """Columns of -1 and 1, two classes, a loss of the margin."""
+
+    def __init__(self, rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> None:
+        self.rows = rows
+        self.penalty = L1(l1)
+        self._labels = 2.0 * y - 1.0
+        self._weight = weight
+        self._columns = np.empty((len(y), 0), dtype=np.int8, order="F")
+        self._held: list[int] = []
+
+    def problem(self) -> SubsetProblem:
+        """The problem over the columns in."""
+        atoms = self.rows.atoms
+        keep = len(self._held) if atoms[: len(self._held)] == self._held else 0
+        if keep < len(atoms):
+            new = self.rows.pool.columns(atoms[keep:]).astype(np.int8)
+            self._columns = np.asfortranarray(np.hstack([self._columns[:, :keep], new]))
+        self._held = list(atoms)
+        return SubsetProblem(
+            self._columns[:, : len(atoms)],
+            self._labels,
+            self._weight,
+            self.rows.loss.name,
+            self.penalty.alpha,
+            nonnegative=False,
+            intercept=self.rows.intercept,
+        )
+
+    def weights(self, fit: Fit) -> np.ndarray:
+        """A fit as weights of the rows' columns, which are centred beside an intercept."""
+        n, free = len(fit.support), int(self.rows.intercept)
+        W = np.zeros((self.rows.n_columns, 1))
+        W[free + np.array(fit.support, dtype=np.int64), 0] = fit.weights[:n]
+        if free:
+            W[0] = fit.weights[n] + self.rows.means @ W[:, 0]
+        return W
+
+    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
+        """Weights of the rows' columns as a fit."""
+        free = int(self.rows.intercept)
+        w = W[free + np.array(support, dtype=np.int64), 0]
+        base = W[0] - self.rows.means[1:] @ W[1:, 0] if free else np.empty(0)
+        return Fit(support, np.append(w, base), value)
+
+
+class RowsMaster:
+    """Atoms of any kind and width, and any loss; a fit's weights are those of the rows' columns."""
+
+    def __init__(self, rows: Rows, l1: float) -> None:
+        self.rows = rows
+        self.penalty = L1(l1)
+
+    def problem(self) -> RowsProblem:
+        """The problem over the columns in."""
+        return RowsProblem(self.rows, self.penalty)
+
+    def weights(self, fit: Fit) -> np.ndarray:
+        """Padded for columns that came since."""
+        return padded(self.rows, fit.weights)
+
+    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
+        """Weights as they are."""
+        return Fit(support, W, value)
+
+
+def padded(rows: Rows, W: np.ndarray | None) -> np.ndarray:
+    """Weights with zeros for columns that came since."""
+    out = np.zeros((rows.n_columns, rows.n_outputs))
+    if W is not None:
+        out[: len(W)] = W
+    return out
+
+
+class RowsProblem:
+    """Loss + l1 ‖W‖₁ over the weights of chosen atoms, through sums over rows.
+
+    An atom's columns times outputs are a group: in or out together.
+    """
+
+    def __init__(self, rows: Rows, penalty: L1) -> None:
+        self.rows = rows
+        self.penalty = penalty
+        self._corrector = Orthant()
+        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
+        self._groups = [np.arange(first, last) for first, last in pairwise(ends)]
+
+    @property
+    def n_columns(self) -> int:
+        """Atoms to choose from."""
+        return len(self._groups)
+
+    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given."""
+        W = padded(self.rows, start)
+        inside = self._inside(support)
+        W[~inside] = 0.0
+        solution = self._corrector.solve(self.rows, self.penalty, W, inside)
+        return Fit(support, solution.weights, solution.value)
+
+    def with_column(self, fit: Fit, column: int) -> Fit:
+        """The fit with one more atom."""
+        return self.fit(tuple(sorted((*fit.support, column))), fit.weights)
+
+    def without(self, fit: Fit, column: int) -> Fit:
+        """The fit with one atom less."""
+        return self.fit(tuple(c for c in fit.support if c != column), fit.weights)
+
+    def gains(self, fit: Fit) -> np.ndarray:
+        """Decrease by a Newton step along every weight alone, added up over each atom's."""
+        objective = self._at(fit)
+        diagonal = np.concatenate(
+            [np.einsum("cii->ic", block) for block in self.rows.hessian_blocks()]
+        )
+        pull = np.maximum(np.abs(objective.loss_gradient) - self.penalty.alpha, 0.0)
+        gain = 0.5 * pull**2 / np.maximum(diagonal, 1e-300)
+        out = np.array([gain[group].sum() for group in self._groups])
+        out[list(fit.support)] = -np.inf
+        return out
+
+    def losses_of_dropping(self, fit: Fit) -> np.ndarray:
+        """Increase when each atom of the support is dropped, by the quadratic model."""
+        drops = self._at(fit).dropping(
+            padded(self.rows, fit.weights),
+            [self._groups[atom] for atom in fit.support],
+            self._inside(fit.support),
+        )
+        return np.array([rise for rise, _ in drops])
+
+    def _at(self, fit: Fit) -> Objective:
+        objective = Objective(self.rows, self.penalty)
+        objective.evaluate(padded(self.rows, fit.weights))
+        return objective
+
+    def _inside(self, support: tuple[int, ...]) -> np.ndarray:
+        inside = np.zeros(self.rows.n_columns, dtype=bool)
+        inside[: int(self.rows.intercept)] = True
+        for atom in support:
+            inside[self._groups[atom]] = True
+        return inside

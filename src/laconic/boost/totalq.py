@@ -1,0 +1,253 @@
+"""TotalQBoost, algorithm 1: column generation with a subset search after every addition.
+
+The loop of ShareBoost with another choice of what stays: the rows hold every atom that was ever
+generated, H, a search decides which of them have weights, and no atom of H is offered again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from laconic.boost.loop import Loop, State
+from laconic.boost.master import Master
+from laconic.boost.path import PathEntry
+from laconic.objective import Objective
+from laconic.subset import Fit, find_method
+from laconic.subset.descent import descend
+from laconic.subset.local import local_search
+
+# Points and weights of Gauss and Legendre's quadrature, for what atoms gained.
+_POINTS, _SHARES = np.polynomial.legendre.leggauss(5)
+
+
+@dataclass
+class TotalLoop(Loop):
+    """One fit's settings; see `laconic.TotalQBoostClassifier` for their meaning.
+
+    ``max_atoms`` is the cap on the model, ``max_rounds`` that on H, and ``sizes`` what the search
+    after a hot start found: the atoms it was about, and the best fits of every size.
+    """
+
+    master: Master = field(kw_only=True)
+    price: float = 0.0
+    max_rounds: int = 100
+    hot_start: int = 0
+    search: Any = "local"
+    options: dict[str, Any] = field(default_factory=dict)
+    tol: float = 5e-4
+    _repeats: list[int] = field(default_factory=list)
+    sizes: tuple[tuple[int, ...], list[Fit]] = ((), [])
+
+    @property
+    def searching(self) -> bool:
+        """Whether there is anything to search for."""
+        capped = self.max_atoms < self.max_rounds
+        return self.search is not None and (self.price > 0 or capped)
+
+    def grow(self, state: State) -> bool:
+        """Run algorithm 1 from wherever ``state`` stands; false if a hook ended it."""
+        self._clock = time.perf_counter() - (state.last.seconds if state.entries else 0.0)
+        if state.entries:
+            self.take_up(state)
+        else:
+            self.rows.reset([])
+            state.entries.append(self._entry(self.master.problem().fit(())))
+            if self.told(state):
+                return False
+        while self._step(state):
+            if self.told(state):
+                return False
+        self._certify(state)
+        return True
+
+    def _step(self, state: State) -> bool:
+        """One more entry: of a round, or of the search after a hot start; false at the end."""
+        waiting = self.searching and state.searched < 0 and bool(state.generated)
+        if waiting and 0 < self.hot_start <= len(state.generated):
+            self._search_all(state)
+            return True
+        if len(state.generated) >= self._most(state):
+            state.status = "largest number of rounds reached"
+        elif (atom := self._violated(state)) is not None:
+            self._add(state, atom)
+            return True
+        if waiting:  # the hot start has ended early
+            self._search_all(state)
+        return waiting
+
+    def _most(self, state: State) -> int:
+        """Largest H: rounds that a hot start did not need are not made up for."""
+        unused = self.hot_start - state.searched if state.searched >= 0 else 0
+        return self.max_rounds - unused
+
+    def refitted(self, generated: list[int]) -> State:
+        """A state that has these atoms, all of them fitted."""
+        self._clock = time.perf_counter()
+        self.rows.reset([])
+        state = State([self._entry(self.master.problem().fit(()))])
+        if generated:
+            self.rows.reset(generated)
+            state.generated = list(generated)
+            problem = self.master.problem()
+            state.entries.append(self._entry(problem.fit(tuple(range(problem.n_columns)))))
+        return state
+
+    def take_up(self, state: State) -> None:
+        """Put the rows to where the last entry was recorded."""
+        self._first = state.entries[0].loss
+        self.rows.reset(state.generated)
+        self.rows.evaluate(self._weights_of(state))
+
+    # -- rounds --------------------------------------------------------------------------------
+
+    def _violated(self, state: State) -> int | None:
+        """Lines 3, 4 and 7: the atom outside H whose constraint (4) is violated most.
+
+        ``None`` where (8) holds for all of them, or none is left.
+        """
+        while True:
+            barred = np.unique([*state.generated, *self._repeats]).astype(np.int64)
+            choice = self.rows.best(barred, None, None)
+            entry = state.entries[-1]
+            state.entries[-1] = replace(entry, steepest=choice.steepest)
+            if choice.index < 0:
+                state.status = "the pool has no other atom"
+                return None
+            if not choice.score > self.master.penalty.alpha + self.tol:
+                state.status = "no atom outside violates its dual constraint by more than tol"
+                return None
+            self.rows.append(choice.index)
+            if not self.rows.repeats(choice.index):
+                return choice.index
+            self.rows.reset(state.generated)
+            self._repeats.append(choice.index)
+
+    def _add(self, state: State, atom: int) -> None:
+        """Lines 8 to 15: add an atom, search, re-optimise what is left."""
+        fit = self._fit_of(state)
+        state.generated.append(atom)
+        problem = self.master.problem()
+        every = tuple(range(problem.n_columns))
+        hot = len(state.generated) <= self.hot_start and state.searched < 0
+        if not self.searching or hot:
+            start = self.master.start(self._weights_of(state), every, np.nan)
+            fit = problem.fit(every, start.weights)
+        else:
+            state.searched = max(state.searched, 0)
+            fit = self._searched(state, descend(problem, self.price, self._cap, fit, every[-1:]))
+        state.entries.append(self._entry(fit))
+
+    def _search_all(self, state: State) -> None:
+        """The search after a hot start: over every size, and never worse than early stopping."""
+        self._certify(state)
+        key = tuple(state.generated)
+        if self.sizes[0] != key:
+            prefixes = [range(size) for size in range(1, len(key) + 1)]
+            self.sizes = key, self._every_size(prefixes)
+        fits = [f for f in self.sizes[1] if len(f.support) <= self._cap]
+        best = min(fits, key=self._objective)
+        state.searched = len(key)
+        state.entries.append(self._entry(self._searched(state, best)))
+
+    def _every_size(self, starts: list[range]) -> list[Fit]:
+        """The best fits found of every size; they answer any price."""
+        problem: Any = self.master.problem()
+        options = self.options if self.search == "local" else {}
+        return local_search(problem, problem.n_columns, starts, **options)
+
+    def _searched(self, state: State, fit: Fit) -> Fit:
+        """A fit at least as good as the one given, by the method asked for."""
+        state.bound = -np.inf
+        if self.search != "local":
+            problem, method = self.master.problem(), find_method(self.search)
+            fit, state.bound = method(problem, self.price, self._cap, [fit.support], **self.options)
+        return fit
+
+    def _objective(self, fit: Fit) -> float:
+        return fit.value + self.price * len(fit.support)
+
+    @property
+    def _cap(self) -> int:
+        return min(self.max_atoms, len(self.rows.atoms))
+
+    # -- fits as entries -----------------------------------------------------------------------
+
+    def _entry(self, fit: Fit) -> PathEntry:
+        """Record a fit, and leave the rows at it; atoms of weight zero are left out."""
+        W = self.master.weights(fit)
+        gains = self._gains(W)
+        objective = Objective(self.rows, self.master.penalty)
+        slope = objective.evaluate(W)[1]
+        if not self.rows.atoms:
+            self._first = objective.loss
+        gained = float(gains.sum())
+        gains *= (self._first - objective.loss) / gained if gained > 0 else 0.0
+        ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
+        kept = tuple(k for k in range(len(self.rows.atoms)) if W[ends[k] : ends[k + 1]].any())
+        inside: np.ndarray = np.any(W, axis=1)
+        inside[: int(self.rows.intercept)] = True
+        slope = np.where(W != 0, slope, 0.0)
+        solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
+        shares = tuple(float(gains[ends[k] : ends[k + 1]].sum()) for k in kept)
+        return self.record(solution, shares, kept)
+
+    def _gains(self, W: np.ndarray) -> np.ndarray:
+        """Every weight's share in the decrease of the loss from zero: ∫ −∇L(tW) dt ∘ W, nearly."""
+        out = np.zeros_like(W)
+        if len(self.rows.atoms):
+            free = int(self.rows.intercept)
+            for t, share in zip(0.5 * (1.0 + _POINTS), 0.5 * _SHARES, strict=True):
+                moved = W * t
+                moved[:free] = W[:free]
+                out -= share * self.rows.evaluate(moved)[1] * W
+            out[:free] = 0.0
+        return out
+
+    def _weights_of(self, state: State) -> np.ndarray:
+        """The last entry's weights, as weights of the rows' columns."""
+        entry, rows = state.entries[-1], self.rows
+        W = np.zeros((rows.n_columns, rows.n_outputs))
+        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
+        first = 0
+        for number in entry.numbers:
+            at = rows.atoms.index(number)
+            width = ends[at + 1] - ends[at]
+            W[ends[at] : ends[at + 1]] = entry.weights[first : first + width]
+            first += width
+        if rows.intercept:
+            W[0] = entry.base
+        return W
+
+    def _fit_of(self, state: State) -> Fit:
+        """The last entry as a fit."""
+        entry = state.entries[-1]
+        support = tuple(sorted(self.rows.atoms.index(number) for number in entry.numbers))
+        return self.master.start(self._weights_of(state), support, entry.objective)
+
+    def _certify(self, state: State) -> None:
+        """Complete the last entry with its steepest gradient over the whole pool."""
+        entry = state.entries[-1]
+        if np.isnan(entry.steepest):
+            barred = np.array(sorted(state.generated), dtype=np.int64)
+            choice = self.rows.best(barred, None, None)
+            state.entries[-1] = replace(entry, steepest=choice.steepest)
+
+
+def dual_value(entries: list[PathEntry], l1: float) -> float:
+    """Largest value of the dual (7) that the entries prove: for *all* atoms of the pool.
+
+    The dual weights u of an entry, times s = min(1, l1 / max_j |Σ_i u_i y_i h_ij|), satisfy (4) for
+    every atom; by concavity of the dual their value is at least s (L − ⟨∇L, w⟩), because u = 0 has
+    the value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
+    below this; beside an intercept, whose own constraint holds to rounding, to rounding.
+    """
+    found = 0.0
+    for entry in entries:
+        if np.isfinite(entry.steepest):
+            shrink = 1.0 if entry.steepest <= l1 else l1 / entry.steepest
+            found = max(found, shrink * (entry.loss - entry.inner))
+    return found

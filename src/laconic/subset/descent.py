@@ -1,0 +1,143 @@
+"""Local search from where one stands, at one price: for a problem that grows a column at a time.
+
+`laconic.subset.local` answers for every size at once, from scratch. Inside boosting only one price
+counts, and each round brings one column: here moves start from the support of the round before,
+and as long as none of them helps only the new column is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from laconic.subset.problem import Fit
+
+# A move counts when it lowers the objective by more than this part of it.
+WORTH = 1e-7
+# Columns tried for a place, best first by the step along them alone.
+CANDIDATES = 3
+# Columns tried to take out, cheapest first by the quadratic model.
+DROPS = 2
+# How far the quadratic model of dropping, or the step along one column alone, may be off.
+SLACK = 4.0
+
+
+class Searchable(Protocol):
+    """What a search needs of a problem; columns may be atoms of several columns each."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns to choose from."""
+
+    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given."""
+
+    def with_column(self, fit: Fit, column: int) -> Fit:
+        """The fit with one more column."""
+
+    def without(self, fit: Fit, column: int) -> Fit:
+        """The fit with one column less."""
+
+    def gains(self, fit: Fit) -> np.ndarray:
+        """Decrease by a step along every column alone; -inf for those in."""
+
+    def losses_of_dropping(self, fit: Fit) -> np.ndarray:
+        """Increase when each column of the support is dropped, nearly."""
+
+
+def descend(
+    problem: Searchable, price: float, cap: int, fit: Fit, fresh: Sequence[int] | None = None
+) -> Fit:
+    """Add, drop and swap columns until no move tried lowers value + price · |support|.
+
+    Parameters
+    ----------
+    problem : Searchable
+    price : float
+    cap : int
+        Largest support.
+    fit : Fit
+        Where to start. The answer is no worse, unless it has to drop columns to meet the cap.
+    fresh : sequence of int, optional
+        The only columns worth trying in the support as it is: the others were, before.
+    """
+    while len(fit.support) > cap:
+        tried = [problem.without(fit, c) for c, _ in _ranked(problem, fit)[:DROPS]]
+        fit, fresh = min(tried, key=lambda f: f.value), None
+    while True:
+        moved = _drop(problem, price, fit) if fresh is None else None
+        moved = moved or _add_or_exchange(problem, price, cap, fit, fresh)
+        if moved is None and fresh is None:
+            moved = _replace(problem, price, fit)
+        if moved is None:
+            return fit
+        fit, fresh = moved, None
+
+
+def _better(new: Fit, old: Fit, price: float) -> bool:
+    """Whether the objective falls, or stays with fewer columns."""
+    before, after = (f.value + price * len(f.support) for f in (old, new))
+    smaller = len(new.support) < len(old.support)
+    return after <= before if smaller else after < before - WORTH * abs(before)
+
+
+def _drop(problem: Searchable, price: float, fit: Fit) -> Fit | None:
+    """The fit less a column that costs more than it saves."""
+    for column, rise in _ranked(problem, fit)[:DROPS]:
+        if rise <= SLACK * price:
+            new = problem.without(fit, column)
+            if _better(new, fit, price):
+                return new
+    return None
+
+
+def _add_or_exchange(
+    problem: Searchable, price: float, cap: int, fit: Fit, fresh: Sequence[int] | None
+) -> Fit | None:
+    """The fit with a column more; or with that column in the place of one it makes needless."""
+    gains = problem.gains(fit)
+    if fresh is not None:
+        others = np.ones(len(gains), dtype=bool)
+        others[list(fresh)] = False
+        gains[others] = -np.inf
+    for column in _best(gains):
+        grown = problem.with_column(fit, column)
+        if len(fit.support) < cap and _better(grown, fit, price):
+            return grown
+        gained = fit.value - grown.value
+        for other, rise in _ranked(problem, grown)[: DROPS + 1]:
+            if other != column and rise < SLACK * gained:
+                new = problem.without(grown, other)
+                if _better(new, fit, price):
+                    return new
+    return None
+
+
+def _replace(problem: Searchable, price: float, fit: Fit) -> Fit | None:
+    """The fit with a column out and, seen from there, the best one in."""
+    for column, rise in _ranked(problem, fit)[: DROPS + 1]:
+        if 0 < SLACK * price < rise:  # what could make up for it would have come in before
+            break
+        reduced = problem.without(fit, column)
+        gains = problem.gains(reduced)
+        gains[column] = -np.inf
+        for other in _best(gains)[:1]:
+            if SLACK * gains[other] > reduced.value - fit.value:
+                new = problem.with_column(reduced, other)
+                if _better(new, fit, price):
+                    return new
+    return None
+
+
+def _best(gains: np.ndarray) -> list[int]:
+    order = np.argsort(-gains, kind="stable")[:CANDIDATES]
+    return [int(c) for c in order if gains[c] > 0]
+
+
+def _ranked(problem: Searchable, fit: Fit) -> list[tuple[int, float]]:
+    if not fit.support:
+        return []
+    rise = problem.losses_of_dropping(fit)
+    return [(fit.support[at], float(rise[at])) for at in np.argsort(rise, kind="stable")]

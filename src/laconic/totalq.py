@@ -1,0 +1,429 @@
+"""`TotalQBoostClassifier`: boosting with a price on every weak learner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from laconic.boost.checkpoint import Checkpoint, fingerprint
+from laconic.boost.hooks import progress
+from laconic.boost.loop import State
+from laconic.boost.master import Master, SignsMaster, make_master
+from laconic.boost.path import Path, PathEntry
+from laconic.boost.rows import Rows
+from laconic.boost.rules import GradientRule
+from laconic.boost.totalq import TotalLoop, dual_value
+from laconic.correct import Orthant
+from laconic.edge import normalised_weights
+from laconic.losses import find_loss
+from laconic.pathmodel import PathClassifier
+from laconic.pools import Stumps, bound_pool, make_pool
+from laconic.pools.oracle import Oracle
+from laconic.pools.signs import Signs
+from laconic.subset import find_method
+from laconic.threads import Threads
+
+# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
+_NOT_IN_FINGERPRINT = {"max_rounds", "checkpoint", "callbacks", "n_jobs", "verbose"}
+
+
+class _Bound(NamedTuple):
+    """Training rows, checked and bound to the pool."""
+
+    X: Any
+    rows: Rows
+    codes: np.ndarray
+    weight: np.ndarray
+
+
+class TotalQBoostClassifier(PathClassifier):
+    """Boosted ensemble with an explicit price on every weak learner (TotalQBoost).
+
+    Minimises, over the weights of all atoms of the pool,
+
+        Σ_i s_i l(y_i f(x_i)) / Σ_i s_i + l1 ‖w‖₁ + price · card(w),   f = b + Σ_j w_j h_j,
+
+    eq. (2) with sample weights s_i. (The paper sums over the m rows: its ν and λ are m times
+    ``l1`` and ``price``. Its w ≥ 0 goes with weak classifiers of both signs; here one atom stands
+    for h and −h, and the sign of its weight says which.) Algorithm 1: weigh the rows by
+    u_i = −l′(y_i f(x_i)), eq. (5); take the atom outside H, the atoms taken so far, that violates
+    its dual constraint (4) most; choose the best subset of H; re-optimise its weights. To find the
+    best subset is NP-hard, and atoms outside H are not considered.
+
+    Parameters
+    ----------
+    max_rounds : int, default=100
+        T: largest number of atoms ever taken.
+    max_atoms : int, default=None
+        Cap on the number of atoms in the model: exactly that, not a price.
+    price : float, default=1e-3
+        λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays.
+    l1 : float, default=1e-6
+        ν, for the mean loss. A little of it keeps weights finite on separable data.
+    loss : {"exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \
+            default="exponential"
+        The first three are of the margin y f(x), for two classes. The others give every class a
+        score, and every atom a group of weights that is in or out together; so does a
+        `laconic.losses.Loss` of your own.
+    pool : {"stumps", "columns", "products", "pieces"}, pool object or classifier, default="stumps"
+        Where atoms come from. ``"stumps"`` has every threshold; ``laconic.pools.Stumps(bins=255)``
+        is quicker on many rows. A scikit-learn classifier is fitted to the weights u every round.
+    search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
+        How the subset of H is chosen (line 10): by add, drop and swap moves from the one before;
+        by branch and bound; by sampling weights of a few bits (extra ``dwave``). ``None`` keeps
+        all. All but the first need stumps or a classifier as pool, and a loss of the margin.
+    hot_start : int, default=0
+        T′: atoms taken before the first search. It then goes over every size of subsets, and ends
+        no worse than early stopping at any size.
+    search_options : dict, default=None
+        Of the search; see `laconic.subset.search`.
+    scale : {"max", "std"} or None, default="max"
+        Scale of columns and products, as for `ShareBoostClassifier`.
+    fit_intercept : bool, default=True
+        Whether a constant is always in, without price or penalty. The paper has none: False gives
+        its problem (2) exactly.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class.
+    tol : float, default=5e-4
+        ε of (8): stop when no atom outside H violates its constraint by more than this.
+    checkpoint : str or path-like, default=None
+        File that the state is written to after every round. A fit that finds it resumes from it and
+        ends with the identical model; other data or settings are refused.
+    callbacks : list of callables, default=None
+        Called with the loop's state after every round; a true answer ends the fit.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    path_ : Path
+        The best model of every size that was met, smallest first.
+    rounds_ : list of PathEntry
+        The model after every round, from none on.
+    n_atoms_ : int
+        Size of the model in use: that of the last round.
+    atoms_ : list
+        Records of its atoms. None has weight zero.
+    generated_ : list
+        Records of H: all atoms ever taken, in order.
+    coef_, intercept_ : ndarray
+        In the units of the input; a stump counts 1 for yes and 0 for no.
+    objective_ : float
+        Mean loss + l1 term + price of the atoms, of the model in use.
+    dual_value_ : float
+        A value of the dual (7), feasible for every atom of the pool (in H or not): no weights over
+        the pool have a mean loss + l1 term below it.
+    duality_gap_ : float
+        ``objective_ − dual_value_``; at least price · n_atoms (Theorem 2).
+    bound_ : float
+        No weights over the pool have an objective (2) below this.
+    search_bound_ : float
+        No subset of H has an objective below this, by ``search="exact"``; -inf otherwise.
+    predictor_ : Predictor
+        The deployable result.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares in the decrease of the training loss.
+    status_ : str
+        Why the fit ended.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The paper's five experiments are settings. A, l1-regularised column generation: ``price=0,
+    l1=ν``. B, unregularised with early stopping: ``price=0`` and ``path_``, or ``at(size)``. C:
+    ``price=λ``. D, hot-started: ``price=λ, hot_start=T′``. E, subset selection only: D with
+    ``max_rounds=T′``. `fit_path` fits a path of prices, or of l1, from one hot start.
+
+    References
+    ----------
+    Denchev, Ding, Matsushima, Vishwanathan, Neven. Totally Corrective Boosting with Cardinality
+    Penalization. 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from laconic import TotalQBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TotalQBoostClassifier(max_rounds=40, max_atoms=5, price=0.0).fit(X, y)
+    >>> model.n_atoms_, round(model.score(X, y), 2)
+    (5, 0.96)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "max_atoms": [Interval(Integral, 0, None, closed="left"), None],
+        "price": [Interval(Real, 0, None, closed="left")],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "loss": "no_validation",  # find_loss checks it
+        "pool": "no_validation",  # make_pool checks it
+        "search": "no_validation",
+        "hot_start": [Interval(Integral, 0, None, closed="left")],
+        "search_options": [dict, None],
+        "scale": [StrOptions({"max", "std"}), None],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "checkpoint": "no_validation",
+        "callbacks": [list, tuple, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        max_rounds: int = 100,
+        *,
+        max_atoms: int | None = None,
+        price: float = 1e-3,
+        l1: float = 1e-6,
+        loss: Any = "exponential",
+        pool: Any = "stumps",
+        search: Any = "local",
+        hot_start: int = 0,
+        search_options: dict[str, Any] | None = None,
+        scale: str | None = "max",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 5e-4,
+        checkpoint: Any = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_rounds = max_rounds
+        self.max_atoms = max_atoms
+        self.price = price
+        self.l1 = l1
+        self.loss = loss
+        self.pool = pool
+        self.search = search
+        self.hot_start = hot_start
+        self.search_options = search_options
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TotalQBoostClassifier:
+        """Run algorithm 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Missing values only for stumps.
+        y : array-like of shape (n_rows,)
+            Class labels, of any two names (more with ``loss="log"`` or ``"margin"``).
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone.
+
+        Returns
+        -------
+        self
+            Also after Ctrl-C: then with the model learned so far.
+        """
+        with Threads(self.n_jobs) as threads:
+            bound = self._bind(X, y, sample_weight, threads)
+            loop, state = self._loop(make_master(*bound[1:], self.l1)), State()
+            if self.checkpoint is not None:
+                settings = {n: v for n, v in self.get_params(deep=False).items()
+                            if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+                mark = fingerprint(bound.X, bound.codes, bound.weight, settings)
+                saver = Checkpoint(self.checkpoint, mark, self.max_rounds)
+                state = saver.resume(bound.rows.pool)
+                if len(state.generated) > self.max_rounds:
+                    raise ValueError(
+                        f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
+                        f"than max_rounds={self.max_rounds}; raise that or name another file"
+                    )
+                loop.hooks.insert(0, saver)
+            self._run(loop, state)
+        return self
+
+    def fit_path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        price: Iterable[float] | None = None,
+        l1: Iterable[float] | None = None,
+        sample_weight: Any = None,
+    ) -> list[TotalQBoostClassifier]:
+        """Fit one model for every price, or for every l1, sharing what they have in common.
+
+        Models of different prices share the hot start and its search, and are the same as fitted
+        one by one. Those of different ``l1`` each start from the atoms of the one before, largest
+        first; these count among the ``max_rounds``.
+
+        Returns
+        -------
+        list of TotalQBoostClassifier
+            Fitted, in the order given. This estimator itself is not.
+        """
+        if (price is None) == (l1 is None):
+            raise ValueError("give a sequence of prices, or one of l1")
+        if self.checkpoint is not None:
+            raise ValueError("a path of models has no checkpoint; fit them one by one for that")
+        name, values = ("price", price) if price is not None else ("l1", l1)
+        assert values is not None
+        models = [clone(self).set_params(**{name: float(value)}) for value in values]
+        for model in models:
+            model._validate_params()
+        with Threads(self.n_jobs) as threads:
+            shared = clone(self)
+            bound = shared._bind(X, y, sample_weight, threads)
+            for model in models:
+                model.__dict__.update(shared._learned_of_data())
+            if name == "price":
+                shared._fit_prices(models, bound)
+            else:
+                shared._fit_l1(models, bound)
+        return models
+
+    def _fit_prices(self, models: list[TotalQBoostClassifier], bound: _Bound) -> None:
+        """Every price from the same hot start; the search over its sizes is done once."""
+        start, master = State(), make_master(*bound[1:], self.l1)
+        hot = min(self.hot_start, self.max_rounds)
+        if hot:
+            self._loop(master, search=None, max_rounds=hot).grow(start)
+        found = None
+        for model in models:
+            state = State(list(start.entries), generated=list(start.generated))
+            loop = model._loop(master)
+            loop.sizes = loop.sizes if found is None else found
+            model._run(loop, state)
+            found = loop.sizes
+
+    def _fit_l1(self, models: list[TotalQBoostClassifier], bound: _Bound) -> None:
+        """Every l1 from the model of the next larger one."""
+        start: tuple[int, ...] = ()
+        for model in sorted(models, key=lambda m: -m.l1):
+            loop = model._loop(make_master(*bound[1:], model.l1))
+            state = loop.refitted(list(start))
+            model._run(loop, state)
+            start = state.entries[-1].numbers
+
+    def _learned_of_data(self) -> dict[str, Any]:
+        names = ("classes_", "n_features_in_", "feature_names_in_", "_categories")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def _bind(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> _Bound:
+        """Check everything, and bind the pool to the rows."""
+        self._validate_params()
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        if self.search is not None:
+            find_method(self.search)
+        loss = find_loss(self.loss)
+        X, y = self._validated(X, y, reset=True)
+        pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))
+        if self.checkpoint is not None and isinstance(pool, Oracle):
+            raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
+        X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        n_outputs = loss.n_outputs(len(self.classes_))
+        bound = bound_pool(pool, X, weight, threads)
+        if bound.binary:
+            bound = Signs(bound)
+        rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+        return _Bound(X, rows, codes, weight)
+
+    def _pool_object(self) -> Any:
+        """The pool with every threshold, or of a classifier; others as they are."""
+        if isinstance(self.pool, str) and self.pool == "stumps":
+            return Stumps(bins=None)
+        if hasattr(self.pool, "predict") and not hasattr(self.pool, "bind"):
+            return Oracle(self.pool)
+        return self.pool
+
+    def _loop(self, master: Master, **changed: Any) -> TotalLoop:
+        """The loop with this estimator's settings."""
+        if self.search not in (None, "local") and not isinstance(master, SignsMaster):
+            raise ValueError(
+                f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
+                'margin ("exponential", "logistic", "squared_hinge"); search="local" takes any'
+            )
+        cap = self.max_rounds if self.max_atoms is None else self.max_atoms
+        settings: dict[str, Any] = {
+            "max_atoms": cap,
+            "master": master,
+            "price": self.price,
+            # Where nothing is dropped, a cap on the model is one on the rounds.
+            "max_rounds": min(self.max_rounds, cap) if self.search is None else self.max_rounds,
+            "hot_start": self.hot_start,
+            "search": self.search,
+            "options": self.search_options or {},
+            "tol": self.tol,
+            "hooks": list(self.callbacks or []),
+        }
+        return TotalLoop(
+            master.rows, GradientRule(), Orthant(), master.penalty, **{**settings, **changed}
+        )
+
+    def _run(self, loop: TotalLoop, state: State) -> None:
+        """Run the loop from wherever the state is; Ctrl-C keeps what was learned."""
+
+        def rounds(state: State) -> int:
+            return len(state.generated)
+
+        with progress(self.verbose, loop.max_rounds, False, "rounds", rounds) as bar:
+            loop.hooks.append(bar)
+            try:
+                loop.grow(state)
+            except KeyboardInterrupt:
+                if not state.entries:
+                    raise
+                state.status = "interrupted"
+                warnings.warn(
+                    f"fit was interrupted; the model keeps {state.entries[-1].size} atoms",
+                    stacklevel=3,
+                )
+        self._keep(loop, state)
+
+    def _keep(self, loop: TotalLoop, state: State) -> None:
+        """Turn the loop's state into fitted attributes."""
+        last = state.entries[-1]
+        best: dict[int, PathEntry] = {}
+        for entry in state.entries:
+            if entry.size not in best or entry.objective <= best[entry.size].objective:
+                best[entry.size] = entry
+        best[last.size] = last
+        self.path_ = Path([best[size] for size in sorted(best)])
+        self.rounds_ = state.entries
+        self.generated_ = [loop.rows.pool.atom(n) for n in state.generated]
+        self.status_ = state.status
+        self.objective_ = last.objective + self.price * last.size
+        self.dual_value_ = dual_value(state.entries, self.l1)
+        self.duality_gap_ = self.objective_ - self.dual_value_
+        self.bound_ = min(state.entries[0].objective, self.dual_value_ + self.price)
+        self.search_bound_ = state.bound
+        if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
+            warnings.warn(
+                "no atom is worth its price, so the model says the same of every row: lower price "
+                "or l1, or see that some column is not constant",
+                stacklevel=4,
+            )
+        self._use(last.size)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            find_loss(self.loss).n_outputs(3)
+        except (TypeError, ValueError):
+            tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,29 @@
+"""One split of the study, end to end."""
+
+import numpy as np
+import totalq_runs
+from totalq_frontier import worse
+
+
+def test_splits_are_the_listed_sizes_and_reproduce(data_dir):
+    for name, number, rows in (("heart", 1, 170), ("thyroid", 3, 140), ("heart", 0, 216)):
+        split = totalq_runs.split_of(data_dir, name, number, 0)
+        assert len(split.y) == rows
+        again = totalq_runs.split_of(data_dir, name, number, 0)
+        assert np.array_equal(split.X_new, again.X_new)
+        assert set(np.unique(split.y)) == {-1, 1}
+
+
+def test_experiments_of_one_split(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(totalq_runs, "ROUNDS", 12)
+    monkeypatch.setattr(totalq_runs, "PRICES", np.array([0.5, 5.0]))
+    monkeypatch.setattr(totalq_runs, "NU", np.array([1.0, 10.0]))
+    monkeypatch.setattr(totalq_runs, "BOTH_NU", (1.0,))
+    monkeypatch.setattr(totalq_runs, "BOTH_PRICES", np.array([1.0]))
+    result = totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path)
+    assert {letter: len(of) for letter, of in result["points"].items() if letter != "B"} == {
+        "A": 2, "C": 2, "D": 2, "E": 2, "F": 1,
+    }  # fmt: skip
+    assert not worse(result, "E", "B")["risk"]
+    assert not worse(result, "D", "E")["risk"]
+    assert totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path) == result
