@@ -21,7 +21,9 @@ from laconic.regions.problem import Point, Problem, Solution, exactness, finishe
 # Most weights for which the Hessian's Gram matrix is factored; beyond, its diagonal has to do.
 FACTORED = 3000
 # Share of the rows whose tie may have changed since the Gram matrix was made.
-STALE = 0.05
+STALE = 0.3
+# λ, in units of the Gram matrix's trace, from which on single precision will do for the matrix.
+SINGLE = 1e-5
 # A Newton step is accepted where F falls by this share of what its slope promises.
 SUFFICIENT = 1e-4
 ROUNDING = 1e-15
@@ -110,7 +112,9 @@ class Preconditioner:
         if rows.n_weights > FACTORED:
             self._diagonal = problem.alpha + rows.squares(weight)
             return
-        matrix = rows.gram(weight)
+        # Where λ drowns the rounding of single precision, that is good enough here.
+        single = problem.alpha >= SINGLE * float(rows.squares(weight).sum())
+        matrix = rows.gram(weight, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
         # Rounding must not cost the matrix its definiteness.
         shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(diagonal.max(initial=0.0))
