@@ -108,29 +108,32 @@ class Preconditioner:
 
     def __init__(self, problem: Problem, tied: np.ndarray) -> None:
         rows, weight = problem.rows, problem.theta.weight * tied / problem.theta.total
+        squares = rows.squares(weight)
+        self._diagonal = problem.alpha + squares
         self._factor: Any = None
-        if rows.n_weights > FACTORED:
-            self._diagonal = problem.alpha + rows.squares(weight)
+        self._live = np.flatnonzero(squares > 0)
+        if len(self._live) > FACTORED:
             return
         # Where λ drowns the rounding of single precision, that is good enough here.
-        single = problem.alpha >= SINGLE * float(rows.squares(weight).sum())
-        matrix = rows.gram(weight, np.float32 if single else None)
+        single = problem.alpha >= SINGLE * float(squares.sum())
+        matrix = rows.gram(weight, self._live, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
         # Rounding must not cost the matrix its definiteness.
-        shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(diagonal.max(initial=0.0))
+        shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(squares.max(initial=0.0))
         diagonal += problem.alpha
         while self._factor is None:
             try:
-                self._factor = cho_factor(matrix)
+                self._factor = cho_factor(matrix, check_finite=False)
             except LinAlgError:
                 diagonal += shake
                 shake *= 10.0
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
         """Apply the inverse."""
-        if self._factor is None:
-            return r / self._diagonal
-        return cho_solve(self._factor, r, check_finite=False)
+        out = r / self._diagonal
+        if self._factor is not None:
+            out[self._live] = cho_solve(self._factor, r[self._live], check_finite=False)
+        return out
 
 
 def _newton_step(

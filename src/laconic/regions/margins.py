@@ -91,22 +91,19 @@ class Margins:
             out[-1] = weight.sum()
         return out
 
-    def gram(self, weight: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """Σ_i weight_i x_i x_iᵀ over the rows of positive weight, multiplied in ``dtype``."""
+    def gram(self, weight: np.ndarray, columns: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``; no weight below 0."""
         dtype = self.X.dtype if dtype is None else dtype
+        features = columns[columns < self.n_features]
 
         def part(rows: slice) -> np.ndarray:
-            kept = np.flatnonzero(weight[rows] > 0)
-            root = np.sqrt(weight[rows][kept]).astype(dtype)
-            block = self.X[rows][kept]
-            scaled = np.empty((len(kept), self.n_weights), dtype=dtype)
-            scaled[:, : self.n_features] = block.toarray() if self.sparse else block
-            if self.intercept:
-                scaled[:, -1] = 1.0
-            scaled *= root[:, None]
+            block = self.X[rows][:, features]
+            scaled = np.ones((block.shape[0], len(columns)), dtype=dtype)
+            scaled[:, : len(features)] = block.toarray() if self.sparse else block
+            scaled *= np.sqrt(weight[rows]).astype(dtype)[:, None]
             return scaled.T @ scaled
 
-        out = np.zeros((self.n_weights, self.n_weights))
+        out = np.zeros((len(columns), len(columns)))
         cuts = row_blocks(self.n_rows, GRAM_ROWS)
         for first in range(0, len(cuts), GRAMS_HELD):
             for block in self.threads.map(part, cuts[first : first + GRAMS_HELD]):
