@@ -57,8 +57,11 @@ def one_split(result: dict[str, Any]) -> dict[str, Any]:
     convex = reading.points(result, reading.CONVEX)
     found = reading.gains(reading.points(result, reading.PRICED), convex)
     found.sort(key=lambda gain: gain["error"])
+    families = [x for x in ("AB", "CDE", "F") if all(y in result["points"] for y in x)]
+    best = {x: min(reading.points(result, x), key=lambda p: (p[1], p[0])) for x in families}
     return {
         "best_convex": min(error for _, error in convex),
+        "best": {x: {"atoms": n, "error": error} for x, (n, error) in best.items()},
         "gains": len(found),
         "top": found[:5],
     }
