@@ -8,8 +8,8 @@ is the mean loss at the best weights of the support, with an intercept and no pe
   own 100 penalties: algorithm "CD", its default, and "CDPSI", with swaps. Each call has a process
   of its own, since some crash or do not end within --limit seconds; one that crashes is made up to
   three times.
-* logistic loss: laconic.subset.path, as it is, against abess.LogisticRegression, one fit for every size (its
-  one call over all sizes returns a single model; it is timed too).
+* logistic loss: laconic.subset.path, as it is, against abess.LogisticRegression, one fit for every
+  size (its one call over all sizes returns a single model; it is timed too).
 
 A peer need not reach every cardinality: it is given its best objective with at most that many
 columns. Its weights are optimised anew on its supports, by the solver that ours are optimised by,
