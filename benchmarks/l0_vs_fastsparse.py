@@ -8,8 +8,8 @@ is the mean loss at the best weights of the support, with an intercept and no pe
   own 100 penalties: algorithm "CD", its default, and "CDPSI", with swaps. Each call has a process
   of its own, since some crash or do not end within --limit seconds; one that crashes is made up to
   three times.
-* logistic loss: laconic.subset.path against abess.LogisticRegression, one fit for every size (its
-  one call over all sizes returns a single model; it is timed too).
+* logistic loss: laconic.subset.path, as it is, against abess.LogisticRegression, one fit for every
+  size (its one call over all sizes returns a single model; it is timed too).
 
 A peer need not reach every cardinality: it is given its best objective with at most that many
 columns. Its weights are optimised anew on its supports, by the solver that ours are optimised by,
@@ -46,6 +46,7 @@ PEERS = {
     "FastSparse CDPSI": "exponential",
     "abess by size": "logistic",
 }
+RESTARTS = {"exponential": 0, "logistic": 8}
 SIZES = range(1, 51)
 SHOWN = (1, 2, 5, 10, 20, 30, 40, 50)
 # Objectives that differ by less than this part are equal, whatever solver they come from.
@@ -164,7 +165,7 @@ def excess(a: Any, b: Any) -> float:
 def ours(B: np.ndarray, y: np.ndarray, loss: str) -> list[float]:
     from laconic.subset import path
 
-    found = path(B, y, max(SIZES), loss=loss, restarts=0)
+    found = path(B, y, max(SIZES), loss=loss, restarts=RESTARTS[loss])
     best = np.full(len(SIZES) + 1, np.inf)
     for result in found:
         best[len(result.support)] = min(best[len(result.support)], result.objective)
