@@ -89,6 +89,14 @@ def test_no_column_of_the_answer_has_weight_zero(method):
     assert np.all(found.weights != 0)
 
 
+def test_whole_numbers_are_numbers(method):
+    X, y = stump_data(12)
+    for l1, price in ((0, 0.0), (0, 1), (1, 0)):
+        a = search(X, y, method=method, l1=l1, price=price, max_atoms=3)
+        b = search(X, y, method=method, l1=float(l1), price=float(price), max_atoms=3)
+        np.testing.assert_array_equal(a.weights, b.weights)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
