@@ -27,7 +27,8 @@ class TotalLoop(Loop):
     """One fit's settings; see `laconic.TotalQBoostClassifier` for their meaning.
 
     ``max_atoms`` is the cap on the model, ``max_rounds`` that on H, and ``sizes`` what the search
-    after a hot start found: the atoms it was about, and the best fits of every size.
+    after a hot start found: the atoms it was about, the best fits of every size, and the models
+    that these are.
     """
 
     master: Master = field(kw_only=True)
@@ -38,7 +39,7 @@ class TotalLoop(Loop):
     options: dict[str, Any] = field(default_factory=dict)
     tol: float = 5e-4
     _repeats: list[int] = field(default_factory=list)
-    sizes: tuple[tuple[int, ...], list[Fit]] = ((), [])
+    sizes: tuple[tuple[int, ...], list[Fit], list[PathEntry]] = ((), [], [])
 
     @property
     def searching(self) -> bool:
@@ -145,8 +146,10 @@ class TotalLoop(Loop):
         key = tuple(state.generated)
         if self.sizes[0] != key:
             prefixes = [range(size) for size in range(1, len(key) + 1)]
-            self.sizes = key, self._every_size(prefixes)
-        fits = [f for f in self.sizes[1] if len(f.support) <= self._cap]
+            found = self._every_size(prefixes)
+            fits = [f for f in found if len(f.support) <= self._cap]
+            self.sizes = key, fits, [self._entry(fit) for fit in fits]
+        _, fits, state.offered = self.sizes
         best = min(fits, key=self._objective)
         state.searched = len(key)
         state.entries.append(self._entry(self._searched(state, best)))
