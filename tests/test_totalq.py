@@ -558,6 +558,16 @@ class TestClassifiersAsOracle:
         assert set(np.unique(model.transform(X))) <= {-1.0, 1.0}
         assert clone(model).fit(X, y).objective_ == pytest.approx(model.objective_, rel=1e-2)
 
+    def test_nothing_is_proven_of_classifiers_that_were_not_met(self):
+        """All stumps together are far below what those that a tree offers prove."""
+        X, y = noisy(20)
+        tree = DecisionTreeClassifier(max_depth=1, max_features=1, random_state=0)
+        model = Paper(30, pool=tree, price=0.0, l1=0.01, tol=1e-6).fit(X, y)
+        assert model.status_ == "the classifier offers nothing new"
+        assert model.dual_value_ == 0.0
+        assert model.bound_ == 0.0
+        assert model.duality_gap_ == model.objective_
+
     def test_classifiers_that_do_not_settle_for_one_feature(self):
         X, y = noisy(21, m=150)
         model = Paper(6, pool=GaussianNB(), price=0.002).fit(X, y)

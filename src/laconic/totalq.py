@@ -91,7 +91,9 @@ class TotalQBoostClassifier(PathClassifier):
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights, class by class.
     tol : float, default=5e-4
-        ε of (8): stop when no atom outside H violates its constraint by more than this.
+        ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
+        than this (of a classifier as pool: the one it offers). With a score for every class,
+        Σ_c |g_jc| stands for the constraint's max_c |g_jc|, and the fit goes on a little longer.
     checkpoint : str or path-like, default=None
         File that the state is written to after every round. A fit that finds it resumes from it and
         ends with the identical model; other data or settings are refused.
@@ -123,7 +125,8 @@ class TotalQBoostClassifier(PathClassifier):
         Mean loss + l1 term + price of the atoms, of the model in use.
     dual_value_ : float
         A value of the dual (7), feasible for every atom of the pool (in H or not): no weights over
-        the pool have a mean loss + l1 term below it.
+        the pool have a mean loss + l1 term below it. For a classifier as pool, whose atoms cannot
+        all be asked, 0; of a loss of your own, true if that is never below 0.
     duality_gap_ : float
         ``objective_ − dual_value_``; at least price · n_atoms (Theorem 2).
     bound_ : float

@@ -114,7 +114,9 @@ class TotalLoop(Loop):
             entry = state.entries[-1]
             state.entries[-1] = replace(entry, steepest=choice.steepest)
             if choice.index < 0:
-                state.status = "the pool has no other atom"
+                endless = np.isinf(choice.steepest)
+                state.status = ("the classifier offers nothing new" if endless
+                                else "the pool has no other atom")  # fmt: skip
                 return None
             if not choice.score > self.master.penalty.alpha + self.tol:
                 state.status = "no atom outside violates its dual constraint by more than tol"
@@ -233,6 +235,10 @@ def dual_value(entries: list[PathEntry], l1: float) -> float:
     every atom; by concavity of the dual their value is at least s (L − ⟨∇L, w⟩), because u = 0 has
     the value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
     below this; beside an intercept, whose own constraint holds to rounding, to rounding.
+
+    With a score for every class the constraint is on every entry, max_c |g_jc| ≤ l1. The sums over
+    classes that stand for the largest entry here are no smaller: what they prove is true, but not
+    all there is. A classifier as pool does not know its steepest atom, and proves nothing but 0.
     """
     found = 0.0
     for entry in entries:
