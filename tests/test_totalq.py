@@ -279,6 +279,23 @@ def test_a_path_of_prices_is_what_single_fits_find(assert_identical):
     assert_identical(again[1], Paper(15, price=0.02).fit(X, y))
 
 
+def test_bad_settings_are_named():
+    X, y = noisy()
+    for settings, said in (
+        ({"search": "foo"}, "search must be one of None, 'local'"),
+        ({"search_options": {"restart": 1}}, "'local' has no option 'restart'; it has restarts"),
+        ({"search_options": {"max_nodes": 1}}, "'local' has no option 'max_nodes'"),
+        ({"search": "exact", "search_options": {"max_nodes": -1}}, "max_nodes must be"),
+        ({"search": None, "search_options": {"sweeps": 1}}, "takes no search_options"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Paper(5, **settings).fit(X, y)
+    with pytest.raises(TypeError, match=r"price must be a sequence, such as \[0.1\]"):
+        Paper(5).fit_path(X, y, price=0.1)
+    with pytest.raises(ValueError, match="not both"):
+        Paper(5).fit_path(X, y, price=[0.1], l1=[0.1])
+
+
 def test_a_path_of_l1_finds_every_optimum():
     X, y = noisy(levels=2)
     H = signs(X)
@@ -541,7 +558,7 @@ def test_other_searches_need_signs():
     X, y = noisy()
     with pytest.raises(ValueError, match="needs stumps"):
         Paper(search="exact", pool="columns").fit(X, y)
-    with pytest.raises(ValueError, match="method must be one of"):
+    with pytest.raises(ValueError, match="search must be one of"):
         Paper(search="best").fit(X, y)
     with pytest.raises(TypeError, match="loss object"):
         Paper(loss=LogLoss).fit(X, y)

@@ -26,7 +26,7 @@ from laconic.pathmodel import PathClassifier
 from laconic.pools import Stumps, bound_pool, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
-from laconic.subset import find_method
+from laconic.subset import check_options, find_method
 from laconic.threads import Threads
 
 # Settings that change how a fit runs or how far it goes, but not what it finds on the way.
@@ -290,11 +290,13 @@ class TotalQBoostClassifier(PathClassifier):
             Fitted, in the order given. This estimator itself is not.
         """
         if (price is None) == (l1 is None):
-            raise ValueError("give a sequence of prices, or one of l1")
+            both = "" if price is None else ", not both"
+            raise ValueError(f"give a sequence of prices, or one of l1{both}")
         if self.checkpoint is not None:
             raise ValueError("a path of models has no checkpoint; fit them one by one for that")
         name, values = ("price", price) if price is not None else ("l1", l1)
-        assert values is not None
+        if not isinstance(values, Iterable):
+            raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
         models = [clone(self).set_params(**{name: float(value)}) for value in values]
         for model in models:
             model._validate_params()
@@ -343,7 +345,10 @@ class TotalQBoostClassifier(PathClassifier):
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
         if self.search is not None:
-            find_method(self.search)
+            find_method(self.search, "search", "None, ")
+            check_options(self.search, self.search_options or {})
+        elif self.search_options:
+            raise ValueError("search=None keeps every atom, and takes no search_options")
         loss = find_loss(self.loss)
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))

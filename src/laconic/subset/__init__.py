@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,13 +101,14 @@ def search(
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
     if price is None and max_atoms is None:
         raise ValueError("give a price on every column, or max_atoms, the largest number of them")
-    if price is not None and not (np.isfinite(price) and price >= 0):
-        raise ValueError(f"price must be a finite number of at least 0, not {price!r}")
-    if max_atoms is not None and max_atoms < 0:
-        raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
+    if price is not None:
+        check_number("price", price)
+    if max_atoms is not None:
+        check_number("max_atoms", max_atoms, whole=True)
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
     starts = checked_supports(starts, problem.n_columns)
     run = find_method(method)
+    check_options(method, options)
     with Threads(1):  # many small products, which more threads of BLAS only slow down
         fit, bound = run(problem, price or 0.0, cap, starts, **options)
     return _result(problem, fit, price or 0.0, bound)
@@ -149,8 +151,8 @@ def path(
     from laconic.subset.local import local_search
 
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
-    if max_atoms < 0:
-        raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
+    check_number("max_atoms", max_atoms, whole=True)
+    check_options("local", options)
     starts = checked_supports(starts, problem.n_columns)
     with Threads(1):
         cap = min(max_atoms, problem.n_columns)
@@ -185,8 +187,7 @@ def make_problem(
     if loss not in LOSSES:
         known = ", ".join(repr(name) for name in LOSSES)
         raise ValueError(f"loss must be one of {known}, not {loss!r}")
-    if not (np.isfinite(l1) and l1 >= 0):
-        raise ValueError(f"l1 must be a finite number of at least 0, not {l1!r}")
+    check_number("l1", l1)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weight.shape != y.shape or not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must have a finite weight of at least 0 for every row")
@@ -234,15 +235,40 @@ def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> Sub
     )
 
 
-def find_method(method: Any) -> Callable[..., tuple[Fit, float]]:
-    """The search of that name, or by a sampler: called with problem, price, cap and starts."""
+def check_number(name: str, value: Any, whole: bool = False) -> None:
+    """Refuse what is not a finite number of at least 0."""
+    if not isinstance(value, Integral if whole else Real) or not 0 <= float(value) < np.inf:
+        kind = "whole" if whole else "finite"
+        raise ValueError(f"{name} must be a {kind} number of at least 0, not {value!r}")
+
+
+def check_options(method: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options that a method does not have, and limits that are none."""
+    by_name = isinstance(method, str)
+    known = OPTIONS[method] if by_name else OPTIONS["anneal"]
+    whose = repr(method) if by_name else "a sampler"
+    for name, value in options.items():
+        if name not in known:
+            raise ValueError(f"{whose} has no option {name!r}; it has {', '.join(known)}")
+        if name not in ("parameters", "n_jobs") and value is not None:
+            check_number(name, value, whole=name != "max_seconds")
+
+
+def find_method(
+    method: Any, parameter: str = "method", others: str = ""
+) -> Callable[..., tuple[Fit, float]]:
+    """The search of that name, or by a sampler: called with problem, price, cap and starts.
+
+    Errors name the parameter that it was given as, and what else that may be.
+    """
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
-    if callable(getattr(method, "sample", None)):
+    if callable(getattr(method, "sample", None)) and not isinstance(method, type):
         return partial(_sampled, method)
     known = ", ".join(repr(name) for name in METHODS)
     raise ValueError(
-        f"method must be one of {known} or an object with a method sample(model), not {method!r}"
+        f"{parameter} must be one of {others}{known} or an object with a method sample(model), "
+        f"not {method!r}"
     )
 
 
@@ -295,3 +321,10 @@ METHODS: dict[str, Callable[..., tuple[Fit, float]]] = {
     "tabu": _tabu,
     "anneal": _anneal,
 }
+OPTIONS = {
+    "local": ("restarts", "sweeps", "seed", "n_jobs"),
+    "exact": ("max_nodes", "max_seconds"),
+    "tabu": ("bits", "rounds", "seed", "parameters"),
+    "anneal": ("bits", "rounds", "seed", "parameters"),
+}
+"""What else each method takes; a sampler takes what the last two do."""
