@@ -211,7 +211,16 @@ def test_options_of_the_other_method_are_refused(table, capsys):
         capsys, *fit, "--method", "totalq", "--rule", "step"
     )
     assert "for --method totalq" in error_of(capsys, *fit, "--loss", "logistic")
-    assert "Only binary" in error_of(capsys, *fit, "--method", "totalq")
+    two_only = ("--method", "totalq", "--loss", "logistic")
+    assert "Only binary" in error_of(capsys, *fit, *two_only)
+
+
+def test_a_price_on_every_stump_for_three_classes(table, tmp_path, capsys):
+    file = tmp_path / "model"
+    options = ("--method", "totalq", "--price", 0.05, "--max-rounds", 6, "--out", file)
+    assert run("fit", table, "--target", "species", *options) == 0
+    assert "(log)" in capsys.readouterr().out
+    assert Predictor.load(file).loss == "log"
 
 
 def test_early_stopping_says_so(table, tmp_path, capsys):

@@ -238,6 +238,10 @@ def test_exact_search_proves_its_bound():
     model = Paper(8, price=0.02, search="exact").fit(X, y)
     assert model.search_bound_ <= model.objective_ + 1e-12
     assert model.search_bound_ == pytest.approx(model.objective_, rel=1e-6)
+    assert "limits" not in model.status_
+    model.set_params(search_options={"max_nodes": 1}, price=0.004).fit(X, y)
+    assert 0 <= model.search_bound_ < model.objective_
+    assert "the exact search reached its limits" in model.status_
     local = Paper(8, price=0.02).fit(X, y)
     assert local.search_bound_ == -np.inf
 
@@ -290,6 +294,9 @@ def test_bad_settings_are_named():
     ):
         with pytest.raises(ValueError, match=said):
             Paper(5, **settings).fit(X, y)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="pool"):
+        Paper(pool="foo").fit(X, y)
     with pytest.raises(TypeError, match=r"price must be a sequence, such as \[0.1\]"):
         Paper(5).fit_path(X, y, price=0.1)
     with pytest.raises(ValueError, match="not both"):
@@ -593,7 +600,9 @@ class TestClassifiersAsOracle:
         out = io.StringIO()
         model.describe(out)
         assert "GaussianNB" in out.getvalue()
-        with pytest.raises(TypeError, match="cannot be saved"):
+        assert "not counted" in out.getvalue()
+        assert "operation" not in out.getvalue()
+        with pytest.raises(TypeError, match=r"cannot be saved as a Laconic file.*joblib"):
             model.predictor_.save("nowhere")
 
     def test_refusals(self, tmp_path):

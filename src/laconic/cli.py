@@ -248,7 +248,7 @@ def _fit(args: argparse.Namespace) -> int:
             raise UserError(
                 f"--test-fraction {args.test_fraction} does not work: {error}"
             ) from error
-    model = cli_fit.make_model(args, X, SEED).fit(X, y)
+    model = cli_fit.make_model(args, X, y, SEED).fit(X, y)
     model.predictor_.save(args.out)
 
     console = make_console()

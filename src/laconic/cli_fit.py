@@ -62,9 +62,9 @@ def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
-def make_model(args: argparse.Namespace, X: Any, seed: int) -> Any:
-    """The estimator that the arguments ask for, unfitted."""
-    return _totalq(args) if args.method == "totalq" else _share(args, X, seed)
+def make_model(args: argparse.Namespace, X: Any, y: Any, seed: int) -> Any:
+    """The estimator that the arguments and the classes ask for, unfitted."""
+    return _totalq(args, y) if args.method == "totalq" else _share(args, X, seed)
 
 
 def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
@@ -87,9 +87,11 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
     )
 
 
-def _totalq(args: argparse.Namespace) -> Any:
+def _totalq(args: argparse.Namespace, y: Any) -> Any:
     from laconic.totalq import TotalQBoostClassifier
 
+    if args.loss is None and len(set(y)) > 2:
+        args.loss = "log"
     return TotalQBoostClassifier(
         pool=args.pool,
         class_weight="balanced" if args.balanced else None,

@@ -32,6 +32,9 @@ from laconic.threads import Threads
 # Settings that change how a fit runs or how far it goes, but not what it finds on the way.
 _NOT_IN_FINGERPRINT = {"max_rounds", "checkpoint", "callbacks", "n_jobs", "verbose"}
 
+# Relative gap above which an exact search has not ended by itself.
+OPEN = 1e-6
+
 
 class _Bound(NamedTuple):
     """Training rows, checked and bound to the pool."""
@@ -61,7 +64,8 @@ class TotalQBoostClassifier(PathClassifier):
     max_rounds : int, default=100
         T: largest number of atoms ever taken.
     max_atoms : int, default=None
-        Cap on the number of atoms in the model: exactly that, not a price.
+        Cap on the number of atoms in the model: never more, whatever they cost. There are fewer
+        where ``price`` is not worth paying, or no atom helps.
     price : float, default=1e-3
         λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays.
     l1 : float, default=1e-6
@@ -350,6 +354,7 @@ class TotalQBoostClassifier(PathClassifier):
         elif self.search_options:
             raise ValueError("search=None keeps every atom, and takes no search_options")
         loss = find_loss(self.loss)
+        make_pool(self._pool_object(), self.scale, None, [])  # a wrong pool comes before wrong data
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))
         if self.checkpoint is not None and isinstance(pool, Oracle):
@@ -433,6 +438,9 @@ class TotalQBoostClassifier(PathClassifier):
         self.dual_value_ = dual_value(state.entries, self.l1)
         self.bound_ = min(state.entries[0].objective, self.dual_value_ + self.price)
         self._search_bounds = {last.size: bound}
+        value = last.objective + self.price * last.size
+        if np.isfinite(bound) and value - bound > OPEN * value:
+            self.status_ += "; the exact search reached its limits, see search_bound_"
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row: lower price "

@@ -162,7 +162,10 @@ def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
     else:
         before = entry.loss + sum(entry.gains)
         out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")
-    out.append(f"{count(cost.operations, 'operation')} a row, {count(cost.bytes, 'byte')}")
+    if predictor.map.kind == "classifiers":
+        out.append("what each classifier takes is not counted")
+    else:
+        out.append(f"{count(cost.operations, 'operation')} a row, {count(cost.bytes, 'byte')}")
     return out
 
 

@@ -145,6 +145,11 @@ class Predictor:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to a file that is safe to load from a stranger."""
+        if self.map.kind == "classifiers":
+            raise TypeError(
+                "an ensemble of scikit-learn classifiers cannot be saved as a Laconic file; "
+                "write the fitted estimator with joblib.dump instead"
+            )
         if not is_known(self.map):
             raise TypeError(
                 f"a predictor with a feature map of your own ({type(self.map).__name__}) cannot be "

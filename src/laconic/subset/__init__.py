@@ -82,8 +82,8 @@ def search(
     **options
         Of the method: ``restarts=8``, ``sweeps=4``, ``seed=0`` and ``n_jobs=None`` of the local
         search (see `laconic.subset.local.local_search`); ``max_nodes`` and ``max_seconds`` of the
-        exact one; ``bits=6``, ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of
-        the others.
+        exact one, which has no limits unless they are given; ``bits=6``, ``rounds=20``, ``seed=0``
+        and ``parameters`` (for the sampler) of the others.
 
     Returns
     -------
