@@ -27,13 +27,15 @@ SETS = {
 THRESHOLDS = 200
 
 
-def rows(folder: Path, name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X, y in {-1, 1}, and the training rows: the first stored partition, or one drawn."""
+def rows(
+    folder: Path, name: str, seed: int, partition: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, y in {-1, 1}, and the training rows: of a stored partition, or drawn."""
     data = load(folder, f"raetsch_{name}")
     y = np.where(data["y"] > 0, 1, -1)
-    if data.get("train_idx") is not None and len(data["train_idx"]):
-        return data["X"].astype(float), y, np.sort(data["train_idx"][0])
-    order = np.random.default_rng(seed).permutation(len(y))
+    if partition < len(data.get("train_idx", ())):
+        return data["X"].astype(float), y, np.sort(data["train_idx"][partition])
+    order = np.random.default_rng([seed, partition]).permutation(len(y))
     return data["X"].astype(float), y, np.sort(order[: SETS[name][0]])
 
 

@@ -11,8 +11,9 @@ before any clock starts. All solvers are judged by one function that belongs to 
    at `--cap` seconds, and then counts with the cap.
 2. m = 35,000: the Newton method to a duality gap of 1e-6, for three λ and both precisions.
 3. m = 35,000: the paper's stochastic dual averaging to 1e-3 (relative), compiled, its learning rate
-   the best of `RATES` after one pass; evaluating the objective is not counted. It is stopped after
-   `--cap` seconds, and then counts with the cap. Newton is run to the same accuracy.
+   the best of `RATES` after ten passes over `TUNED` rows; evaluating the objective is not counted.
+   It is stopped after the pass that reaches `--cap` seconds, and then counts with what it took,
+   which is less than it needs. Newton is run to the same accuracy.
 
 Run: python benchmarks/clump_solver.py [--cap 300] [--parts 1 2 3] [--json FILE]
 """
@@ -37,11 +38,11 @@ from laconic.regions.theta import Theta
 from laconic.threads import Threads
 
 DISCOUNT, SHARE = 0.5, 0.05
-SMALL, LARGE = 2_000, 35_000
+SMALL, LARGE, TUNED = 2_000, 35_000, 2_000
 ALPHA, ALPHAS = 0.1, (1e-3, 0.1, 3.0)
 CLOSE, GAP, ROUGH = 1e-6, 1e-6, 1e-3
 OSQP_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)
-RATES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RATES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
 FASTER_THAN_CVXPY, SECONDS, FASTER_THAN_AVERAGING = 50.0, 60.0, 10.0
 
 
@@ -89,7 +90,7 @@ def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -
     """Part 1."""
     problem = make(X[:SMALL] / 255.0, sign[:SMALL], ALPHA, threads)
     best = solve(problem, 1e-12).objective
-    runs = [ours(problem, best, repeats=5), clarabel(problem, best, cap), osqp(problem, best, cap)]
+    runs = [ours(problem, best, repeats=15), clarabel(problem, best, cap), osqp(problem, best, cap)]
     table(
         f"m = {SMALL}, λ = {ALPHA:g}, to {CLOSE:g}",
         ["", "seconds", "relative excess", ""],
@@ -212,6 +213,18 @@ def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
     return {"runs": runs, "verdict": verdict("seconds, the slowest", slowest, SECONDS, False)}
 
 
+def tune(problem: Problem, seed: int) -> dict[float, float]:
+    """Relative excess of every learning rate after ten passes."""
+    best, found = solve(problem).objective, {}
+    for rate in RATES:
+        state = Averages.start(problem)
+        for _ in range(10):
+            take_pass(problem, state, rate, seed)
+        found[rate] = value(problem, state.mean) / best - 1.0
+        progress(f"learning rate {rate:g}: {found[rate]:.3g}")
+    return found
+
+
 def against_averaging(
     X: np.ndarray, sign: np.ndarray, cap: int, seed: int, threads: Threads
 ) -> dict[str, Any]:
@@ -220,13 +233,8 @@ def against_averaging(
     best = solve(problem, 1e-10).objective
     seconds, answer = timed(solve, problem, ROUGH)
     mine = {"seconds": seconds, "excess": value(problem, answer.weights) / best - 1.0}
-    first = {}
-    for rate in RATES:
-        state = Averages.start(problem)
-        take_pass(problem, state, rate, seed)
-        first[rate] = value(problem, state.mean) / best - 1.0
-        progress(f"learning rate {rate:g}: {first[rate]:.3g} after one pass")
-    rate = min(first, key=lambda r: first[r])
+    tuned = tune(make(X[:TUNED] / np.float32(255), sign[:TUNED], ALPHA, threads), seed)
+    rate = min(tuned, key=lambda r: tuned[r])
     state, spent, history = Averages.start(problem), 0.0, []
     while spent < cap and not (history and history[-1]["excess"] <= ROUGH):
         spent += timed(take_pass, problem, state, rate, seed)[0]
@@ -243,7 +251,7 @@ def against_averaging(
     faster = spent / mine["seconds"]
     sign_ = "" if reached else "at least (cut off) "
     result = verdict(f"{sign_}times faster than averaging", faster, FASTER_THAN_AVERAGING, True)
-    return {"newton": mine, "first_pass": first, "rate": rate, "history": history,
+    return {"newton": mine, "tuned": tuned, "rate": rate, "history": history,
             "reached": reached, "verdict": result}  # fmt: skip
 
 

@@ -9,7 +9,7 @@ Test error with 1, 2, 4, 8 and 16 pieces of
 * k-means, and a logistic regression in every cluster;
 
 and of a Gaussian SVM, whose size is that of its support vectors. Size is bytes of the numbers that
-predicting needs, at four bytes each. On 0-4 against 5-9 of MNIST (50 principal components), adult
+predicting needs, at four bytes each. On 0-4 against 5-9 of MNIST (30 principal components), adult
 (categories as 0/1 columns, numbers scaled) and spambase (logarithms, scaled).
 
 A quarter of the training rows is held out to choose the settings of every method for every number
@@ -107,7 +107,7 @@ def linear_tree(task: Task, alpha: float, bins: int) -> Answer:
     return out
 
 
-def split_features(task: Task, most: int = 15) -> list[int]:
+def split_features(task: Task, most: int = 5) -> list[int]:
     """Features that a linear tree may split on; refitting for every split of all would take hours.
 
     Those that are most correlated with the class.
@@ -178,15 +178,15 @@ def gaussian_svm(task: Task, C: float, gamma: float) -> Answer:
 METHODS: dict[str, tuple[Method, list[tuple[Any, ...]]]] = {
     "hole punching": (
         hole_punching,
-        list(product(("clumping", "logistic"), (1e-4, 1e-3, 1e-2), (10, 40))),
+        list(product(("clumping", "logistic"), (1e-3, 1e-2), (10, 40))),
     ),
     "linear tree": (linear_tree, [(1.0, 10), (100.0, 10)]),
     "LightGBM, linear leaves": (
         lightgbm,
-        list(product((2, 4, 16), (0.3, 1.0), (0.0, 10.0))),
+        list(product((2, 16), (0.3, 1.0), (0.0, 10.0))),
     ),
     "k-means, then linear": (clustered, [(1e-4,), (1e-3,), (1e-2,)]),
-    "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.1, 0.3, 1.0)))),
+    "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.1, 0.3)))),
 }
 
 
@@ -210,7 +210,7 @@ def task_of(name: str, folder: Any, rows: int, seed: int) -> Task:
     if name == "mnist":
         X, X_new = (x.reshape(len(x), -1) / 255.0 for x in (X, X_new))
         y, y_new = (y > 4).astype(np.int64), (y_new > 4).astype(np.int64)
-        pca = PCA(50, svd_solver="randomized", random_state=seed).fit(X)
+        pca = PCA(30, svd_solver="randomized", random_state=seed).fit(X)
         X, X_new = pca.transform(X), pca.transform(X_new)
         scale = X.std()
         return Task(X / scale, y, X_new / scale, y_new)
@@ -240,7 +240,7 @@ def main() -> None:
     """Choose settings, fit, compare."""
     warnings.filterwarnings("ignore")
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=6000, help="training rows (%(default)s)")
+    parser.add_argument("--rows", type=int, default=3000, help="training rows (%(default)s)")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     args = parser.parse_args()
     results: dict[str, Any] = {}

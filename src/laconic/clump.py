@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import class_factors, kept_rows
+from laconic.edge import class_weighted, kept_rows
 from laconic.losses import OneVsRest
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
@@ -240,7 +240,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        weight = self._weighted(codes, weight)
+        weight = class_weighted(self, codes, weight)
         settings = self.radius, self.n_neighbors, self.metric
         network, self.radius_ = find_graph(X, *settings, given, weight=weight, n_jobs=self.n_jobs)
         self.neighbour_share_ = network.share
@@ -267,18 +267,6 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if strange:
             raise ValueError(f"label_groups has no group for label {strange[0]!r} of y")
         return np.array([group_of[label] for label in y.tolist()])
-
-    def _weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Weights times those of the classes; the balanced ones keep the sum."""
-        factors = class_factors(self, codes, weight)
-        if self.class_weight == "balanced":
-            factors = factors * weight.sum() / len(factors)
-        weight = weight * factors[codes]
-        with np.errstate(over="ignore"):
-            total = weight.sum()
-        if not np.isfinite(total):
-            raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
-        return weight
 
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None

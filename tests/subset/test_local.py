@@ -1,10 +1,13 @@
 """Local search against brute force and against its starts."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from subset_problems import PRICES, brute_force, make
 
 from laconic.subset.local import local_search
+from laconic.subset.problem import Fit
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -26,3 +29,59 @@ def test_local_search_is_never_worse_than_its_starts():
     by_size = {len(fit.support): fit.value for fit in local_search(problem, 12, prefixes)}
     for prefix in prefixes:
         assert by_size[len(prefix)] <= problem.fit(tuple(sorted(prefix))).value * (1 + 1e-12)
+
+
+def test_a_seed_is_an_answer_on_any_number_of_threads():
+    problem = make(29, n_rows=200, n_columns=60, nonnegative=False, intercept=True)
+    runs = [
+        local_search(problem, 10, restarts=3, seed=4, n_jobs=n_jobs) for n_jobs in (1, 2, 3, None)
+    ]
+    for other in runs[1:]:
+        assert [fit.support for fit in other] == [fit.support for fit in runs[0]]
+        for a, b in zip(other, runs[0], strict=True):
+            np.testing.assert_array_equal(a.weights, b.weights)
+
+
+def test_restarts_never_make_it_worse():
+    problem = make(31, n_rows=200, n_columns=60, nonnegative=False, intercept=True)
+    once = local_search(problem, 12)
+    more = local_search(problem, 12, restarts=4)
+    for a, b in zip(more, once, strict=True):
+        assert a.value <= b.value * (1 + 1e-7)
+
+
+def test_any_problem_with_the_four_methods_can_be_searched():
+    """Groups of columns, here pairs, through `PlainMoves`."""
+    pairs = Pairs(make(37, n_columns=12, l1=0.0, nonnegative=False))
+    fits = local_search(pairs, 3)
+    for size, fit in enumerate(fits):
+        best = min(pairs.fit(s).value for s in combinations(range(6), size))
+        assert best * (1 - 1e-9) <= fit.value <= best * 1.02
+
+
+class Pairs:
+    """Columns 2j and 2j + 1 of a problem are in or out together."""
+
+    n_columns = 6
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    def fit(self, support, start=None):
+        columns = tuple(c for j in support for c in (2 * j, 2 * j + 1))
+        return Fit(support, *self.problem.fit(columns)[1:])
+
+    def with_column(self, fit, column):
+        return self.fit(tuple(sorted((*fit.support, column))))
+
+    def without(self, fit, column):
+        return self.fit(tuple(c for c in fit.support if c != column))
+
+    def gains(self, fit):
+        out = np.full(6, -np.inf)
+        for j in set(range(6)) - set(fit.support):
+            out[j] = fit.value - self.with_column(fit, j).value
+        return out
+
+    def losses_of_dropping(self, fit):
+        return np.array([self.without(fit, j).value - fit.value for j in fit.support])

@@ -23,7 +23,7 @@ def holes_card(model: Any, width: int = 88) -> str:
     >>> X, y = make_moons(300, noise=0.1, random_state=0)
     >>> print(holes_card(HolePunchingClassifier(LogisticRegression(), 2).fit(X, y)))
     ... # doctest: +ELLIPSIS
-    LogisticRegression with 2 holes · 2 features · 2 classes · training error 13 % → ...
+    LogisticRegression with 2 holes · 2 features · 2 classes · training error 12.7 % → ...
     """
     errors = model.errors_[: model.n_holes_ + 1]
     change = f"training error {_percent(errors[0])}"

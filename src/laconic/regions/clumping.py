@@ -21,7 +21,9 @@ from laconic.regions.problem import Point, Problem, Solution, exactness, finishe
 # Most weights for which the Hessian's Gram matrix is factored; beyond, its diagonal has to do.
 FACTORED = 3000
 # Share of the rows whose tie may have changed since the Gram matrix was made.
-STALE = 0.05
+STALE = 0.3
+# λ, in units of the Gram matrix's trace, from which on single precision will do for the matrix.
+SINGLE = 1e-5
 # A Newton step is accepted where F falls by this share of what its slope promises.
 SUFFICIENT = 1e-4
 ROUNDING = 1e-15
@@ -106,27 +108,32 @@ class Preconditioner:
 
     def __init__(self, problem: Problem, tied: np.ndarray) -> None:
         rows, weight = problem.rows, problem.theta.weight * tied / problem.theta.total
+        squares = rows.squares(weight)
+        self._diagonal = problem.alpha + squares
         self._factor: Any = None
-        if rows.n_weights > FACTORED:
-            self._diagonal = problem.alpha + rows.squares(weight)
+        self._live = np.flatnonzero(squares > 0)
+        if len(self._live) > FACTORED:
             return
-        matrix = rows.gram(weight)
+        # Where λ drowns the rounding of single precision, that is good enough here.
+        single = problem.alpha >= SINGLE * float(squares.sum())
+        matrix = rows.gram(weight, self._live, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
         # Rounding must not cost the matrix its definiteness.
-        shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(diagonal.max(initial=0.0))
+        shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(squares.max(initial=0.0))
         diagonal += problem.alpha
         while self._factor is None:
             try:
-                self._factor = cho_factor(matrix)
+                self._factor = cho_factor(matrix, check_finite=False)
             except LinAlgError:
                 diagonal += shake
                 shake *= 10.0
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
         """Apply the inverse."""
-        if self._factor is None:
-            return r / self._diagonal
-        return cho_solve(self._factor, r, check_finite=False)
+        out = r / self._diagonal
+        if self._factor is not None:
+            out[self._live] = cho_solve(self._factor, r[self._live], check_finite=False)
+        return out
 
 
 def _newton_step(

@@ -110,7 +110,7 @@ def evidence(caught: np.ndarray, held: np.ndarray, missed: int, total: int) -> n
     Examples
     --------
     >>> evidence(np.array([9, 1]), np.array([10, 10]), 20, 200).round(2)
-    array([15.99,  0.  ])
+    array([19.75,  0.  ])
     """
     out_caught, out_held = missed - caught, total - held
 

@@ -13,8 +13,10 @@ from laconic.threads import Threads, row_blocks
 # Rows of one task, and bytes of float64 that rows are widened to at a time.
 ROWS = 4096
 WIDENED = 1 << 20
+# Numbers in the rows up to which one thread does for a pass.
+SMALL = 1 << 22
 # Rows of which a Gram matrix is made at a time, and such matrices held at once.
-GRAM_ROWS = 2048
+GRAM_ROWS = 1024
 GRAMS_HELD = 8
 
 
@@ -28,6 +30,8 @@ class Margins:
         self.X = X
         self.intercept = intercept
         self.threads = threads
+        # A pass over few rows is done before another thread has woken up.
+        self._passes = threads if X.shape[0] * X.shape[1] > SMALL else Threads(1)
         self.n_rows, self.n_features = X.shape
         self.n_weights = self.n_features + int(intercept)
         self.sparse = sparse.issparse(X)
@@ -45,7 +49,7 @@ class Margins:
                 for s in [rows] if dtype == self.X.dtype else self._thin(rows):
                     out[s] = self.X[s].astype(dtype, copy=False) @ part
 
-            list(self.threads.map(fill, row_blocks(self.n_rows, ROWS)))
+            list(self._passes.map(fill, row_blocks(self.n_rows, ROWS)))
         if self.intercept:
             out += w[-1]
         return out
@@ -65,7 +69,7 @@ class Margins:
             out[: self.n_features] = sum(parts)
         else:
             column = values.astype(self.X.dtype)[:, None]
-            out[: self.n_features] = transpose_product(self.X, column, self.threads)[:, 0]
+            out[: self.n_features] = transpose_product(self.X, column, self._passes)[:, 0]
         if self.intercept:
             out[-1] = values.sum()
         return out
@@ -87,21 +91,19 @@ class Margins:
             out[-1] = weight.sum()
         return out
 
-    def gram(self, weight: np.ndarray) -> np.ndarray:
-        """Σ_i weight_i x_i x_iᵀ over the rows of positive weight."""
+    def gram(self, weight: np.ndarray, columns: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``; no weight below 0."""
+        dtype = self.X.dtype if dtype is None else dtype
+        features = columns[columns < self.n_features]
 
         def part(rows: slice) -> np.ndarray:
-            kept = np.flatnonzero(weight[rows] > 0)
-            root = np.sqrt(weight[rows][kept]).astype(self.X.dtype)
-            block = self.X[rows][kept]
-            scaled = np.empty((len(kept), self.n_weights), dtype=self.X.dtype)
-            scaled[:, : self.n_features] = block.toarray() if self.sparse else block
-            if self.intercept:
-                scaled[:, -1] = 1.0
-            scaled *= root[:, None]
+            block = self.X[rows][:, features]
+            scaled = np.ones((block.shape[0], len(columns)), dtype=dtype)
+            scaled[:, : len(features)] = block.toarray() if self.sparse else block
+            scaled *= np.sqrt(weight[rows]).astype(dtype)[:, None]
             return scaled.T @ scaled
 
-        out = np.zeros((self.n_weights, self.n_weights))
+        out = np.zeros((len(columns), len(columns)))
         cuts = row_blocks(self.n_rows, GRAM_ROWS)
         for first in range(0, len(cuts), GRAMS_HELD):
             for block in self.threads.map(part, cuts[first : first + GRAMS_HELD]):

@@ -79,7 +79,7 @@ def clump_score(
     >>> from laconic import clump_score
     >>> X = np.random.default_rng(0).uniform(size=(500, 2))
     >>> found = clump_score(X, X.max(axis=1) < 0.3, radius=0.1, random_state=0)
-    >>> found.score > 5, found.p_value
+    >>> bool(found.score > 5), found.p_value
     (True, 0.005)
     """
     if not n_permutations >= 0:

@@ -17,6 +17,10 @@ from laconic.threads import Threads
 __all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "path", "search"]
 
 
+# Local searches from random choices beside the greedy one.
+RESTARTS = 8
+
+
 class SubsetResult(NamedTuple):
     """What a subset search found."""
 
@@ -75,7 +79,8 @@ def search(
     starts : iterable of supports
         Supports that the answer must be at least as good as.
     **options
-        Of the method: ``sweeps`` of the local search; ``max_nodes`` and ``max_seconds`` of the
+        Of the method: ``restarts=8``, ``sweeps=4``, ``seed=0`` and ``n_jobs=None`` of the local
+        search (see `laconic.subset.local.local_search`); ``max_nodes`` and ``max_seconds`` of the
         exact one; ``bits=6``, ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of
         the others.
 
@@ -117,9 +122,10 @@ def path(
     intercept: bool = True,
     sample_weight: Any = None,
     starts: Iterable[Iterable[int]] = (),
+    restarts: int = RESTARTS,
     **options: Any,
 ) -> list[SubsetResult]:
-    """The best support found of every size up to ``max_atoms``, in one run of the local search.
+    """The best support found of every size up to ``max_atoms``, by the local search.
 
     Neighbouring sizes start from each other. The parameters are those of `search`; columns have no
     price, so ``objective`` is the mean loss + l1 ‖w‖₁. Add ``price`` times the size to it, and the
@@ -145,7 +151,8 @@ def path(
     if max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
     with Threads(1):
-        fits = local_search(problem, min(max_atoms, problem.n_columns), starts, **options)
+        cap = min(max_atoms, problem.n_columns)
+        fits = local_search(problem, cap, starts, restarts=restarts, **options)
     return [_result(problem, fit, 0.0, -np.inf) for fit in fits]
 
 
@@ -218,11 +225,16 @@ def find_method(method: Any) -> Callable[..., tuple[Fit, float]]:
 
 
 def _local(
-    problem: SubsetProblem, price: float, cap: int, starts: Iterable[Iterable[int]], **options: Any
+    problem: SubsetProblem,
+    price: float,
+    cap: int,
+    starts: Iterable[Iterable[int]],
+    restarts: int = RESTARTS,
+    **options: Any,
 ) -> tuple[Fit, float]:
     from laconic.subset.local import local_search
 
-    fits = local_search(problem, cap, starts, **options)
+    fits = local_search(problem, cap, starts, restarts=restarts, **options)
     return min(fits, key=lambda fit: fit.value + price * len(fit.support)), -np.inf
 
 

@@ -12,10 +12,9 @@ from numba import njit
 from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
 
 EXPONENTIAL, LOGISTIC, SQUARED_HINGE = 0, 1, 2
-# Most that an objective is taken to fall from here on, by what a Newton step promises.
-HOPE = 3.0
-# The same where the step is by the curvature of another point.
-STALE_HOPE = 8.0
+# Times that a fall of the objective may be more than `reach` says; more where the Newton step is by
+# the curvature of another point.
+HOPE, STALE_HOPE = 2.0, 12.0
 # Steps by one curvature go on while what they promise shrinks by this factor each.
 SHRINK = 0.4
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
@@ -47,6 +46,16 @@ def differentiate(code, margins, weight, first, second):  # type: ignore[no-unty
         first[i] = -weight[i] * u
         second[i] = weight[i] * bend
     return total
+
+
+@njit(nogil=True, cache=True)
+def reach(value, decrement):  # type: ignore[no-untyped-def]
+    """Least value along the Newton step under the exponential loss: P e^-d + N e^d at its best.
+
+    P + N is the value and ½ (P − N)² / (P + N) what the quadratic model promises, so that the
+    least, 2 √(PN), is this.
+    """
+    return value * np.sqrt(max(1.0 - 2.0 * decrement / value, 0.0))
 
 
 @njit(nogil=True, cache=True)
@@ -152,7 +161,7 @@ def solve(  # type: ignore[no-untyped-def]
         gradient = np.dot(S, first) - tilt
         count = choose_orthant(w, gradient, price, positive, free, sign)
         slope, step, decrement = newton_step(S, second, gradient, price, sign, free, count)
-        if decrement == 0 or value - HOPE * decrement > target:
+        if decrement == 0 or reach(value, HOPE * decrement) > target:
             break
         lower, w, value = search_line(
             S, weight, code, price, tilt, w, value, sign, free, slope, step, new_first, new_second
@@ -188,7 +197,7 @@ def settle(  # type: ignore[no-untyped-def]
         slope[:] = np.dot(S, first) + price * np.sign(w)
         step = -np.dot(inverse, slope)
         decrement = -0.5 * np.dot(slope, step)
-        if value - (HOPE if fresh else STALE_HOPE) * decrement > target:
+        if reach(value, (HOPE if fresh else STALE_HOPE) * decrement) > target:
             return w, value, decrement
         trial = w + step
         new = np.inf

@@ -12,18 +12,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from laconic.subset.moves import Move, Moves, PlainMoves, moves_from
 from laconic.subset.problem import Fit
+from laconic.threads import Threads
 
 # A move counts when it lowers the value by more than this part of it; a value of less than SMALL
 # counts as that, since the loss of separable data has no least value to come near.
 WORTH, SMALL = 1e-7, 1e-3
 # Moves of each kind that are tried from a fit, best first by the model.
-ADDS, DROPS, SWAPS = 3, 3, 8
+ADDS, DROPS, SWAPS = 5, 3, 8
 
 
 def local_search(
-    problem: Any, max_atoms: int, starts: Iterable[Iterable[int]] = (), sweeps: int = 4
+    problem: Any,
+    max_atoms: int,
+    starts: Iterable[Iterable[int]] = (),
+    sweeps: int = 4,
+    restarts: int = 0,
+    seed: int = 0,
+    n_jobs: int | None = None,
 ) -> list[Fit]:
     """The best fits found of sizes 0 to ``max_atoms`` (fewer where no column helps any more).
 
@@ -35,46 +44,82 @@ def local_search(
         Supports to be at least as good as, such as the prefixes of a path.
     sweeps : int
         Most sweeps up and down.
+    restarts : int
+        More searches, whose first sweep takes one of the best columns at random where the first
+        search takes the best. The best fits of all of them are swept once more.
+    seed : int
+        Seed of the restarts.
+    n_jobs : int, optional
+        Threads to run the searches on; every core if not given. The answer does not depend on it.
     """
+    given = [problem.fit(()), *(problem.fit(tuple(sorted(set(s)))) for s in starts)]
     table = _Table(problem, max_atoms)
-    table.offer(problem.fit(()))
-    for support in starts:
-        table.offer(problem.fit(tuple(sorted(support))))
-    for _ in range(sweeps):
-        before = table.changes
-        for size in range(1, max_atoms + 1):
-            table.grow(size)
-        for size in range(max_atoms - 1, 0, -1):
-            table.shrink(size)
-        if table.changes == before:
-            break
-    return [fit for fit in table.best if fit is not None]
+    table.offer(*given)
+    if restarts <= 0:
+        table.sweep(sweeps)
+        return table.fits()
+
+    def run(rng: np.random.Generator | None) -> list[Fit]:
+        one = _Table(problem, max_atoms, rng)
+        one.offer(*(given if rng is None else given[:1]))
+        one.sweep(sweeps)
+        return one.fits()
+
+    seeds = np.random.SeedSequence(seed).spawn(restarts)
+    with Threads(n_jobs) as threads:
+        for fits in threads.map(run, [None, *map(np.random.default_rng, seeds)]):
+            table.offer(*fits)
+    table.sweep(sweeps)
+    return table.fits()
 
 
 class _Table:
     """The best fit of every size."""
 
-    def __init__(self, problem: Any, max_atoms: int) -> None:
+    def __init__(
+        self, problem: Any, max_atoms: int, rng: np.random.Generator | None = None
+    ) -> None:
         self.problem = problem
         self.best: list[Fit | None] = [None] * (max_atoms + 1)
-        self.changes = 0
+        self._rng = rng
+        self._changes = 0
         self._settled: set[tuple[int, ...]] = set()
         self._moves: dict[int, Moves | PlainMoves] = {}
 
-    def offer(self, fit: Fit) -> bool:
-        """Keep a fit if it is better than the best of its size."""
-        size = len(fit.support)
-        if size >= len(self.best) or not fit.value < self._target(size):
-            return False
-        self.best[size] = fit
-        self.changes += 1
-        return True
+    def fits(self) -> list[Fit]:
+        """The best fits, by size."""
+        return [fit for fit in self.best if fit is not None]
+
+    def offer(self, *fits: Fit) -> bool:
+        """Keep fits that are better than the best of their size; say whether one is."""
+        changed = False
+        for fit in fits:
+            size = len(fit.support)
+            if size < len(self.best) and fit.value < self._target(size):
+                self.best[size] = fit
+                self._changes += 1
+                changed = True
+        return changed
+
+    def sweep(self, sweeps: int) -> None:
+        """Go up and down the sizes until nothing changes."""
+        for _ in range(sweeps):
+            before = self._changes
+            for size in range(1, len(self.best)):
+                self.grow(size)
+            self._rng = None
+            for size in range(len(self.best) - 2, 0, -1):
+                self.shrink(size)
+            if self._changes == before:
+                break
 
     def grow(self, size: int) -> None:
         """Try the best of the size below with one column more; then swap."""
         below = self.best[size - 1]
         if below is not None:
             adds = [m for m in self._at(below).adds(ADDS) if -m.change > _worth(below.value)]
+            if self._rng is not None and adds:
+                adds = [adds[self._rng.integers(len(adds))]]
             self._try(size, adds, below)
         self._swap(size)
 
