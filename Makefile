@@ -22,8 +22,9 @@ format: $(VENV)/.ready
 	$(BIN)/ruff format .
 
 # The reference of everything public, in build/docs; the guides in docs/ are read as they are.
-REFERENCE := laconic.share laconic.pools laconic.deform laconic.model.predictor laconic.boost.path \
-  laconic.subset
+REFERENCE := laconic.share laconic.totalq laconic.clump laconic.holes laconic.look.report \
+  laconic.pools laconic.deform laconic.losses laconic.subset laconic.regions.neighbours \
+  laconic.regions.score laconic.boost.path laconic.model.predictor
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet ".[docs]"

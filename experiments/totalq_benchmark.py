@@ -57,8 +57,11 @@ def one_split(result: dict[str, Any]) -> dict[str, Any]:
     convex = reading.points(result, reading.CONVEX)
     found = reading.gains(reading.points(result, reading.PRICED), convex)
     found.sort(key=lambda gain: gain["error"])
+    families = [x for x in ("AB", "CDE", "F") if all(y in result["points"] for y in x)]
+    best = {x: min(reading.points(result, x), key=lambda p: (p[1], p[0])) for x in families}
     return {
         "best_convex": min(error for _, error in convex),
+        "best": {x: {"atoms": n, "error": error} for x, (n, error) in best.items()},
         "gains": len(found),
         "top": found[:5],
     }
@@ -66,7 +69,8 @@ def one_split(result: dict[str, Any]) -> dict[str, Any]:
 
 def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Errors averaged over the partitions, their frontiers' gains, and models chosen honestly."""
-    means = {letter: reading.averaged(results, letter) for letter in "ABCDEF"}
+    letters_known = "".join(x for x in "ABCDEF" if all(x in r["points"] for r in results))
+    means = {letter: reading.averaged(results, letter) for letter in letters_known}
 
     def pairs(letters: str) -> list[tuple[float, float]]:
         return [(p["atoms"], p["error"]) for letter in letters for p in means[letter]]
@@ -74,7 +78,7 @@ def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
     found = reading.gains(pairs(reading.PRICED), pairs(reading.CONVEX))
     picked = {
         letters: [reading.chosen(r, letters) for r in results]
-        for letters in ("AB", "CDE", *"ABCDEF")
+        for letters in ("AB", "CDE", *letters_known)
     }
 
     def against(letters: str) -> dict[str, list[float]]:
@@ -98,7 +102,7 @@ def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
             for letters, of in picked.items()
         },
         "priced": against("CDE"),
-        "both": against("F"),
+        **({"both": against("F")} if "F" in letters_known else {}),
     }
 
 
@@ -136,7 +140,9 @@ def draw(by_set: dict[str, dict[str, Any]], args: Any) -> None:
         b = [(p["atoms"], 100 * p["error"]) for p in means["B"]]
         ax.plot(*zip(*b, strict=True), color=BLUE, linewidth=0.9, label="B: early stopping")
         for letter, (mark, colour) in marks.items():
-            dots = [(p["atoms"], 100 * p["error"]) for p in means[letter] if p["atoms"] >= 0.5]
+            dots = [
+                (p["atoms"], 100 * p["error"]) for p in means.get(letter, ()) if p["atoms"] >= 0.5
+            ]
             if dots:
                 ax.scatter(*zip(*dots, strict=True), marker=mark, s=22, color=colour,
                            facecolors="none" if mark != "x" else colour, label=labels[letter],
@@ -180,9 +186,12 @@ def report(results: list[dict[str, Any]], args: Any) -> dict[str, Any]:
         better = max((g.get("generalisation", 0.0) for g in found["gains"]), default=0.0)
         line: list[Any] = [name, found["splits"], sparse, better]
         for letters in ("AB", "CDE", "F"):
-            picked = found["chosen"][letters]
-            line.append(f"{100 * picked['error']:.2f}, {picked['atoms']:.0f}")
+            picked = found["chosen"].get(letters)
+            line.append(f"{100 * picked['error']:.2f}, {picked['atoms']:.0f}" if picked else None)
         for family in ("priced", "both"):
+            if family not in found:
+                line += [None, None]
+                continue
             lead, fewer = (found[family][key] for key in ("less_error", "fewer_atoms"))
             line += [
                 f"{100 * lead[0]:.2f} ± {100 * lead[1]:.2f}",
@@ -196,7 +205,7 @@ def report(results: list[dict[str, Any]], args: Any) -> dict[str, Any]:
     for name, found in held.items():
         print(f"{name}: risk {found['risk_percent']:.2f} %, training error "
               f"{found['training_error_percent']:.2f} % of {found['met']} times")  # fmt: skip
-    seconds = {x: sum(r["seconds"][x] for r in results) for x in "ABCDEF"}
+    seconds = {x: sum(r["seconds"].get(x, 0.0) for r in results) for x in "ABCDEF"}
     gained = {name for name, found in single.items() if found["gains"]}
     mean_gained = {name for name, found in several.items() if found["gains"]}
     verdicts = {
@@ -234,16 +243,20 @@ def main() -> None:
     parser.add_argument("--splits", nargs="+", type=int, default=list(range(11)), metavar="N")
     parser.add_argument("--jobs", type=int, default=CORES, help="splits at a time (%(default)s)")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "totalq")
+    parser.add_argument("--known", action="store_true", help="report on what is cached, no more")
     args = parser.parse_args()
     todo = [(name, number) for number in args.splits for name in args.sets]
 
-    def one(name: str, number: int) -> dict[str, Any]:
-        seconds, result = timed(run, name, number, args.data, args.seed, args.cache)
-        progress(f"{name} {number}: {seconds:.1f} s")
+    def one(name: str, number: int) -> dict[str, Any] | None:
+        seconds, result = timed(run, name, number, args.data, args.seed, args.cache, args.known)
+        if not args.known:
+            progress(f"{name} {number}: {seconds:.1f} s")
         return result
 
-    results = Parallel(n_jobs=args.jobs)(delayed(one)(*task) for task in todo)
-    save(args.json, args, ["joblib"], report(results, args))
+    found = Parallel(n_jobs=1 if args.known else args.jobs)(delayed(one)(*task) for task in todo)
+    results = report([r for r in found if r is not None], args)
+    args.cache = args.cache.name
+    save(args.json, args, ["joblib"], results)
 
 
 if __name__ == "__main__":

@@ -82,17 +82,26 @@ def points_of(entries: Any, settings: Any, split: Split) -> list[list[Any]]:
     return out
 
 
-def run(name: str, number: int, folder: Path, seed: int, cache: Path) -> dict[str, Any]:
-    """All experiments on one split, A to E and F from files where they are known."""
-    result = _cached(cache / f"{name}_{number}_{seed}.json", _paper, name, number, folder, seed)
-    both = _cached(cache / f"{name}_{number}_{seed}_both.json", _both, name, number, folder, seed)
-    for key in ("seconds", "points"):
-        result[key]["F"] = both[key]["F"]
+def run(
+    name: str, number: int, folder: Path, seed: int, cache: Path, only_known: bool = False
+) -> dict[str, Any] | None:
+    """All experiments on one split, A to E and F each from a file where they are known.
+
+    With ``only_known`` nothing else: ``None`` without A to E.
+    """
+    task, stem = (name, number, folder, seed), f"{name}_{number}_{seed}"
+    result = _cached(cache / f"{stem}.json", only_known, _paper, *task)
+    both = _cached(cache / f"{stem}_both.json", only_known, _both, *task)
+    if result is not None and both is not None:
+        for key in ("seconds", "points"):
+            result[key]["F"] = both[key]["F"]
     return result
 
 
-def _cached(file: Path, function: Any, *args: Any) -> dict[str, Any]:
+def _cached(file: Path, only_known: bool, function: Any, *args: Any) -> dict[str, Any] | None:
     if not file.exists():
+        if only_known:
+            return None
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(function(*args)))
     known: dict[str, Any] = json.loads(file.read_text())

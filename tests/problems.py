@@ -5,6 +5,10 @@ import numpy as np
 from laconic.boost.rows import Rows
 from laconic.losses import LOSSES
 from laconic.pools import Columns
+from laconic.regions.margins import Margins
+from laconic.regions.neighbours import radius_graph
+from laconic.regions.problem import Problem
+from laconic.regions.theta import Theta
 from laconic.threads import Threads
 
 
@@ -40,3 +44,15 @@ def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True, centr
     shift = margin * (np.arange(F.shape[1]) != y[:, None])
     losses = np.log(np.exp(shift + F - F[np.arange(len(y)), y][:, None]).sum(axis=1))
     return weight @ losses / weight.sum() + penalty.value(W[int(intercept) :])
+
+
+def clumping_problem(
+    m=60, d=4, discount=0.5, normalize="degree", alpha=1e-2, seed=0, weight=None,
+    dtype=np.float64, intercept=True, radius=1.2,
+):  # fmt: skip
+    """Noisy labels: many errors, near and far from each other."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, d)).astype(dtype)
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(m) > 0.3, 1, -1)
+    theta = Theta(radius_graph(X, radius), discount, normalize, weight)
+    return Problem(Margins(X, intercept, Threads(1)), y, theta, alpha)

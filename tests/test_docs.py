@@ -16,6 +16,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     mpl.use("Agg")
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         exec(compile(block, page.name, "exec"), {})
+        said = capsys.readouterr().out.strip()
         promised = re.search(r"print\(.*\)  # (.*)\n$", block)
         if promised:
-            assert capsys.readouterr().out.strip() == promised[1]
+            assert said == promised[1]

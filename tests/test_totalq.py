@@ -167,7 +167,7 @@ def test_three_solvers_agree_on_the_survivors(loss, intercept):
 def coordinate_descent(B, sign, l1):
     """One weight at a time: on ±1 columns the exponential loss has a closed form."""
     w = np.zeros(B.shape[1])
-    for _ in range(3000):
+    for _ in range(1000):
         for j in range(B.shape[1]):
             s = sign * B[:, j]
             rest = np.exp(-(sign * (B @ w) - s * w[j])) / len(s)
@@ -245,19 +245,19 @@ def test_exact_search_proves_its_bound():
 # -- the subset ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_never_worse_than_early_stopping_at_the_same_size(seed):
     X, y = noisy(seed, m=150, d=5)
     settings = {"l1": 1e-6, "tol": 0.0}
     early = Paper(20, price=0.0, **settings).fit(X, y)
     prefix = {entry.size: entry.objective for entry in early.rounds_}
-    for cap in (1, 2, 5, 10, 15):
+    for cap in (1, 5, 12):
         model = Paper(20, hot_start=20, max_atoms=cap, price=0.0, **settings)
         model.fit(X, y)
         assert model.generated_ == early.generated_
         assert model.n_atoms_ == cap
         assert model.objective_ <= prefix[cap] * (1 + 1e-8)
-    prices = np.geomspace(1e-4, 0.03, 8)
+    prices = np.geomspace(1e-3, 0.03, 5)
     selected = Paper(20, hot_start=20, **settings).fit_path(X, y, price=prices)
     grown = Paper(30, hot_start=20, **settings).fit_path(X, y, price=prices)
     values = {model.n_atoms_: model.path_[model.n_atoms_].objective for model in selected}

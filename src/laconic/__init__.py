@@ -6,18 +6,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from laconic.clump import ErrorClumpingClassifier
+    from laconic.holes import HolePunchingClassifier
+    from laconic.look.report import report_holes
     from laconic.model.predictor import Predictor
+    from laconic.regions.score import clump_score
     from laconic.share import ShareBoostClassifier
     from laconic.totalq import TotalQBoostClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["Predictor", "ShareBoostClassifier", "TotalQBoostClassifier", "__version__"]
+__all__ = [
+    "ErrorClumpingClassifier",
+    "HolePunchingClassifier",
+    "Predictor",
+    "ShareBoostClassifier",
+    "TotalQBoostClassifier",
+    "__version__",
+    "clump_score",
+    "report_holes",
+]
 
 _WHERE = {
+    "ErrorClumpingClassifier": "laconic.clump",
+    "HolePunchingClassifier": "laconic.holes",
+    "Predictor": "laconic.model.predictor",
     "ShareBoostClassifier": "laconic.share",
     "TotalQBoostClassifier": "laconic.totalq",
-    "Predictor": "laconic.model.predictor",
+    "clump_score": "laconic.regions.score",
+    "report_holes": "laconic.look.report",
 }
 
 

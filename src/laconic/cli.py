@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from laconic import __version__, cli_fit
+from laconic import __version__, cli_fit, cli_holes
 from laconic.look.console import (
     atom_table,
     make_console,
@@ -158,6 +158,8 @@ def _build_parser() -> argparse.ArgumentParser:
         help="column to copy to the output, an identifier say; may be repeated",
     )  # fmt: skip
     predict.add_argument("--out", metavar="FILE", help="CSV to write; standard output if not given")
+
+    cli_holes.add_arguments(add("holes", cli_holes.run, cli_holes.SUMMARY))
 
     describe = add("describe", _describe, "Show a saved model: every atom and its weights.")
     describe.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")

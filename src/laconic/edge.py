@@ -15,6 +15,53 @@ from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.pools.base import BoundPool
 
 
+def kept_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """Rows of positive weight (None for all), class codes and weights; sets ``classes_``.
+
+    Classes that only rows of weight zero have are left out.
+    """
+    check_classification_targets(y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    keep = None
+    if not np.all(weight > 0):
+        keep = np.flatnonzero(weight > 0)
+        y, weight = y[keep], weight[keep]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
+        raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    estimator.classes_ = classes
+    return keep, codes.ravel(), weight
+
+
+def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What ``class_weight`` multiplies the weights of each class by, up to one common factor."""
+    classes = estimator.classes_
+    if estimator.class_weight is None:
+        return np.ones(len(classes))
+    if estimator.class_weight == "balanced":
+        return 1.0 / np.bincount(codes, weight)
+    factors = compute_class_weight(estimator.class_weight, classes=classes, y=classes[codes])
+    if not np.all(factors > 0):
+        raise ValueError("class_weight must be positive for every class in y")
+    return factors
+
+
+def class_weighted(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights that count rows times those of the classes; the balanced ones keep the sum."""
+    factors = class_factors(estimator, codes, weight)
+    if estimator.class_weight == "balanced":
+        factors = factors * weight.sum() / len(factors)
+    weight = weight * factors[codes]
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
+    return weight
+
+
 def normalised_weights(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -23,27 +70,11 @@ def normalised_weights(
     Rows of weight zero are dropped (the others are then copied), and so are classes that only such
     rows have.
     """
-    check_classification_targets(y)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not np.all(weight > 0):
-        keep = np.flatnonzero(weight > 0)
-        X, y, weight = X[keep], y[keep], weight[keep]
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
-        raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
     # The sum of huge weights would overflow; a power of two changes no digit.
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])
-    if estimator.class_weight is not None:
-        if estimator.class_weight == "balanced":
-            per_class = 1.0 / np.bincount(codes.ravel(), weight)
-        else:
-            per_class = compute_class_weight(estimator.class_weight, classes=classes, y=y)
-        if not np.all(per_class > 0):
-            raise ValueError("class_weight must be positive for every class in y")
-        weight = weight * per_class[codes]
-    estimator.classes_ = classes
-    return X, codes.ravel(), weight / weight.sum()
+    weight = weight * class_factors(estimator, codes, weight)[codes]
+    return (X if keep is None else X[keep]), codes, weight / weight.sum()
 
 
 def check_labels(y: Any) -> None:

@@ -340,6 +340,26 @@ def decide(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
 
 
+class OneVsRest:
+    """Scores of one squared hinge problem per class; a predictor's loss, nothing is boosted by it.
+
+    The population optimum of the squared hinge is f = 2p − 1.
+    """
+
+    name = "one_vs_rest"
+
+    def n_outputs(self, n_classes: int) -> int:
+        """One score per class."""
+        return n_classes
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """(1 + f)/2 of every class, at least 0 and at most 1, made to sum to one."""
+        p: np.ndarray = 0.5 * (1.0 + np.clip(scores, -1.0, 1.0))
+        p[p.sum(axis=1) == 0.0] = 1.0
+        p /= p.sum(axis=1, keepdims=True)
+        return p
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -375,6 +395,23 @@ def find_loss(loss: Any) -> Loss:
     return given
 
 
-def is_known_loss(loss: Loss) -> bool:
-    """Whether `find_loss` gives this loss by its name."""
-    return type(loss) in (*LOSSES.values(), *BINARY_LOSSES.values())
+class Link(Protocol):
+    """What a predictor's scores mean."""
+
+    name: str
+
+    def n_outputs(self, n_classes: int) -> int:
+        """Scores of a row."""
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Class probabilities (n_rows, n_classes)."""
+
+
+LINKS: dict[str, Any] = {**LOSSES, **BINARY_LOSSES, OneVsRest.name: OneVsRest}
+"""Links that predictors can be saved with, by name."""
+
+
+def find_link(link: Any) -> Link:
+    """The link of that name, or a loss object as it is."""
+    made: Link = LINKS[link]() if isinstance(link, str) and link in LINKS else find_loss(link)
+    return made

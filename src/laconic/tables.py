@@ -127,6 +127,25 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     return pandas.DataFrame(X), np.asarray(labels.tolist())
 
 
+def labelled_table(
+    file: str, target: str, ignore: Sequence[str] = (), text: Iterable[str] = ()
+) -> tuple[Any, np.ndarray]:
+    """Every column but those to ignore, of any kind, and the labels; ``text`` as in the file."""
+    import numpy as np
+
+    from laconic.look.card import count
+
+    frame = _read_table(file, text)
+    _present(frame, [target, *ignore], file)
+    labels = frame[target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
+    rest = frame.drop(columns=[target, *ignore])
+    if rest.shape[1] == 0:
+        raise UserError(f"{file} has no column beside the labels")
+    return rest, np.asarray(labels.tolist())
+
+
 def rows_for(
     predictor: Predictor, file: str, keep: Sequence[str] = ()
 ) -> tuple[np.ndarray, dict[str, Any]]:

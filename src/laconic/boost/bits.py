@@ -17,6 +17,13 @@ class Bits:
     def __init__(self, n_rows: int) -> None:
         self.codes = np.zeros((1, n_rows), dtype=np.uint8)
 
+    @classmethod
+    def of(cls, codes: np.ndarray) -> Bits:
+        """Columns that are written already, as they are."""
+        bits = cls(0)
+        bits.codes = codes
+        return bits
+
     def put(self, at: int, column: np.ndarray) -> None:
         """Write column number ``at``; columns after it are forgotten."""
         byte, bit = divmod(at, 8)

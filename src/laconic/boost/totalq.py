@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,6 @@ from laconic.objective import Objective
 from laconic.subset import Fit, find_method
 from laconic.subset.descent import descend
 from laconic.subset.local import local_search
-
-# Points and weights of Gauss and Legendre's quadrature, for what atoms gained.
-_POINTS, _SHARES = np.polynomial.legendre.leggauss(5)
 
 
 @dataclass
@@ -179,33 +177,21 @@ class TotalLoop(Loop):
     def _entry(self, fit: Fit) -> PathEntry:
         """Record a fit, and leave the rows at it; atoms of weight zero are left out."""
         W = self.master.weights(fit)
-        gains = self._gains(W)
         objective = Objective(self.rows, self.master.penalty)
         slope = objective.evaluate(W)[1]
         if not self.rows.atoms:
             self._first = objective.loss
-        gained = float(gains.sum())
-        gains *= (self._first - objective.loss) / gained if gained > 0 else 0.0
         ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
-        kept = tuple(k for k in range(len(self.rows.atoms)) if W[ends[k] : ends[k + 1]].any())
         inside: np.ndarray = np.any(W, axis=1)
         inside[: int(self.rows.intercept)] = True
+        columns = [first + np.flatnonzero(inside[first:last]) for first, last in pairwise(ends)]
+        kept = tuple(k for k, own in enumerate(columns) if len(own))
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
-        shares = tuple(float(gains[ends[k] : ends[k + 1]].sum()) for k in kept)
-        return self.record(solution, shares, kept)
-
-    def _gains(self, W: np.ndarray) -> np.ndarray:
-        """Every weight's share in the decrease of the loss from zero: ∫ −∇L(tW) dt ∘ W, nearly."""
-        out = np.zeros_like(W)
-        if len(self.rows.atoms):
-            free = int(self.rows.intercept)
-            for t, share in zip(0.5 * (1.0 + _POINTS), 0.5 * _SHARES, strict=True):
-                moved = W * t
-                moved[:free] = W[:free]
-                out -= share * self.rows.evaluate(moved)[1] * W
-            out[:free] = 0.0
-        return out
+        # The decrease of the loss is shared out by what dropping each atom would cost.
+        rises = np.array([r for r, _ in objective.dropping(W, [columns[k] for k in kept], inside)])
+        gains = rises * (self._first - objective.loss) / max(float(rises.sum()), 1e-300)
+        return self.record(solution, tuple(gains.tolist()), kept)
 
     def _weights_of(self, state: State) -> np.ndarray:
         """The last entry's weights, as weights of the rows' columns."""

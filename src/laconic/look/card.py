@@ -27,6 +27,9 @@ _HOW_TO_READ = {
     "pieces": "A ball adds a linear function of the row to a class where the row lies inside it; "
     "the numbers are what it adds at its centre. Row is the training row nearest to the centre. "
     f"A class adds up its balls and {_SUM}",
+    "regions": "The newest hole that contains a row decides it, and what lies outside where none "
+    "does. The numbers are a region's scores at its centre (outside: of a row of zeros). Row is "
+    "the training row at the centre. The class with the largest score wins.",
     "stumps": "A stump counts 1 where its question is answered yes, else 0. "
     f"A class adds up the weights of the stumps that count and {_SUM}",
     "patches": "A patch is the largest response of its template near a pixel (row, column), "

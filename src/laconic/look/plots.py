@@ -88,11 +88,10 @@ def _draw_loss(ax: Any, model: Any) -> None:
     if hasattr(model, "validation_losses_"):
         lines.append(("held out", sizes, model.validation_losses_, ORANGE))
         what = "held-out loss {:.3g}"
-    _draw(ax, lines)
-    _frame(ax, sizes, f"{model.loss} loss")
+    draw_lines(ax, lines, "atoms", f"{model.loss} loss")
     ax.set_ylim(bottom=0.0)
-    _label_ends(ax, lines)
-    _mark(ax, lines[-1], model.n_atoms_, what)
+    label_ends(ax, lines)
+    mark_size(ax, lines[-1], model.n_atoms_, what)
 
 
 def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
@@ -111,9 +110,8 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
         truth = np.asarray(y)
         errors = np.array([100.0 * np.mean(p != truth) for p in model.staged_predict(X)])
         lines.append((name, sizes, errors, ORANGE))
-    _draw(ax, lines)
+    draw_lines(ax, lines, "atoms", "error (%)")
     values = np.concatenate([line[2] for line in lines])
-    _frame(ax, np.concatenate([line[1] for line in lines]), "error (%)")
     # The first atoms halve the error again and again, the last ones matter by a few parts in a
     # hundred: a logarithmic scale shows both.
     if values.min() > 0 and values.max() > 5 * values.min():
@@ -121,8 +119,14 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
         ax.set_ylabel("error (%), log scale")
     else:
         ax.set_ylim(bottom=0.0)
-    _label_ends(ax, lines)
-    _mark(ax, lines[-1], model.n_atoms_, "error {:.1f} %")
+    label_ends(ax, lines)
+    mark_size(ax, lines[-1], model.n_atoms_, "error {:.1f} %")
+
+
+def draw_lines(ax: Any, lines: list[Line], across: str, up: str) -> None:
+    """Lines of values against sizes, on axes that stay behind them."""
+    _draw(ax, lines)
+    _frame(ax, np.concatenate([line[1] for line in lines]), up, across)
 
 
 def _draw(ax: Any, lines: list[Line]) -> None:
@@ -140,14 +144,14 @@ def _draw(ax: Any, lines: list[Line]) -> None:
         )
 
 
-def _frame(ax: Any, sizes: np.ndarray, what: str) -> None:
-    """Axes that stay behind the data: no box, a light grid, whole numbers of atoms."""
+def _frame(ax: Any, sizes: np.ndarray, what: str, across: str) -> None:
+    """Axes that stay behind the data: no box, a light grid, whole numbers across."""
     from matplotlib.ticker import MaxNLocator
 
     first, last = int(sizes.min()), int(sizes.max())
     margin = 0.03 * (last - first) or 0.5
     ax.set_xlim(first - margin, last + margin)
-    ax.set_xlabel("atoms", color=INK)
+    ax.set_xlabel(across, color=INK)
     ax.set_ylabel(what, color=INK)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
     ax.grid(axis="y", color=FAINT, linewidth=0.8)
@@ -170,7 +174,7 @@ def _logarithmic(ax: Any, low: float, high: float) -> None:
     ax.yaxis.set_minor_locator(NullLocator())
 
 
-def _label_ends(ax: Any, lines: list[Line]) -> None:
+def label_ends(ax: Any, lines: list[Line]) -> None:
     """The name of every line beside its end, apart from each other."""
     points = ax.bbox.height * 72.0 / ax.figure.dpi
     top = -np.inf
@@ -192,7 +196,7 @@ def _label_ends(ax: Any, lines: list[Line]) -> None:
         )
 
 
-def _mark(ax: Any, line: Line, size: int, what: str) -> None:
+def mark_size(ax: Any, line: Line, size: int, what: str, unit: str = "atom") -> None:
     """A ring at the size in use, and what it is, above the panel."""
     _, sizes, values, colour = line
     where = np.flatnonzero(sizes == size)
@@ -206,7 +210,7 @@ def _mark(ax: Any, line: Line, size: int, what: str) -> None:
     left, right = ax.get_xlim()
     along = (size - left) / (right - left)
     ax.annotate(
-        f"in use: {size} {'atom' if size == 1 else 'atoms'}, {what.format(value)}",
+        f"in use: {size} {unit if size == 1 else unit + 's'}, {what.format(value)}",
         (size, top),
         xytext=(0, 3),
         textcoords="offset points",

@@ -241,9 +241,11 @@ class StumpsMap:
 
 
 def _maps() -> dict[str, Any]:
-    from laconic.model.pieces import PiecesMap  # it builds on this file
+    from laconic.model.pieces import PiecesMap  # these build on this file
+    from laconic.model.regions import RegionsMap
 
-    return {m.kind: m for m in (ColumnsMap, ProductsMap, StumpsMap, PatchesMap, PiecesMap)}
+    known = (ColumnsMap, ProductsMap, StumpsMap, PatchesMap, PiecesMap, RegionsMap)
+    return {m.kind: m for m in known}
 
 
 def is_known(map: FeatureMap) -> bool:
@@ -256,7 +258,7 @@ def feature_map(kind: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
     known = _maps()
     if kind not in known:
         raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(known))}")
-    made: FeatureMap = known[kind](**arrays)
+    made: FeatureMap = getattr(known[kind], "from_arrays", known[kind])(**arrays)
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.losses import Loss, decide, find_loss, is_known_loss
+from laconic.losses import LINKS, Link, decide, find_link
 from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
 from laconic.model.cost import Cost
 from laconic.model.frames import frame_matrix
@@ -47,7 +47,7 @@ class Predictor:
         weights: np.ndarray,
         intercept: np.ndarray,
         classes: np.ndarray,
-        loss: str | Loss,
+        loss: str | Link,
         widths: Sequence[int],
         n_features: int,
         feature_names: Sequence[str] | None = None,
@@ -57,8 +57,8 @@ class Predictor:
         self.weights = weights
         self.intercept = intercept
         self.classes = classes
-        self._loss = find_loss(loss)
-        self.loss = self._loss.name
+        self._link = find_link(loss)
+        self.loss = self._link.name
         self.widths = [int(w) for w in widths]
         self.n_features = n_features
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
@@ -67,7 +67,7 @@ class Predictor:
 
     def _check(self) -> None:
         """Parts that do not fit together give an error here, not a wrong answer later."""
-        n_columns, n_outputs = sum(self.widths), self._loss.n_outputs(len(self.classes))
+        n_columns, n_outputs = sum(self.widths), self._link.n_outputs(len(self.classes))
         sound = (
             self.weights.shape == (n_columns, n_outputs)
             and self.intercept.shape == (n_outputs,)
@@ -123,7 +123,7 @@ class Predictor:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, by the link of the loss."""
-        return self._loss.probabilities(self.scores(X))
+        return self._link.probabilities(self.scores(X))
 
     def names(self) -> list[str]:
         """One readable name per column."""
@@ -150,9 +150,9 @@ class Predictor:
                 f"a predictor with a feature map of your own ({type(self.map).__name__}) cannot be "
                 "saved: a file holds arrays, not code"
             )
-        if not is_known_loss(self._loss):
+        if LINKS.get(self.loss) is not type(self._link):
             raise TypeError(
-                f"a predictor with a loss of your own ({type(self._loss).__name__}) cannot be "
+                f"a predictor with a loss of your own ({type(self._link).__name__}) cannot be "
                 "saved: a file holds arrays, not code"
             )
         classes = np.asarray(self.classes)

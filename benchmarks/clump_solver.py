@@ -1,0 +1,259 @@
+"""How fast is eq. (1) of error clumping solved, against CVXPY and the paper's stochastic algorithm?
+
+MNIST, 0-4 against 5-9, 784 pixels in [0, 1] and a constant feature, neighbours within the radius
+that holds 5 % of the pairs, normalised by degree, discount 0.5; λ as given. The graph is there
+before any clock starts. All solvers are judged by one function that belongs to none of them: eq.
+(1) at their w with the best slack.
+
+1. m = 2,000: CVXPY with Clarabel and with OSQP. All must come within `CLOSE` (relative) of the
+   lowest value found. OSQP gets ever smaller tolerances until it does, and only the last run
+   counts; time is that of `solve` (problem set-up by CVXPY included, ours too). A run is cut off
+   at `--cap` seconds, and then counts with the cap.
+2. m = 35,000: the Newton method to a duality gap of 1e-6, for three λ and both precisions.
+3. m = 35,000: the paper's stochastic dual averaging to 1e-3 (relative), compiled, its learning rate
+   the best of `RATES` after ten passes over `TUNED` rows; evaluating the objective is not counted.
+   It is stopped after the pass that reaches `--cap` seconds, and then counts with what it took,
+   which is less than it needs. Newton is run to the same accuracy.
+
+Run: python benchmarks/clump_solver.py [--cap 300] [--parts 1 2 3] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from _common import arguments, load, progress, save, show, table, timed, verdict
+
+from laconic.regions.averaging import Averages, take_pass
+from laconic.regions.clumping import solve
+from laconic.regions.margins import Margins
+from laconic.regions.neighbours import auto_radius, radius_graph
+from laconic.regions.problem import Problem, finished
+from laconic.regions.theta import Theta
+from laconic.threads import Threads
+
+DISCOUNT, SHARE = 0.5, 0.05
+SMALL, LARGE, TUNED = 2_000, 35_000, 2_000
+ALPHA, ALPHAS = 0.1, (1e-3, 0.1, 3.0)
+CLOSE, GAP, ROUGH = 1e-6, 1e-6, 1e-3
+OSQP_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)
+RATES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
+FASTER_THAN_CVXPY, SECONDS, FASTER_THAN_AVERAGING = 50.0, 60.0, 10.0
+
+
+class Capped(Exception):
+    """Raised in a run that takes too long."""
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--cap", type=int, default=300, help="most seconds of one run")
+    parser.add_argument("--parts", type=int, nargs="+", default=[1, 2, 3])
+    args = parser.parse_args()
+    data = load(args.data, "mnist")
+    X = np.concatenate([data["X_train"], data["X_test"]]).reshape(70_000, -1)
+    y = np.concatenate([data["y_train"], data["y_test"]])
+    some = np.random.default_rng(args.seed).permutation(len(y))[:LARGE]
+    X, sign = X[some], np.where(y[some] < 5, -1, 1)
+    results: dict[str, Any] = {}
+    with Threads() as threads:
+        warm = make(X[:300] / 255.0, sign[:300], ALPHA, threads)
+        solve(warm)  # loads the compiled kernels
+        take_pass(warm, Averages.start(warm), 1e-3, 0)
+        if 1 in args.parts:
+            results["cvxpy"] = against_cvxpy(X, sign, args.cap, threads)
+        if 2 in args.parts:
+            results["large"] = large(X, sign, threads)
+        if 3 in args.parts:
+            results["averaging"] = against_averaging(X, sign, args.cap, args.seed, threads)
+    save(args.json, args, ["cvxpy", "clarabel", "osqp"], results)
+
+
+def make(X: np.ndarray, sign: np.ndarray, alpha: float, threads: Threads) -> Problem:
+    """The problem of some rows."""
+    graph = radius_graph(X, auto_radius(X, share=SHARE))
+    theta = Theta(graph, DISCOUNT, "degree", None, threads)
+    return Problem(Margins(X, True, threads), sign, theta, alpha)
+
+
+def value(problem: Problem, w: np.ndarray) -> float:
+    """Eq. (1) at w with the best slack, in float64."""
+    return finished(problem, w, np.zeros(problem.rows.n_rows), 1e-12, 0).objective
+
+
+def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -> dict[str, Any]:
+    """Part 1."""
+    problem = make(X[:SMALL] / 255.0, sign[:SMALL], ALPHA, threads)
+    best = solve(problem, 1e-12).objective
+    runs = [ours(problem, best, repeats=15), clarabel(problem, best, cap), osqp(problem, best, cap)]
+    table(
+        f"m = {SMALL}, λ = {ALPHA:g}, to {CLOSE:g}",
+        ["", "seconds", "relative excess", ""],
+        [[r["solver"], r["seconds"], r["excess"], r["note"]] for r in runs],
+    )
+    faster = {r["solver"]: r["seconds"] / runs[0]["seconds"] for r in runs[1:]}
+    print(" · ".join(f"{show(f)} times faster than {name}" for name, f in faster.items()))
+    least = verdict("times faster than CVXPY", min(faster.values()), FASTER_THAN_CVXPY, True)
+    return {"runs": runs, "faster": faster, "verdict": least}
+
+
+def ours(problem: Problem, best: float, repeats: int) -> dict[str, Any]:
+    """The Newton method, to a gap of `CLOSE`; the median of some runs."""
+
+    def again() -> Any:
+        theta = problem.theta
+        fresh = Theta(theta.graph, DISCOUNT, "degree", None, theta.threads)
+        return solve(Problem(problem.rows, problem.sign, fresh, problem.alpha), CLOSE)
+
+    times, answer = [], None
+    for _ in range(repeats):
+        seconds, answer = timed(again)
+        times.append(seconds)
+    assert answer is not None
+    excess = value(problem, answer.weights) / best - 1.0
+    return {"solver": "laconic", "seconds": float(np.median(times)), "excess": excess, "note": ""}
+
+
+def modelled(problem: Problem) -> tuple[Any, Any]:
+    """Eq. (1) for CVXPY, and its w."""
+    import cvxpy
+    from scipy import sparse
+
+    rows, m = problem.rows, problem.rows.n_rows
+    X = np.hstack([rows.X, np.ones((m, 1))]).astype(np.float64)
+    w, slack = cvxpy.Variable(X.shape[1]), cvxpy.Variable(m, nonneg=True)
+    form = cvxpy.quad_form(slack, sparse.csc_matrix(problem.theta.dense()), assume_PSD=True)
+    goal = problem.alpha / 2 * cvxpy.sum_squares(w) + form / (2 * m)
+    bound = [slack >= 1 - (problem.sign[:, None] * X) @ w]
+    return cvxpy.Problem(cvxpy.Minimize(goal), bound), w
+
+
+def clarabel(problem: Problem, best: float, cap: int) -> dict[str, Any]:
+    """CVXPY with Clarabel, its default tolerances."""
+    task, w = modelled(problem)
+    return rival("CVXPY, Clarabel", problem, best, cap, task, w, {"solver": "CLARABEL"}, "")
+
+
+def osqp(problem: Problem, best: float, cap: int) -> dict[str, Any]:
+    """CVXPY with OSQP, the largest tolerance that is close enough."""
+    for tolerance in OSQP_TOLERANCES:
+        task, w = modelled(problem)
+        settings = {"solver": "OSQP", "eps_abs": tolerance, "eps_rel": tolerance,
+                    "max_iter": 1_000_000}  # fmt: skip
+        note = f"eps {tolerance:g}"
+        run = rival("CVXPY, OSQP", problem, best, cap, task, w, settings, note)
+        if run["excess"] is None or run["excess"] <= CLOSE:
+            break
+    return run
+
+
+def rival(
+    name: str, problem: Problem, best: float, cap: int, task: Any, w: Any, settings: Any, note: str
+) -> dict[str, Any]:
+    """One run of CVXPY, cut off at the cap."""
+    start = time.perf_counter()
+    try:
+        with capped(cap):
+            task.solve(**settings)
+    except Capped:
+        return {"solver": name, "seconds": float(cap), "excess": None, "note": f"{note}, cut off"}
+    seconds = time.perf_counter() - start
+    excess = value(problem, w.value) / best - 1.0
+    progress(f"{name} {note}: {seconds:.1f} s, {excess:.1e}")
+    return {"solver": name, "seconds": seconds, "excess": excess, "note": note}
+
+
+@contextmanager
+def capped(seconds: int) -> Iterator[None]:
+    """Raise `Capped` in the block after so many seconds."""
+
+    def stop(*_: Any) -> None:
+        raise Capped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
+    """Part 2."""
+    runs = []
+    for dtype in (np.float32, np.float64):
+        scaled = X / dtype(255)
+        seconds, problem = timed(make, scaled, sign, ALPHA, threads)
+        progress(f"{np.dtype(dtype).name}: {problem.theta.graph} in {seconds:.1f} s")
+        for alpha in ALPHAS:
+            posed = Problem(problem.rows, problem.sign, problem.theta, alpha)
+            seconds, answer = timed(solve, posed, GAP)
+            runs.append({
+                "dtype": np.dtype(dtype).name,
+                "alpha": alpha,
+                "seconds": seconds,
+                "iterations": answer.iterations,
+                "objective": answer.objective,
+                "relative_gap": answer.gap / answer.objective,
+                "neighbour_share": problem.theta.graph.share,
+            })  # fmt: skip
+    table(
+        f"m = {LARGE}, d = 785, to a gap of {GAP:g}",
+        ["", "λ", "seconds", "iterations", "objective", "gap"],
+        [[r["dtype"], r["alpha"], r["seconds"], r["iterations"], r["objective"], r["relative_gap"]]
+         for r in runs],
+    )  # fmt: skip
+    slowest = max(r["seconds"] for r in runs)
+    return {"runs": runs, "verdict": verdict("seconds, the slowest", slowest, SECONDS, False)}
+
+
+def tune(problem: Problem, seed: int) -> dict[float, float]:
+    """Relative excess of every learning rate after ten passes."""
+    best, found = solve(problem).objective, {}
+    for rate in RATES:
+        state = Averages.start(problem)
+        for _ in range(10):
+            take_pass(problem, state, rate, seed)
+        found[rate] = value(problem, state.mean) / best - 1.0
+        progress(f"learning rate {rate:g}: {found[rate]:.3g}")
+    return found
+
+
+def against_averaging(
+    X: np.ndarray, sign: np.ndarray, cap: int, seed: int, threads: Threads
+) -> dict[str, Any]:
+    """Part 3."""
+    problem = make(X / np.float32(255), sign, ALPHA, threads)
+    best = solve(problem, 1e-10).objective
+    seconds, answer = timed(solve, problem, ROUGH)
+    mine = {"seconds": seconds, "excess": value(problem, answer.weights) / best - 1.0}
+    tuned = tune(make(X[:TUNED] / np.float32(255), sign[:TUNED], ALPHA, threads), seed)
+    rate = min(tuned, key=lambda r: tuned[r])
+    state, spent, history = Averages.start(problem), 0.0, []
+    while spent < cap and not (history and history[-1]["excess"] <= ROUGH):
+        spent += timed(take_pass, problem, state, rate, seed)[0]
+        excess = value(problem, state.mean) / best - 1.0
+        history.append({"pass": state.iterations, "seconds": spent, "excess": excess})
+        progress(f"pass {state.iterations}: {spent:.0f} s, {excess:.2e}")
+    reached = history[-1]["excess"] <= ROUGH
+    table(
+        f"m = {LARGE}, λ = {ALPHA:g}, to {ROUGH:g}",
+        ["", "seconds", "relative excess"],
+        [["Newton", mine["seconds"], mine["excess"]],
+         [f"averaging, rate {rate:g}", spent, history[-1]["excess"]]],
+    )  # fmt: skip
+    faster = spent / mine["seconds"]
+    sign_ = "" if reached else "at least (cut off) "
+    result = verdict(f"{sign_}times faster than averaging", faster, FASTER_THAN_AVERAGING, True)
+    return {"newton": mine, "tuned": tuned, "rate": rate, "history": history,
+            "reached": reached, "verdict": result}  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

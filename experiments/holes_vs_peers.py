@@ -1,0 +1,324 @@
+"""Piecewise classifiers with equally many pieces: hole punching beside its peers.
+
+Test error with 1, 2, 4, 8 and 16 pieces of
+
+* hole punching (the part outside and each hole is a piece), around error clumping or logistic
+  regression;
+* a linear model tree (package linear-tree) with ridge classifiers in its leaves;
+* LightGBM with linear trees, all leaves of all trees counted;
+* k-means, and a logistic regression in every cluster;
+
+and of a Gaussian SVM, whose size is that of its support vectors. Size is bytes of the numbers that
+predicting needs, at four bytes each. On 0-4 against 5-9 of MNIST (30 principal components), adult
+(categories as 0/1 columns, numbers scaled) and spambase (logarithms, scaled).
+
+A quarter of the training rows is held out to choose the settings of every method for every number
+of pieces; the chosen ones are then fitted to all training rows and tested once.
+
+Run: python experiments/holes_vs_peers.py [--rows N] [--sets mnist adult spambase] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+from _common import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    Task,
+    arguments,
+    error,
+    figure,
+    finish,
+    frame,
+    load,
+    logarithmic,
+    progress,
+    save,
+    table,
+    timed,
+)
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from laconic import ErrorClumpingClassifier, HolePunchingClassifier
+
+PIECES = (1, 2, 4, 8, 16)
+SETS = ("mnist", "adult", "spambase")
+COLOURS = {"hole punching": BLUE, "linear tree": ORANGE, "LightGBM, linear leaves": GREEN,
+           "k-means, then linear": PURPLE}  # fmt: skip
+
+Answer = dict[int, tuple[np.ndarray, int]]
+"""For every number of pieces the predicted labels of new rows, and the bytes of the model."""
+Method = Callable[..., Answer]
+
+
+# -- methods -----------------------------------------------------------------------------------
+
+
+def hole_punching(task: Task, base: str, strength: float, min_rows: int) -> Answer:
+    """One fit gives every number of holes."""
+    outside: Any = (
+        ErrorClumpingClassifier(strength, tol=1e-4)
+        if base == "clumping"
+        else LogisticRegression(C=1.0 / (strength * len(task.y)), max_iter=500)
+    )
+    model = HolePunchingClassifier(
+        outside, max(PIECES) - 1, min_rows=min_rows, n_candidates=32
+    ).fit(task.X, task.y)
+    out = {}
+    for n in PIECES:
+        part = model.at(min(n - 1, len(model.errors_) - 1))
+        out[n] = part.predict(task.X_new), part.predictor_.cost().bytes
+    return out
+
+
+def linear_tree(task: Task, alpha: float, bins: int) -> Answer:
+    """A tree of every depth that has enough leaves."""
+    from lineartree import LinearTreeClassifier
+
+    out = {}
+    for n in PIECES:
+        if n == 1:
+            model = RidgeClassifier(alpha=alpha).fit(task.X, task.y)
+            leaves = 1
+        else:
+            model = LinearTreeClassifier(
+                RidgeClassifier(alpha=alpha),
+                max_depth=max(1, int(np.log2(n))),
+                max_bins=bins,
+                min_samples_leaf=0.02,
+                split_features=split_features(task),
+            ).fit(task.X, task.y)
+            leaves = len(model.summary(only_leaves=True))
+        size = leaves * (task.X.shape[1] + 1) + 2 * (leaves - 1)
+        out[n] = np.asarray(model.predict(task.X_new)), 4 * size
+    return out
+
+
+def split_features(task: Task, most: int = 5) -> list[int]:
+    """Features that a linear tree may split on; refitting for every split of all would take hours.
+
+    Those that are most correlated with the class.
+    """
+    centred = task.y - task.y.mean()
+    size = np.linalg.norm(task.X - task.X.mean(axis=0), axis=0)
+    strength = np.abs(centred @ task.X) / np.maximum(size, 1e-9)
+    return sorted(np.argsort(-strength)[:most].tolist())
+
+
+def lightgbm(task: Task, leaves: int, rate: float, shrink: float) -> Answer:
+    """As many trees of so many leaves as make the number of pieces."""
+    from lightgbm import LGBMClassifier
+
+    out = {}
+    for n in PIECES:
+        each = min(leaves, n)
+        model = LGBMClassifier(
+            n_estimators=max(1, n // max(each, 2)),
+            num_leaves=max(each, 2),
+            learning_rate=rate,
+            linear_tree=True,
+            linear_lambda=shrink,
+            min_child_samples=20,
+            verbosity=-1,
+            n_jobs=2,
+        ).fit(task.X, task.y)
+        trees = model.booster_.dump_model()["tree_info"]
+        size = sum(_tree_numbers(tree["tree_structure"]) for tree in trees)
+        out[n] = np.asarray(model.predict(task.X_new)), 4 * size
+    return out
+
+
+def _tree_numbers(node: dict[str, Any]) -> int:
+    if "left_child" in node:
+        return 2 + _tree_numbers(node["left_child"]) + _tree_numbers(node["right_child"])
+    return 1 + 2 * len(node.get("leaf_coeff", []))
+
+
+def clustered(task: Task, strength: float) -> Answer:
+    """A logistic regression in every cluster of k-means."""
+    out = {}
+    for n in PIECES:
+        groups = KMeans(n, n_init=2, random_state=0).fit(task.X)
+        here, there = groups.labels_, groups.predict(task.X_new)
+        said = np.empty(len(task.y_new), dtype=task.y.dtype)
+        for group in range(n):
+            rows, new = here == group, there == group
+            if not new.any():
+                continue
+            labels = np.unique(task.y[rows])
+            if len(labels) == 1:
+                said[new] = labels[0]
+                continue
+            C = 1.0 / (strength * rows.sum())
+            model = LogisticRegression(C=C, max_iter=500).fit(task.X[rows], task.y[rows])
+            said[new] = model.predict(task.X_new[new])
+        out[n] = said, 4 * n * (2 * task.X.shape[1] + 1)
+    return out
+
+
+def gaussian_svm(task: Task, C: float, gamma: float) -> Answer:
+    """One model of its own size, whatever the number of pieces."""
+    model = SVC(C=C, gamma=gamma / task.X.shape[1] / task.X.var()).fit(task.X, task.y)
+    return {0: (model.predict(task.X_new), 4 * model.support_vectors_.size)}
+
+
+METHODS: dict[str, tuple[Method, list[tuple[Any, ...]]]] = {
+    "hole punching": (
+        hole_punching,
+        list(product(("clumping", "logistic"), (1e-3, 1e-2), (10, 40))),
+    ),
+    "linear tree": (linear_tree, [(1.0, 10), (100.0, 10)]),
+    "LightGBM, linear leaves": (
+        lightgbm,
+        list(product((2, 16), (0.3, 1.0), (0.0, 10.0))),
+    ),
+    "k-means, then linear": (clustered, [(1e-4,), (1e-3,), (1e-2,)]),
+    "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.1, 0.3)))),
+}
+
+
+# -- data --------------------------------------------------------------------------------------
+
+
+def task_of(name: str, folder: Any, rows: int, seed: int) -> Task:
+    """Training and test rows, prepared by what the training rows say."""
+    data = load(folder, name)
+    rng = np.random.default_rng(seed)
+    if name == "spambase":
+        X = np.log1p(10.0 * data["X"])
+        parts = train_test_split(
+            X, data["y"].astype(np.int64), test_size=1 / 3, random_state=seed, stratify=data["y"]
+        )
+        X, X_new, y, y_new = parts
+    else:
+        some = rng.permutation(len(data["y_train"]))[:rows]
+        X, X_new = data["X_train"][some], data["X_test"]
+        y, y_new = data["y_train"][some].astype(np.int64), data["y_test"].astype(np.int64)
+    if name == "mnist":
+        X, X_new = (x.reshape(len(x), -1) / 255.0 for x in (X, X_new))
+        y, y_new = (y > 4).astype(np.int64), (y_new > 4).astype(np.int64)
+        pca = PCA(30, svd_solver="randomized", random_state=seed).fit(X)
+        X, X_new = pca.transform(X), pca.transform(X_new)
+        scale = X.std()
+        return Task(X / scale, y, X_new / scale, y_new)
+    if name == "adult":
+        X, X_new = (spread(x, data) for x in (X, X_new))
+    scaler = StandardScaler().fit(X)
+    return Task(scaler.transform(X), y, scaler.transform(X_new), y_new)
+
+
+def spread(X: np.ndarray, data: dict[str, np.ndarray]) -> np.ndarray:
+    """Categories as 0/1 columns; capital gains and losses by their logarithms."""
+    columns = []
+    for i, name in enumerate(data["feature_names"].tolist()):
+        if data["categorical"][i]:
+            known = len(data[f"categories_{name.replace('-', '_')}"])
+            columns.append((X[:, i, None] == np.arange(known)).astype(np.float64))
+        else:
+            values = X[:, i, None].astype(np.float64)
+            columns.append(np.log1p(values) if name.startswith("capital") else values)
+    return np.hstack(columns)
+
+
+# -- comparing ---------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Choose settings, fit, compare."""
+    warnings.filterwarnings("ignore")
+    parser = arguments(__doc__)
+    parser.add_argument("--rows", type=int, default=3000, help="training rows (%(default)s)")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    args = parser.parse_args()
+    results: dict[str, Any] = {}
+    for name in args.sets:
+        whole = task_of(name, args.data, args.rows, args.seed)
+        rows = np.arange(len(whole.y))
+        fit, held = train_test_split(rows, test_size=0.25, random_state=args.seed, stratify=whole.y)
+        part = Task(whole.X[fit], whole.y[fit], whole.X[held], whole.y[held])
+        results[name] = {m: compare(name, m, part, whole) for m in METHODS}
+        show(name, results[name], whole)
+        save(args.json, args, ["linear-tree", "lightgbm"], results)
+    draw(results, args)
+
+
+def compare(name: str, label: str, part: Task, whole: Task) -> dict[str, Any]:
+    """Settings chosen on held-out rows for every number of pieces, and what they give."""
+    method, grid = METHODS[label]
+    held: dict[int, list[float]] = {}
+    spent, tried = 0.0, []
+    for settings in grid:
+        seconds, answer = timed(method, part, *settings)
+        spent += seconds
+        tried.append({n: error(said, part.y_new) for n, (said, _) in answer.items()})
+    sizes = list(tried[0])
+    best = {n: int(np.argmin([errors[n] for errors in tried])) for n in sizes}
+    answers, seconds = {}, {}
+    for which in sorted(set(best.values())):
+        seconds[which], answers[which] = timed(method, whole, *grid[which])
+    out = {}
+    for n in sizes:
+        said, size = answers[best[n]][n]
+        out[n] = {
+            "test": error(said, whole.y_new),
+            "held out": tried[best[n]][n],
+            "bytes": size,
+            "settings": list(grid[best[n]]),
+            "seconds of all sizes": seconds[best[n]],
+        }
+        held.setdefault(n, []).append(tried[best[n]][n])
+    progress(f"{name}, {label}: { ({n: round(o['test'], 4) for n, o in out.items()}) }")
+    return {"pieces": out, "seconds to choose": spent}
+
+
+def show(name: str, methods: dict[str, Any], task: Task) -> None:
+    rows = []
+    for label, found in methods.items():
+        if label == "Gaussian SVM":
+            only = found["pieces"][0]
+            rows.append([f"{label}, {only['bytes']:,} bytes", 100 * only["test"], *[""] * 4, ""])
+            continue
+        errors = [100 * found["pieces"][n]["test"] for n in PIECES]
+        rows.append([label, *errors, found["pieces"][PIECES[-1]]["bytes"]])
+    heads = ["test error (%) with pieces:", *map(str, PIECES), "bytes of the last"]
+    shape = f"{len(task.y):,} x {task.X.shape[1]} training, {len(task.y_new):,} test rows"
+    table(f"{name}: {shape}", heads, rows)
+
+
+def draw(results: dict[str, Any], args: Any) -> None:
+    """Test error against pieces, a panel for every set."""
+    sheet, axes = figure(len(results), inches=3.6, height=3.4)
+    for ax, (name, methods) in zip(axes, results.items(), strict=True):
+        for label, colour in COLOURS.items():
+            errors = [100 * methods[label]["pieces"][n]["test"] for n in PIECES]
+            ax.plot(PIECES, errors, color=colour, marker="o", markersize=4, label=label)
+        svm = methods["Gaussian SVM"]["pieces"][0]
+        ax.axhline(100 * svm["test"], color=INK, linewidth=1, linestyle=(0, (3, 3)),
+                   label="Gaussian SVM")  # fmt: skip
+        frame(ax, name, "pieces", "test error (%)" if ax is axes[0] else "")
+        ax.set_xscale("log")
+        logarithmic(ax.xaxis, (1.0, 2.0, 4.0, 8.0))
+        ax.set_xlim(0.9, 18)
+        ax.set_xticks(PIECES)
+    handles, labels = axes[0].get_legend_handles_labels()
+    sheet.legend(
+        handles, labels, frameon=False, fontsize="small", ncols=5, loc="outside lower center"
+    )
+    finish(sheet, args)
+
+
+if __name__ == "__main__":
+    main()

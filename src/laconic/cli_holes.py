@@ -1,0 +1,154 @@
+"""``laconic holes``: where a classifier fails, as text and as a page."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from laconic.look.console import make_console, say
+from laconic.tables import UserError, check_writable, labelled_table, load_predictor, need
+
+SUMMARY = "Show where the errors of a classifier clump, what those rows share, and what would help."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument(
+        "model", metavar="MODEL",
+        help="a Laconic model, or a scikit-learn model as .skops, .joblib or .pkl",
+    )  # fmt: skip
+    parser.add_argument(
+        "table", metavar="TABLE", help="CSV or parquet file of rows that it was not trained on"
+    )
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column of true labels")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="COLUMN",
+        help="column to leave out of distances and sentences; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trust", action="store_true",
+        help="load a pickle or unknown types in a .skops file: such a file can run any code",
+    )  # fmt: skip
+    parser.add_argument("--html", metavar="FILE", help="write the report as one page")
+    parser.add_argument(
+        "--image", metavar="HxW", help="rows are pictures of this height and width, such as 28x28"
+    )
+    parser.add_argument(
+        "--clumps", type=int, default=8, metavar="N", help="most clumps to show (%(default)s)"
+    )
+    parser.add_argument(
+        "--min-rows", type=int, default=10, metavar="N", help="least rows in a clump (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="draws the two halves (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load the model and the rows, look for clumps, show them."""
+    from laconic.look.report import report_holes
+    from laconic.look.words import report_lines
+
+    check_writable(args.html)
+    if args.clumps < 1 or args.min_rows < 1:
+        raise UserError("--clumps and --min-rows must be at least 1")
+    shape = _shape(args.image)
+    model = load_model(args.model, args.trust)
+    spelled = _spelled(model)
+    X, labels = labelled_table(args.table, args.target, text=spelled)
+    predicted = _predictions(model, X, args.table)
+    absent = [name for name in args.ignore if name not in X.columns]
+    if absent:
+        raise UserError(f"{args.table} has no column {absent[0]!r} to ignore")
+    kept = X.drop(columns=args.ignore)
+    if kept.shape[1] == 0:
+        raise UserError("--ignore leaves no column")
+    report = report_holes(
+        predicted,
+        kept,
+        labels,
+        n_clumps=args.clumps,
+        min_rows=args.min_rows,
+        image_shape=shape,
+        title=_title(model, args.model),
+        random_state=args.seed,
+    )
+    console = make_console()
+    console.print(report_lines(report))
+    if args.html:
+        report.save(args.html)
+        console.print()
+        say(console, f"saved  {args.html}", "open it in a browser; it needs no network")
+    return 0
+
+
+def load_model(file: str, trust: bool) -> Any:
+    """A model in a file: Laconic's own, skops, or a pickle where the user trusts it."""
+    path = Path(file)
+    if not path.is_file():
+        raise UserError(f"{file}: there is no such file")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        if "schema.json" in names:
+            return _load_skops(file, trust)
+        if "header.npy" in names:
+            return load_predictor(file)
+    if not trust:
+        raise UserError(
+            f"{file} is no Laconic model; if it is a pickle and you trust where it comes from, "
+            "add --trust (a pickle can run any code when it is loaded)"
+        )
+    import joblib
+
+    try:
+        model = joblib.load(path)
+    except Exception as error:  # whatever unpickling another program's file raises
+        raise UserError(f"{file} cannot be loaded: {error}") from error
+    if not hasattr(model, "predict"):
+        raise UserError(f"{file} holds a {type(model).__name__}, which does not predict")
+    return model
+
+
+def _load_skops(file: str, trust: bool) -> Any:
+    io = need("skops.io", "skops")
+    unknown = io.get_untrusted_types(file=file)
+    if unknown and not trust:
+        raise UserError(f"{file} holds types such as {unknown[0]}; add --trust if you trust it")
+    return io.load(file, trusted=unknown)
+
+
+def _spelled(model: Any) -> list[str]:
+    """Columns that the model reads as categories, to be read as they are spelled."""
+    names, categories = getattr(model, "feature_names", None), getattr(model, "categories", {})
+    return [names[f] for f in categories] if names is not None else []
+
+
+def _predictions(model: Any, X: Any, file: str) -> Any:
+    """The model's labels of the table's rows; columns are found by name where it knows names."""
+    names = getattr(model, "feature_names_in_", None)
+    known = names if names is not None else getattr(model, "feature_names", None)
+    if names is not None:
+        absent = [name for name in names if name not in X.columns]
+        if absent:
+            raise UserError(f"{file} has no column {str(absent[0])!r}, which the model reads")
+        X = X[list(names)]
+    try:
+        return model.predict(X if known is not None else X.to_numpy())
+    except (TypeError, ValueError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise UserError(f"the model cannot predict the rows of {file}: {first}") from error
+
+
+def _title(model: Any, file: str) -> str:
+    kind = type(getattr(model, "steps", [(None, model)])[-1][1]).__name__
+    return f"{kind} ({Path(file).name})"
+
+
+def _shape(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    height, cross, width = text.lower().partition("x")
+    if not (cross and height.isdigit() and width.isdigit() and int(height) and int(width)):
+        raise UserError(f"--image wants HEIGHTxWIDTH, such as 28x28, not {text!r}")
+    return int(height), int(width)

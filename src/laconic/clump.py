@@ -1,0 +1,378 @@
+"""`ErrorClumpingClassifier`: linear classifiers whose errors clump, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from laconic.boost.checkpoint import fingerprint
+from laconic.edge import class_weighted, kept_rows
+from laconic.losses import OneVsRest
+from laconic.model.atoms import ColumnsMap
+from laconic.model.predictor import Predictor
+from laconic.regions.clumping import Hook, State, solve
+from laconic.regions.graph import NeighbourGraph
+from laconic.regions.margins import Margins
+from laconic.regions.neighbours import find_graph, given_graph
+from laconic.regions.problem import Problem, Solution
+from laconic.regions.resume import Resumable
+from laconic.regions.theta import NORMALIZE, Theta
+from laconic.threads import Threads
+
+# Settings that change how a fit runs, but not what it finds.
+_NOT_IN_FINGERPRINT = {"checkpoint", "n_jobs", "verbose"}
+
+
+class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
+    """Linear classifier that is forgiven errors beside other errors, so that they clump.
+
+    Minimises eq. (1) of the paper over w and the slacks ξ,
+
+        λ/2 ‖w‖² + ξᵀΘξ / (2m)   s.t.  ξ_i ≥ 0 and ξ_i ≥ 1 − y_i⟨w, x_i⟩,
+
+    where Θ is 1 on the diagonal and −η c_ij for neighbours i, j. An error costs its squared slack,
+    less a discount for the errors in its neighbourhood: the classifier gives up on tight clusters,
+    which can then be found and handled separately, and does better elsewhere. Without a discount
+    it is the SVM with squared hinge loss, C = 1/(2 m λ) in scikit-learn's LinearSVC.
+
+    The convex problem is solved to a proven gap. Finding neighbours takes O(m² d) operations at
+    the speed of BLAS and at most m²/8 bytes; every step after that a few passes over the rows and
+    the graph.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        λ, the ridge penalty on the weights and on the intercept. Features in other units need
+        another one; a `sklearn.preprocessing.StandardScaler` before this makes them alike.
+    radius : float or "auto", default="auto"
+        ρ: rows at most this far apart are neighbours. ``"auto"`` takes the distance within which
+        5 % of the pairs of rows lie (see `laconic.regions.neighbours.auto_radius`); ``radius_``
+        says which.
+    discount : float, default=0.5
+        η in [0, 1]: how much neighbouring errors forgive each other. Below 1 with
+        ``normalize="degree"``.
+    normalize : {"degree", "pairs"}, default="degree"
+        c_ij: 1/√(d_i d_j) with the numbers of neighbours d, or 1/(m − 1) as in the paper. By
+        degree, an error whose neighbours are all errors of equal slack costs 1 − η of a lone one,
+        at any m and ρ. By pairs it costs 1 − η d_i/(m − 1), so that the discount is weak unless
+        the radius spans much of the data.
+    n_neighbors : int, default=None
+        Nearest rows as neighbours (of either of the two) instead of a radius.
+    metric : str or callable, default="euclidean"
+        Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
+    label_groups : dict, default=None
+        Names of groups and the labels in each: groups are told apart instead of labels. A problem
+        of two groups is binary whatever the number of labels. ``classes_`` are then the groups.
+    fit_intercept : bool, default=True
+        Whether rows have a constant feature 1. Its weight is penalised like all others.
+    solver : {"newton", "averaging"}, default="newton"
+        A semismooth Newton method (`laconic.regions.clumping`), or the paper's stochastic dual
+        averaging, which is far slower (`laconic.regions.averaging`; dense rows only).
+    tol : float, default=1e-10
+        The gap to stop at, relative to the objective. (The Newton method gains several digits with
+        its last step; the stochastic one would never get there.)
+    max_iter : int, default=100
+        Most Newton iterations, or passes of m stochastic steps.
+    learning_rate : float, default=None
+        γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
+        norm of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class.
+    checkpoint : str or path-like, default=None
+        File that the state is written to after every iteration. A fit that finds it resumes from
+        it and ends with the identical model; other data or settings are refused.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of ``solver="averaging"``. Nothing else is random.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 prints the radius, and the objective and gap of every iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        w of the second class against the first, or of every class against the rest.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    objective_ : float
+        Eq. (1) at the answer; its sum over the problems where there are more than two classes.
+    gap_ : float
+        Proven bound on how far that is above the optimum (up to rounding).
+    radius_ : float
+        The radius in use; NaN where neighbours were not found by one.
+    neighbour_share_ : float
+        Share of the pairs of rows that are neighbours.
+    n_iter_ : int
+        Most iterations that any of the problems took.
+    predictor_ : Predictor
+        The deployable result.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    *More than two classes* are told apart one against the rest: a problem of its own for each
+    class, all with the same neighbours, and the largest score wins.
+
+    *Sample weights.* An integer weight is the same as repeated rows: copies are neighbours of each
+    other and count as such in the degrees and in m. A weight below 1 is the part of a row that
+    counts: its slack costs, and forgives its neighbours, that part. (A weight of 2.5 is neighbour
+    to itself with 1.5.) With ``n_neighbors`` or a given graph, copies would change who the nearest
+    are, and there a weight only stands for copies that everyone sees as one row.
+
+    *Kernels* (footnote 1) come in through a feature map before this, in a pipeline:
+    `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then those in the
+    feature space.
+
+    References
+    ----------
+    Dekel, Shamir. There's a Hole in My Data Space: Piecewise Predictors for Heterogeneous Learning
+    Problems. AISTATS 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laconic import ErrorClumpingClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> groups = {"0-4": [0, 1, 2, 3, 4], "5-9": [5, 6, 7, 8, 9]}
+    >>> model = ErrorClumpingClassifier(discount=0.5, label_groups=groups).fit(X, y)
+    >>> model.predict(X[:2]), model.gap_ < 1e-5
+    (array(['0-4', '0-4'], dtype='<U3'), True)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "discount": [Interval(Real, 0, 1, closed="both")],
+        "normalize": [StrOptions(set(NORMALIZE))],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "metric": [str, callable],
+        "label_groups": [Mapping, None],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"newton", "averaging"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "checkpoint": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        radius: float | str = "auto",
+        discount: float = 0.5,
+        normalize: str = "degree",
+        n_neighbors: int | None = None,
+        metric: Any = "euclidean",
+        label_groups: Mapping[Any, Any] | None = None,
+        fit_intercept: bool = True,
+        solver: str = "newton",
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        learning_rate: float | None = None,
+        class_weight: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.radius = radius
+        self.discount = discount
+        self.normalize = normalize
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.label_groups = label_groups
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.class_weight = class_weight
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None
+    ) -> ErrorClumpingClassifier:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            float32 stays float32.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones (or of two groups).
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone; see the notes.
+        graph : NeighbourGraph or matrix of shape (n_rows, n_rows), default=None
+            Who neighbours whom, instead of a radius: from `laconic.regions.neighbours` (so that
+            several fits share it), or any dense or sparse matrix whose non-zeros are edges. It is
+            made symmetric.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
+        given = None if graph is None else given_graph(graph, X.shape[0])
+        if keep is not None:
+            X = X[keep]
+            given = None if given is None else given.subset(keep)
+        weight = class_weighted(self, codes, weight)
+        settings = self.radius, self.n_neighbors, self.metric
+        network, self.radius_ = find_graph(X, *settings, given, weight=weight, n_jobs=self.n_jobs)
+        self.neighbour_share_ = network.share
+        if self.verbose:
+            where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
+            print(f"{where}{100 * network.share:.3g} % of the pairs of rows are neighbours")
+        saver = None if self.checkpoint is None else self._saver(X, codes, weight, given)
+        with Threads(self.n_jobs) as threads:
+            theta = Theta(network, self.discount, self.normalize, weight, threads)
+            rows = Margins(X, self.fit_intercept, threads)
+            self._keep(self._solve(rows, theta, codes, saver))
+        return self
+
+    def _grouped(self, y: np.ndarray) -> np.ndarray:
+        """Labels, or the groups that they are in."""
+        if self.label_groups is None:
+            return y
+        group_of: dict[Any, Any] = {}
+        for name, labels in self.label_groups.items():
+            for label in np.ravel(labels).tolist():
+                if group_of.setdefault(label, name) != name:
+                    raise ValueError(f"label_groups has label {label!r} in two groups")
+        strange = [label for label in np.unique(y).tolist() if label not in group_of]
+        if strange:
+            raise ValueError(f"label_groups has no group for label {strange[0]!r} of y")
+        return np.array([group_of[label] for label in y.tolist()])
+
+    def _saver(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None
+    ) -> Resumable:
+        settings = {n: v for n, v in self.get_params(deep=False).items()
+                    if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+        if self.solver == "averaging" and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "a checkpoint with solver='averaging' needs an integer random_state, so that a "
+                "resumed fit draws the same rows"
+            )
+        settings["graph"] = None if given is None else given.digest()
+        return Resumable(self.checkpoint, fingerprint(X, codes, weight, settings))
+
+    def _solve(
+        self, rows: Margins, theta: Theta, codes: np.ndarray, saver: Resumable | None
+    ) -> list[Solution]:
+        """One problem for two classes, else one for each class against the rest."""
+        n_classes = len(self.classes_)
+        targets = [1] if n_classes == 2 else range(n_classes)
+        answers = [] if saver is None else saver.answers()[: len(targets)]
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        for code in targets[len(answers) :]:
+            problem = Problem(rows, np.where(codes == code, 1, -1), theta, self.alpha)
+            label = self.classes_[code]
+
+            def told(state: Any, value: float, gap: float, label: Any = label) -> None:
+                if saver is not None:
+                    saver.save(answers, state)
+                if self.verbose:
+                    which = "" if n_classes == 2 else f"{label}: "
+                    print(f"{which}iteration {state.iterations}: {value:.8g}, gap {gap:.2g}")
+
+            if self.solver == "newton":
+                begun = None if saver is None else saver.state(State, len(answers))
+                answer = solve(problem, self.tol, self.max_iter, begun, told)
+            else:
+                answer = self._average(problem, seed, saver, len(answers), told)
+            answers.append(answer)
+            if saver is not None:
+                saver.save(answers, None)
+        return answers
+
+    def _average(
+        self, problem: Problem, seed: int, saver: Resumable | None, n_answers: int, told: Hook
+    ) -> Solution:
+        from laconic.regions.averaging import Averages, average  # here, because it imports Numba
+
+        begun = None if saver is None else saver.state(Averages, n_answers)
+        rate = self.learning_rate
+        return average(problem, self.tol, self.max_iter, rate, seed, begun, told)
+
+    def _keep(self, answers: list[Solution]) -> None:
+        """Turn the answers into fitted attributes."""
+        weights = np.stack([answer.weights for answer in answers])
+        d = self.n_features_in_
+        self.coef_ = weights[:, :d]
+        self.intercept_ = weights[:, d] if self.fit_intercept else np.zeros(len(weights))
+        self.objective_ = float(sum(answer.objective for answer in answers))
+        self.gap_ = float(sum(answer.gap for answer in answers))
+        self.n_iter_ = max(1, *(answer.iterations for answer in answers))
+        if not all(answer.converged for answer in answers):
+            warnings.warn(
+                f"stopped at a gap of {self.gap_:.2g} after {self.n_iter_} iterations; raise "
+                "max_iter, tol or alpha",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.predictor_ = self._predictor()
+
+    def _predictor(self) -> Predictor:
+        coef, intercept = self.coef_, self.intercept_
+        if len(self.classes_) == 2:
+            coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
+        read = np.flatnonzero(coef.any(axis=0))
+        return Predictor(
+            ColumnsMap(read),
+            np.ascontiguousarray(coef[:, read].T),
+            intercept,
+            self.classes_,
+            OneVsRest.name,
+            [1] * len(read),
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+        )
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class (or group) of every row: the sign of the score, or the largest one."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy; with ``label_groups``, ``y`` are labels and their groups are compared."""
+        return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,506 @@
+"""`HolePunchingClassifier`: a classifier, and other classifiers where it fails."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from laconic.boost.checkpoint import fingerprint
+from laconic.edge import class_weighted, held_out_rows, kept_rows
+from laconic.model.predictor import Predictor
+from laconic.model.regions import RegionsMap, newest_hole
+from laconic.regions.checkpoint import HolesCheckpoint
+from laconic.regions.errors import ErrorCounts
+from laconic.regions.local import (
+    check_takes_weights,
+    class_probabilities,
+    class_scores,
+    fit_model,
+    flat_parts,
+    link_of,
+)
+from laconic.regions.neighbours import auto_radius
+from laconic.regions.punch import Hole, Hook, Part, Puncher, State
+from laconic.regions.stages import prune, staged_errors, staged_labels, staged_shares
+from laconic.threads import Threads
+
+# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
+_NOT_IN_FINGERPRINT = {
+    "max_holes", "tol", "checkpoint", "callbacks", "n_jobs", "verbose", "n_iter_no_change", "prune",
+}  # fmt: skip
+
+
+def _has_probabilities(self: HolePunchingClassifier) -> bool:
+    check_is_fitted(self, "holes_")
+    return all(hasattr(model, "predict_proba") for model in self._models())
+
+
+class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
+    """A piecewise classifier: one outside, and another in every hole punched where errors are many.
+
+    The loop of Dekel and Shamir, section 5.2. Starting from a classifier h of all rows, each round
+    takes the training row whose neighbourhood holds most errors, the largest ball around it that is
+    more than half misclassified, and a classifier of its own inside. Eq. (6),
+
+        h(x)·1[x in no hole] + Σ_j h_j(x)·1[x in hole j and in no newer one]:
+
+    *the newest hole that contains a row decides it*, so that errors inside old holes can heal.
+
+    Inside a new hole the model is the best on its training rows of a fitted one, a constant and the
+    predictor so far (which leaves nothing to punch: a smaller ball or the next centre has its
+    turn), so that every hole lowers the training error, for any number of classes. In the paper's
+    worst case holes are tiny and as many as the errors; ``min_rows``, ``guard``,
+    ``early_stopping`` and ``prune`` keep them honest.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        What to fit to all rows: any scikit-learn classifier. `ErrorClumpingClassifier` by default,
+        whose errors lie close together.
+    max_holes : int, default=20
+        Most holes to punch. The fit also holds the models of fewer; see `at`.
+    local_estimator : classifier, default=None
+        What to fit inside holes; ``estimator`` by default. A `ShareBoostClassifier` here makes a
+        compact piecewise model.
+    radius : float or "auto", default="auto"
+        ρ, the radius of the neighbourhoods in which errors are counted. By default that of the
+        fitted ``estimator`` if it has a ``radius_`` (error clumping does), or else one within which
+        a row has 5 % of the others.
+    min_rows : float, default=10
+        Least number of training rows in a hole (their weight, where rows are weighted). The paper's
+        procedure has 1.
+    n_candidates : int, default=1
+        Balls to compare in every round: of so many centres with the most errors around them, the
+        one whose largest ball holds most errors is taken. 1 is the paper's procedure.
+    tol : float, default=0.0
+        Training error at which to stop.
+    early_stopping : bool, default=False
+        Hold out a part of the rows, stop when their error no longer falls, and use the number of
+        holes at which it was lowest.
+    guard : bool, default=False
+        Hold out a part of the rows, and punch a hole only where its model makes fewer errors on the
+        held-out rows inside than the predictor so far.
+    prune : bool, default=False
+        Hold out a part of the rows, and drop in the end, newest first, the holes without which
+        their error is no higher. What is left need no longer lower the training error hole by hole.
+    validation_fraction : float, default=0.1
+        The part held out, once for all three.
+    n_iter_no_change : int, default=5
+        Holes without a lower held-out error after which ``early_stopping`` stops.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class.
+    checkpoint : str or path-like, default=None
+        File that the state is written to after the first fit and after every hole. A fit that finds
+        it resumes from it and ends with the identical model; other data or settings are refused. It
+        holds pickles: resume only from files of your own.
+    callbacks : list of callables, default=None
+        Called with the loop's state after the first fit and every hole; a true answer ends the fit.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out part, and where it is given, the ``random_state`` of every fit.
+    n_jobs : int, default=None
+        Threads for distances. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimator_ : classifier
+        The classifier outside the holes.
+    holes_ : list of Hole
+        Oldest first, those in use: centre, radius, model, rows and errors of each.
+    n_holes_ : int
+        Number of holes in use: all that were punched, or fewer after ``early_stopping``.
+    errors_ : ndarray
+        Weighted training error with 0, 1, 2, … holes. It falls with every hole.
+    validation_errors_ : ndarray
+        The same on the held-out rows, where there are any.
+    radius_ : float
+        ρ.
+    predictor_ : Predictor
+        The deployable result, where every model is linear, a constant or one of Laconic's.
+    status_ : str
+        Why the fit ended.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Dekel, Shamir. There's a Hole in My Data Space: Piecewise Predictors for Heterogeneous Learning
+    Problems. AISTATS 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from laconic import HolePunchingClassifier
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = HolePunchingClassifier(LogisticRegression(), max_holes=4).fit(X, y)
+    >>> round(model.estimator_.score(X, y), 2), round(model.score(X, y), 2), model.n_holes_
+    (0.87, 1.0, 2)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_holes": [Interval(Integral, 0, None, closed="left")],
+        "local_estimator": [HasMethods(["fit", "predict"]), None],
+        "radius": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "min_rows": [Interval(Real, 0, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "early_stopping": ["boolean"],
+        "guard": ["boolean"],
+        "prune": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "checkpoint": "no_validation",
+        "callbacks": [list, tuple, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        max_holes: int = 20,
+        *,
+        local_estimator: Any = None,
+        radius: Any = "auto",
+        min_rows: float = 10,
+        n_candidates: int = 1,
+        tol: float = 0.0,
+        early_stopping: bool = False,
+        guard: bool = False,
+        prune: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        checkpoint: Any = None,
+        callbacks: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.max_holes = max_holes
+        self.local_estimator = local_estimator
+        self.radius = radius
+        self.min_rows = min_rows
+        self.n_candidates = n_candidates
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.guard = guard
+        self.prune = prune
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HolePunchingClassifier:
+        """Fit the classifier outside, and punch holes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            float32 stays float32. Distances are taken as the columns are: scale them first where
+            their units differ.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone (held-out parts are drawn by rows,
+            whatever their weight). The estimators must take it too.
+
+        Returns
+        -------
+        self
+            Also after Ctrl-C: then with the holes punched so far.
+        """
+        self._validate_params()
+        self._check_settings()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=True
+        )
+        outside, local = self._estimators()
+        weighted = sample_weight is not None or self.class_weight is not None
+        if weighted:
+            check_takes_weights(outside)
+            check_takes_weights(local)
+        keep, codes, weight = kept_rows(self, X, y, sample_weight)
+        numbers = np.arange(X.shape[0]) if keep is None else keep
+        X = X if keep is None else X[keep]
+        weight = class_weighted(self, codes, weight)
+        parts = self._parts(X, codes, weight, numbers)
+        seeds = self._seeds()
+        with Threads(self.n_jobs) as threads:
+            state = self._run(parts, outside, local, weighted, seeds, threads)
+        self._keep(state, parts)
+        return self
+
+    def _check_settings(self) -> None:
+        held_out = self.early_stopping or self.guard or self.prune
+        if self.checkpoint is not None and held_out and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "a checkpoint of a fit that holds rows out needs an integer random_state, "
+                "so that a resumed fit holds out the same rows"
+            )
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+
+    def _estimators(self) -> tuple[Any, Any]:
+        """What to fit outside and inside."""
+        outside = self.estimator
+        if outside is None:
+            from laconic.clump import ErrorClumpingClassifier
+
+            outside = ErrorClumpingClassifier()
+        return outside, outside if self.local_estimator is None else self.local_estimator
+
+    def _seeds(self) -> list[int | None]:
+        """A seed for the fit outside and for each hole; None leaves estimators as they are."""
+        if self.random_state is None:
+            return [None] * (self.max_holes + 1)
+        if isinstance(self.random_state, Integral):
+            rng = np.random.RandomState(int(self.random_state))
+        else:
+            rng = self.random_state
+        return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 1)]
+
+    def _parts(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray
+    ) -> tuple[Part, Part | None]:
+        """Rows to learn from, and rows to watch where any setting asks for them."""
+        labels = self.classes_[codes]
+        if not (self.early_stopping or self.guard or self.prune):
+            return Part(X, labels, weight, numbers), None
+        rows = np.arange(len(codes))
+        fit, _, _, (watch, _, _) = held_out_rows(self, rows, codes, weight)
+        train, held = (Part(X[r], labels[r], weight[r], numbers[r]) for r in (fit, watch))
+        return train, held
+
+    def _run(
+        self,
+        parts: tuple[Part, Part | None],
+        outside: Any,
+        local: Any,
+        weighted: bool,
+        seeds: list[int | None],
+        threads: Threads,
+    ) -> State:
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
+        from laconic.look.holes import progress
+
+        train, held = parts
+        state: State | None = None
+        counts = ErrorCounts(train.X, 1.0, threads)
+        puncher = Puncher(
+            train, held, local, weighted, self.min_rows, self.n_candidates, self.guard, seeds[1:],
+            counts, threads, self._codes(train.y),
+        )  # fmt: skip
+        hooks: list[Hook] = []
+        if self.checkpoint is not None:
+            settings = {n: v for n, v in self.get_params(deep=False).items()
+                        if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+            mark = fingerprint(train.X, train.y, train.weight, settings)
+            saver = HolesCheckpoint(self.checkpoint, mark, puncher)
+            state = saver.resume()
+            hooks.append(saver)
+        with progress(self.verbose, self.max_holes) as bar:
+            hooks += [*(self.callbacks or []), bar]
+            if state is None:
+                weight = train.weight if weighted else None
+                state = State(fit_model(outside, train.X, train.y, weight, seeds[0]))
+            self.radius_ = counts.radius = self._neighbourhood(state.base, train)
+            if not state.errors:
+                puncher.start(state)
+            patience = self.n_iter_no_change if self.early_stopping else None
+            try:
+                puncher.run(state, self.max_holes, self.tol, patience, hooks)
+            except KeyboardInterrupt:
+                state.status = "interrupted"
+                kept = len(state.holes)
+                warnings.warn(
+                    f"fit was interrupted; the model keeps {kept} hole{'s' * (kept != 1)}",
+                    stacklevel=3,
+                )
+        return state
+
+    def _codes(self, labels: np.ndarray) -> np.ndarray | None:
+        """Class codes where there are more than two classes."""
+        return np.searchsorted(self.classes_, labels) if len(self.classes_) > 2 else None
+
+    def _neighbourhood(self, base: Any, train: Part) -> float:
+        """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
+        if self.radius != "auto":
+            return float(self.radius)
+        of_base = float(getattr(base, "radius_", np.nan))
+        return auto_radius(train.X, train.weight) if np.isnan(of_base) else of_base
+
+    def _keep(self, state: State, parts: tuple[Part, Part | None]) -> None:
+        """Turn the loop's state into fitted attributes."""
+        train, held = parts
+        self.status_ = state.status
+        self.estimator_ = state.base
+        self._every_hole = state.holes[: self.max_holes]
+        self.errors_ = np.array(state.errors[: self.max_holes + 1])
+        self.__dict__.pop("validation_errors_", None)
+        use = len(self._every_hole)
+        if held is not None:
+            self.validation_errors_ = np.array(state.held_errors[: self.max_holes + 1])
+            if self.early_stopping:
+                use = int(np.argmin(self.validation_errors_))
+            if self.prune:
+                chosen = State(state.base, self._every_hole[:use])
+                self._every_hole = prune(chosen, held)
+                use = len(self._every_hole)
+        if self.prune and held is not None:
+            self.errors_ = staged_errors(state.base, self._every_hole, train)
+            self.validation_errors_ = staged_errors(state.base, self._every_hole, held)
+        self._shares = staged_shares(self._every_hole, train)
+        self._use(use)
+
+    # -- numbers of holes ----------------------------------------------------------------------
+
+    def _use(self, n_holes: int) -> None:
+        self.n_holes_ = n_holes
+        self.holes_: list[Hole] = self._every_hole[:n_holes]
+
+    def at(self, n_holes: int) -> HolePunchingClassifier:
+        """The model of the first ``n_holes`` holes, as a fitted classifier of its own."""
+        check_is_fitted(self, "holes_")
+        if n_holes not in range(len(self._every_hole) + 1):
+            most = len(self._every_hole)
+            raise ValueError(f"no model of {n_holes!r} holes; there are those of 0 to {most}")
+        other = copy.copy(self)
+        other._use(int(n_holes))
+        return other
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predicted labels with 0, 1, 2, … holes."""
+        yield from staged_labels(self.estimator_, self._every_hole, self._rows(X))
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label by the newest hole that contains a row, or by the classifier outside, eq. (6)."""
+        X = self._rows(X)
+        out = np.empty(X.shape[0], dtype=self.classes_.dtype)
+        for model, rows in self._routes(X):
+            out[rows] = model.predict(X[rows])
+        return out
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes); for two classes the second less the first.
+
+        Each row is scored by the model that decides it. Models of different kinds score on
+        different scales, so scores of rows in different regions need not compare.
+        """
+        X = self._rows(X)
+        out, link = np.empty((X.shape[0], len(self.classes_))), link_of(self._models())
+        for model, rows in self._routes(X):
+            out[rows] = class_scores(model, X[rows], self.classes_, link)
+        return out[:, 1] - out[:, 0] if len(self.classes_) == 2 else out
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities by the model that decides each row, where every model has them."""
+        X = self._rows(X)
+        out = np.empty((X.shape[0], len(self.classes_)))
+        for model, rows in self._routes(X):
+            out[rows] = class_probabilities(model, X[rows], self.classes_)
+        return out
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The region of every row: 0 outside every hole, j in the j-th hole of ``holes_``."""
+        X = self._rows(X)
+        return newest_hole(X, *self._balls())
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "holes_")
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    def _balls(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centres and radii of the holes in use."""
+        centres = np.array([hole.centre for hole in self.holes_])
+        radii = np.array([hole.radius for hole in self.holes_])
+        return centres.reshape(len(self.holes_), self.n_features_in_), radii
+
+    def _models(self) -> list[Any]:
+        return [self.estimator_, *(hole.model for hole in self.holes_)]
+
+    def _routes(self, X: Any) -> Iterator[tuple[Any, np.ndarray]]:
+        """Every model that decides rows, and which."""
+        region = newest_hole(X, *self._balls())
+        for number, model in enumerate(self._models()):
+            rows = np.flatnonzero(region == number)
+            if len(rows):
+                yield model, rows
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    @property
+    def predictor_(self) -> Predictor:
+        """Flat arrays that predict the same; see the class for which models can be written so."""
+        check_is_fitted(self, "holes_")
+        models, shape = self._models(), (self.classes_, self.n_features_in_)
+        link = link_of(models)
+        try:
+            flat = [flat_parts(model, *shape, link) for model in models]
+        except TypeError as error:
+            raise AttributeError(f"no predictor_: {error}") from error
+        centre, radius = self._balls()
+        rows = np.array([hole.row for hole in self.holes_], dtype=np.int64)
+        share = self._shares[self.n_holes_][: self.n_holes_ + 1]
+        map = RegionsMap([part for part, _, _ in flat], centre, radius, share, rows)
+        weights = np.vstack([np.vstack([w, b]) for _, w, b in flat])
+        return Predictor(
+            map,
+            weights,
+            np.zeros(len(self.classes_)),
+            self.classes_,
+            link,
+            map.widths,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+        )
+
+    def describe(self, file: Any = None) -> None:
+        """Print the holes for people: rows, errors before and after, and the model in each."""
+        from laconic.look.holes import holes_card
+
+        check_is_fitted(self, "holes_")
+        print(holes_card(self), file=file)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Plot the training error, and the error on (X, y) where given, against the holes.
+
+        Returns the matplotlib axes. Needs the ``plot`` extra.
+        """
+        from laconic.look.holes import plot_holes
+
+        check_is_fitted(self, "holes_")
+        return plot_holes(self, X, y, ax)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,266 @@
+"""Tables of any columns: rows as points, and features that set some rows apart from the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+# Bars of a small plot, and categories that are told apart.
+BARS, CATEGORIES = 16, 6
+# Features of a clump that are worth a sentence, and the least difference that is.
+GAPS, LEAST_GAP = 6, 0.15
+# Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
+EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature: numbers, or categories as codes with names (-1 is missing)."""
+
+    name: str
+    values: np.ndarray
+    names: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as columns to talk about and as points ``Z`` to measure distances between."""
+
+    columns: list[Column]
+    Z: np.ndarray
+    owner: np.ndarray
+    """The feature that every column of ``Z`` comes from."""
+    image_shape: tuple[int, int] | None = None
+    """Height and width, where rows are pictures."""
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+
+@dataclass(frozen=True)
+class FeatureGap:
+    """How differently a feature is distributed among some rows and the others."""
+
+    name: str
+    gap: float
+    """Largest difference of the distribution functions (Kolmogorov-Smirnov) for numbers, total
+    variation for categories: 0 for the same distribution, 1 where one value tells them apart."""
+    sentence: str
+    bars: list[tuple[str, float, float]]
+    """For a small plot: what, share among these rows, share among the others."""
+
+
+def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
+    """A frame, array or sparse matrix as columns and points.
+
+    Numbers are scaled to unit variance (missing ones stand at their mean, with a column that says
+    so), categories become one column each. Pictures are left in their own units.
+    """
+    columns = _columns(X)
+    if not columns:
+        raise ValueError("X has no columns")
+    if image_shape is not None:
+        if image_shape[0] * image_shape[1] != len(columns):
+            raise ValueError(
+                f"pictures of {image_shape[0]} x {image_shape[1]} have "
+                f"{image_shape[0] * image_shape[1]} pixels, but X has {len(columns)} columns"
+            )
+        Z = np.column_stack([c.values for c in columns])
+        if not np.isfinite(Z).all():
+            raise ValueError("pictures must not have missing or infinite pixels")
+        spread = Z.std() or 1.0
+        return Table(columns, Z / spread, np.arange(len(columns)), image_shape)
+    parts = [_points(column) for column in columns]
+    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    return Table(columns, np.hstack(parts), owner)
+
+
+def _columns(X: Any) -> list[Column]:
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+        return [_column(name, X.iloc[:, i]) for i, name in enumerate(names)]
+    array = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    if array.ndim == 3:
+        array = array.reshape(len(array), -1)
+    if array.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
+    return [_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
+
+
+def _column(name: str, values: Any) -> Column:
+    """Numbers where they can be; otherwise categories by how they are spelled."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in "biuf":
+        numbers = np.asarray(values, dtype=np.float64)
+        return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
+    plain = np.asarray(values, dtype=object)
+    missing = np.array([v is None or v != v or str(v) == "<NA>" for v in plain])
+    if kind in "mM":
+        raise ValueError(f"column {name!r} holds times; turn them into numbers first")
+    text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
+    names, codes = np.unique(text[~missing], return_inverse=True)
+    out = np.full(len(text), -1.0)
+    out[~missing] = codes
+    return Column(name, out, names.tolist())
+
+
+def _points(column: Column) -> np.ndarray:
+    if column.names is not None:
+        return (column.values[:, None] == np.arange(len(column.names))).astype(np.float64)
+    missing = np.isnan(column.values)
+    if missing.all():
+        return np.zeros((len(missing), 1))
+    # Heavy tails would make one column outweigh the others: they are cut.
+    low, high = np.nanquantile(column.values, [0.005, 0.995])
+    values = np.clip(column.values, low, high)
+    values = np.where(missing, np.nanmean(values), values)
+    spread = values.std()
+    scaled = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    return np.column_stack([scaled, missing]) if missing.any() else scaled[:, None]
+
+
+def focus(table: Table, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """How much every column of ``Z`` should count in distances when errors are looked for.
+
+    The square root of the excess of χ²/df over 1, as errors of ``rows`` depend on the feature cut
+    into eighths (or categories): about 0 for a feature that errors have nothing to do with, 1 for
+    the one they depend on most, at least ``FAINTEST`` for all. Pixels all count the same.
+    """
+    if table.image_shape is not None:
+        return np.ones(table.Z.shape[1])
+    excess = np.array([_dependence(column, wrong, rows) for column in table.columns])
+    if not excess.max() > 0:
+        return np.ones(table.Z.shape[1])
+    return np.maximum(np.sqrt(excess / excess.max()), FAINTEST)[table.owner]
+
+
+def _dependence(column: Column, wrong: np.ndarray, rows: np.ndarray) -> float:
+    values = column.values[rows]
+    if column.names is None:
+        none = np.isnan(values).all()
+        cuts = np.empty(0) if none else np.unique(np.nanquantile(values, EIGHTHS))
+        codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    else:
+        codes = values
+    cells = np.unique(codes, return_inverse=True)[1]
+    held = np.bincount(cells)
+    missed = np.bincount(cells, wrong[rows])
+    rate = wrong[rows].mean()
+    if len(held) < 2 or not 0 < rate < 1:
+        return 0.0
+    chi2 = float((np.square(missed - rate * held) / held).sum() / (rate * (1.0 - rate)))
+    return max(chi2 / (len(held) - 1) - 1.0, 0.0)
+
+
+def feature_gaps(table: Table, rows: np.ndarray, most: int = GAPS) -> list[FeatureGap]:
+    """Features whose distribution among ``rows`` differs most from that of all others.
+
+    None for pictures: no pixel says much by itself.
+    """
+    inside = np.zeros(len(table), dtype=bool)
+    inside[rows] = True
+    if table.image_shape is not None or not inside.any() or inside.all():
+        return []
+    gaps = [(_gap(c.values, inside, c.names), i) for i, c in enumerate(table.columns)]
+    gaps.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [_described(table.columns[i], inside, gap) for gap, i in gaps[:most] if gap >= LEAST_GAP]
+
+
+def _gap(values: np.ndarray, inside: np.ndarray, names: list[str] | None) -> float:
+    if names is not None:
+        here, there = _shares(values, inside, len(names))
+        return float(0.5 * np.abs(here - there).sum())
+    known = ~np.isnan(values)
+    here, there = values[known & inside], values[known & ~inside]
+    if len(here) == 0 or len(there) == 0:
+        return float(abs(known[inside].mean() - known[~inside].mean()))
+    every = np.unique(np.concatenate([here, there]))
+    below = [np.searchsorted(np.sort(v), every, side="right") / len(v) for v in (here, there)]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+def _shares(values: np.ndarray, inside: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of the categories (missing last) inside and outside."""
+    codes = np.where(values < 0, n, values).astype(np.int64)
+    counts = [np.bincount(codes[part], minlength=n + 1) for part in (inside, ~inside)]
+    return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
+
+
+def _described(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
+    if column.names is not None:
+        return _categories(column, inside, gap)
+    return _numbers(column, inside, gap)
+
+
+def _categories(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
+    names = [*(column.names or []), "missing"]
+    here, there = _shares(column.values, inside, len(names) - 1)
+    order = np.argsort(-np.abs(here - there), kind="stable")[:CATEGORIES]
+    top = int(order[0])
+    what = f"“{names[top]}”" if top < len(names) - 1 else "missing"
+    sentence = (
+        f"{column.name} is {what} in {_percent(here[top])} of the clump, "
+        f"in {_percent(there[top])} elsewhere."
+    )
+    bars = [(names[i], float(here[i]), float(there[i])) for i in order if here[i] + there[i] > 0]
+    return FeatureGap(column.name, gap, sentence, bars)
+
+
+def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
+    known = ~np.isnan(column.values)
+    here, there = column.values[known & inside], column.values[known & ~inside]
+    if len(here) == 0 or len(there) == 0:
+        share = 1.0 - float(known[inside].mean()), 1.0 - float(known[~inside].mean())
+        sentence = (
+            f"{column.name} is missing in {_percent(share[0])} of the clump, "
+            f"in {_percent(share[1])} elsewhere."
+        )
+        return FeatureGap(column.name, gap, sentence, [("missing", *share)])
+    values = np.unique(column.values[known])
+    if len(values) <= 2:
+        high = float(values[-1])
+        shares = float((here == high).mean()), float((there == high).mean())
+        sentence = (
+            f"{column.name} is {_number(high)} in {_percent(shares[0])} of the clump, "
+            f"in {_percent(shares[1])} elsewhere."
+        )
+        bars = [
+            (_number(float(v)), float((here == v).mean()), float((there == v).mean()))
+            for v in values
+        ]
+        return FeatureGap(column.name, gap, sentence, bars)
+    quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
+    if quarters[0][1] > quarters[1][1]:
+        way = "higher"
+    elif quarters[0][1] < quarters[1][1]:
+        way = "lower"
+    else:
+        way = "spread differently"
+    spans = [
+        _number(q[0]) if q[0] == q[2] else f"{_number(q[0])} to {_number(q[2])}" for q in quarters
+    ]
+    sentence = (
+        f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
+        f"the others {spans[1]}."
+    )
+    low, high = np.quantile(column.values[known], [0.005, 0.995])
+    if not low < high:
+        low, high = float(values[0]), float(values[-1])
+    edges = np.linspace(low, high, BARS + 1)
+    counts = [np.histogram(np.clip(v, low, high), edges)[0] / len(v) for v in (here, there)]
+    bars = [
+        (f"{_number(a)} to {_number(b)}", float(x), float(z))
+        for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
+    ]
+    return FeatureGap(column.name, gap, sentence, bars)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share == 0 or share >= 0.01 else "under 1 %"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

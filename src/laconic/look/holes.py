@@ -1,0 +1,141 @@
+"""The holes of a fitted classifier for people: a table, a picture, and a progress bar."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from laconic.look.card import GAP, count, shorten
+
+
+def holes_card(model: Any, width: int = 88) -> str:
+    """The holes of a fitted `HolePunchingClassifier`, one a line, with a headline.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from laconic import HolePunchingClassifier
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> print(holes_card(HolePunchingClassifier(LogisticRegression(), 2).fit(X, y)))
+    ... # doctest: +ELLIPSIS
+    LogisticRegression with 2 holes · 2 features · 2 classes · training error 12.7 % → ...
+    """
+    errors = model.errors_[: model.n_holes_ + 1]
+    change = f"training error {_percent(errors[0])}"
+    if len(errors) > 1:
+        change += f" → {_percent(errors[-1])}"
+    outside = type(model.estimator_).__name__
+    lines = [
+        f"{outside} with {count(model.n_holes_, 'hole')} · "
+        f"{count(model.n_features_in_, 'feature')} · "
+        f"{count(len(model.classes_), 'class')} · {change}"
+    ]
+    if not model.holes_:
+        return "\n".join([*lines, "", f"No hole: {model.status_}."])
+    heads = ["hole", "radius", "rows", "wrong before", "after", "inside"]
+    held = [hole.held for hole in model.holes_]
+    if any(held):
+        heads[5:5] = ["held-out rows", "before", "after"]
+    table = [heads]
+    for number, hole in enumerate(model.holes_, start=1):
+        cells = [
+            str(number),
+            f"{hole.radius:.4g}",
+            str(hole.n_rows),
+            _percent(hole.error_before),
+            _percent(hole.error_after),
+        ]
+        if hole.held is not None:
+            cells += [str(hole.held[0]), *map(_percent, hole.held[1:])]
+        table.append([*cells, _inside(hole)])
+    widths = [max(len(line[c]) for line in table) for c in range(len(heads))]
+    last = len(heads) - 1
+    for number, line in enumerate(table):
+        cells = [c.ljust(w) if i == last else c.rjust(w)
+                 for i, (c, w) in enumerate(zip(line, widths, strict=True))]  # fmt: skip
+        lines += [""] * (number == 0) + [GAP.join(cells).rstrip()]
+        if number == 0:
+            lines.append("─" * len(GAP.join("x" * w for w in widths)))
+    how = (
+        "A hole is a ball around a training row; the newest hole that contains a row decides it, "
+        "and the classifier outside decides the others. Errors are of the rows in the hole when it "
+        f"was punched. How the fit ended: {model.status_}."
+    )
+    return "\n".join([*lines, "", textwrap.fill(how, width)])
+
+
+def _inside(hole: Any) -> str:
+    if hole.kind == "fitted":
+        return type(hole.model).__name__
+    return f"always {shorten(hole.model.classes_[np.argmax(hole.model.class_prior_)], 20)}"
+
+
+def _percent(part: float) -> str:
+    return "-" if np.isnan(part) else f"{100 * part:.3g} %"
+
+
+def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    """Plot errors against the number of holes: training, held-out and on (X, y) where given.
+
+    Parameters
+    ----------
+    model : HolePunchingClassifier
+        Fitted.
+    X, y : array-like, default=None
+        Rows and labels to measure the error of every number of holes on.
+    ax : Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+    """
+    from laconic.look import plots
+
+    if (X is None) != (y is None):
+        raise ValueError("give both X and y to plot their error, or neither")
+    sizes = np.arange(len(model.errors_))
+    lines = [("training", sizes, 100.0 * model.errors_, plots.BLUE)]
+    if hasattr(model, "validation_errors_"):
+        lines.append(("held out", sizes, 100.0 * model.validation_errors_, plots.GREEN))
+    if X is not None:
+        truth = np.asarray(y)
+        errors = [100.0 * float(np.mean(p != truth)) for p in model.staged_predict(X)]
+        lines.append(("given rows", sizes, np.array(errors), plots.ORANGE))
+    if ax is None:
+        figure, ax = plots.pyplot().subplots(figsize=(5.4, 3.4), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    plots.draw_lines(ax, lines, "holes", "error (%)")
+    ax.set_ylim(bottom=0.0)
+    plots.label_ends(ax, lines)
+    plots.mark_size(ax, lines[-1], model.n_holes_, "error {:.1f} %", "hole")
+    return ax
+
+
+@contextmanager
+def progress(verbose: int, max_holes: int) -> Iterator[Callable[[Any], None]]:
+    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``."""
+    if not verbose:
+        yield lambda state: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("holes  training error {task.fields[error]:.2%}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as bar:
+        task = bar.add_task("punching", total=max_holes, error=float("nan"))
+
+        def show(state: Any) -> None:
+            bar.update(task, completed=len(state.holes), error=state.errors[-1])
+
+        yield show

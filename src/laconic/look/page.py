@@ -1,0 +1,240 @@
+"""The report on clumps as one HTML page: style, script, plots and pictures are all in it."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.look import words
+from laconic.look.card import count
+from laconic.look.pictures import as_grey, png_uri
+
+if TYPE_CHECKING:
+    from laconic.look.features import Column, FeatureGap
+    from laconic.look.report import ClumpFacts, HolesReport
+
+# Rows of a clump that the page shows.
+EXAMPLES = 24
+# Width and height of the map and of a small plot, in the units of their drawings.
+MAP, PLOT = (920, 380), (220, 64)
+
+
+def report_page(report: HolesReport) -> str:
+    """The whole page."""
+    here = files("laconic.look")
+    style, script = (here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    clumps = "".join(_clump(report, number) for number in range(len(report.clumps)))
+    if clumps:
+        clumps = (
+            '<section aria-labelledby="list"><h2 id="list">The clumps, by errors in excess</h2>'
+            '<p class="hint">Click a clump to see what its rows share and the rows themselves.</p>'
+            f'<div class="clumps">{clumps}</div></section>'
+        )
+    drawing = _map(report) if report.clumps else ""
+    title = escape(f"Where {report.title} fails")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head><body><main>"
+        f"<header><p class='kicker'>Laconic · clumps of errors</p><h1>{title}</h1>"
+        f"<p class='lead'>{escape(words.headline(report))} {escape(words.summary(report))}</p>"
+        f"{_tiles(report)}</header>{drawing}{clumps}"
+        f"<footer><p>{escape(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
+        "where its fresh rows fail more often than chance explains (probability below 0.01). "
+        "Clumps are ranked by the errors on fresh rows beyond those that the rate outside would "
+        f"give.</p></footer></main><script>{script}</script></body></html>\n"
+    )
+
+
+def _tiles(report: HolesReport) -> str:
+    sure = [clump for clump in report.clumps if clump.confirmed]
+    tiles = [
+        (words.percent(report.overall), "of all rows are misclassified"),
+        (str(len(sure)), f"{'clump' if len(sure) == 1 else 'clumps'} confirmed on fresh rows"),
+    ]
+    fresh = report.on_fresh
+    if sure and fresh.errors:
+        held = sum(clump.inside.errors for clump in sure)
+        tiles.append((f"{100 * held / fresh.errors:.0f} %", "of the errors are in these clumps"))
+        before, after = words.percent(fresh), words.percent(report.fixed)
+        tiles.append((f"{before} → {after}", "error on fresh rows with local fixes"))
+    items = "".join(f"<li><strong>{escape(a)}</strong><span>{escape(b)}</span></li>"
+                    for a, b in tiles)  # fmt: skip
+    return f'<ul class="tiles">{items}</ul>'
+
+
+# -- one clump ---------------------------------------------------------------------------------
+
+
+def _clump(report: HolesReport, number: int) -> str:
+    clump = report.clumps[number]
+    inside, outside = clump.inside, clump.outside
+    badge = "good" if clump.confirmed else "plain"
+    help_badge = {"helps": "good", "may help": "some"}.get(clump.fix.verdict, "plain")
+    bars = (
+        f'<span class="bars" aria-hidden="true">'
+        f'<i class="in" style="width:{_width(inside.share)}"></i>'
+        f'<i class="out" style="width:{_width(outside.share)}"></i></span>'
+    )
+    summary = (
+        f'<summary><span class="rank">{number + 1}</span>'
+        f'<span class="what"><strong>{escape(words.percent(inside))} wrong</strong> '
+        f"<span>elsewhere {escape(words.percent(outside))}</span></span>{bars}"
+        f'<span class="size">{count(len(clump.rows), "row")}</span>'
+        f'<span class="badges"><b class="{badge}">{words.status(clump)}</b>'
+        f'<b class="{help_badge}">{_fix_badge(clump)}</b></span></summary>'
+    )
+    facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(clump))
+    plots = "".join(_small_plot(gap) for gap in clump.gaps)
+    plots = f'<div class="plots">{plots}</div>' if plots else ""
+    rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
+    opened = " open" if number == 0 else ""
+    return (
+        f'<details class="clump" data-clump="{number}"{opened}>{summary}<div class="inside">'
+        f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its middle</h3>"
+        f'<label class="only"><input type="checkbox"> only misclassified rows</label>'
+        f"{rows}</div></details>"
+    )
+
+
+def _fix_badge(clump: ClumpFacts) -> str:
+    return {
+        "helps": "local fix helps",
+        "may help": "local fix may help",
+        "does not help": "no local fix",
+    }.get(clump.fix.verdict, "too few rows for a fix")
+
+
+def _facts(clump: ClumpFacts) -> list[str]:
+    inside, searched = clump.inside, clump.searched
+    odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
+    return [
+        f"{inside.errors} of {count(inside.rows, 'fresh row')} inside are wrong (chance {odds} if "
+        f"errors were spread evenly); {searched.errors} of {searched.rows} in the search.",
+        words.mistakes_sentence(clump),
+        words.fix_sentence(clump),
+    ]
+
+
+def _small_plot(gap: FeatureGap) -> str:
+    """Bars of the clump with the others as a line above them, and the sentence."""
+    width, height = PLOT
+    top = max([*(b[1] for b in gap.bars), *(b[2] for b in gap.bars), 1e-9])
+    step = width / max(len(gap.bars), 1)
+    parts, steps = [], []
+    for i, (what, here, there) in enumerate(gap.bars):
+        tall, other = (height - 4) * here / top, (height - 4) * there / top
+        title = escape(f"{what}: {100 * here:.0f} % of the clump, {100 * there:.0f} % elsewhere")
+        parts.append(
+            f'<rect class="in" x="{i * step + 1:.1f}" y="{height - tall:.1f}" '
+            f'width="{max(step - 2, 1):.1f}" height="{tall:.1f}"><title>{title}</title></rect>'
+        )
+        steps += [
+            f"{i * step:.1f},{height - other:.1f}",
+            f"{(i + 1) * step:.1f},{height - other:.1f}",
+        ]
+    ends = gap.bars[0][0].split(" to ")[0], gap.bars[-1][0].split(" to ")[-1]
+    few = len(gap.bars) <= 6
+    axis = " · ".join(b[0] for b in gap.bars) if few else f"{ends[0]} … {ends[1]}"
+    return (
+        f'<figure class="plot"><figcaption>{escape(gap.sentence)}</figcaption>'
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(gap.sentence)}">'
+        f'{"".join(parts)}<polyline class="out" points="{" ".join(steps)}"/></svg>'
+        f'<span class="axis">{escape(axis)}</span></figure>'
+    )
+
+
+def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
+    names = [gap.name for gap in clump.gaps]
+    shown = [column for name in names for column in report.table.columns if column.name == name]
+    if not shown:
+        shown = report.table.columns[:6]
+    heads = ["row", "true", "predicted", *(column.name for column in shown)]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    body = ""
+    for row in clump.rows[:EXAMPLES].tolist():
+        wrong = bool(report.wrong[row])
+        cells = [str(row), str(report.truth[row]), str(report.predicted[row])]
+        cells += [_value(column, row) for column in shown]
+        body += f'<tr class="{"wrong" if wrong else "right"}">' + "".join(
+            f"<td>{escape(cell)}</td>" for cell in cells
+        )
+        body += "</tr>"
+    return (
+        f'<div class="scroll"><table class="rows"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _value(column: Column, row: int) -> str:
+    value = column.values[row]
+    if column.names is not None:
+        return "missing" if value < 0 else column.names[int(value)]
+    return "missing" if np.isnan(value) else f"{value:.6g}"
+
+
+def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
+    """Pictures of the rows, and their mean."""
+    shape = report.table.image_shape or (1, 1)
+    some = np.concatenate([clump.rows[:EXAMPLES], clump.rows[: 20 * EXAMPLES]])
+    pixels = np.column_stack([column.values[some] for column in report.table.columns])
+    low, high = float(pixels.min()), float(pixels.max())
+    pixels = as_grey(pixels, low, high).reshape(len(some), *shape)
+    shown = min(EXAMPLES, len(clump.rows))
+    mean = png_uri(pixels[shown:].mean(axis=0))
+    out = (
+        f'<figure class="mean"><img src="{mean}" alt="mean"><figcaption>mean</figcaption></figure>'
+    )
+    for row, picture in zip(clump.rows[:shown].tolist(), pixels, strict=False):
+        true, taken = escape(str(report.truth[row])), escape(str(report.predicted[row]))
+        wrong = bool(report.wrong[row])
+        said = f"{true} as {taken}" if wrong else true
+        out += (
+            f'<figure class="{"wrong" if wrong else "right"}">'
+            f'<img src="{png_uri(picture)}" alt="row {row}, {said}">'
+            f"<figcaption>{said}</figcaption></figure>"
+        )
+    return f'<div class="gallery rows">{out}</div>'
+
+
+# -- the map -----------------------------------------------------------------------------------
+
+
+def _map(report: HolesReport) -> str:
+    """Rows by their first two principal components; errors stand out."""
+    width, height = MAP
+    places = report.places
+    low, high = np.quantile(places, [0.005, 0.995], axis=0)
+    unit = (places - low) / np.where(high > low, high - low, 1.0)
+    drawn = np.abs(unit - 0.5).max(axis=1) <= 0.52  # a few far away would leave no room
+    x, y = 14 + unit[:, 0] * (width - 28), height - 14 - unit[:, 1] * (height - 28)
+    owner = np.full(len(report.truth), -1)
+    for number, clump in enumerate(report.clumps):
+        owner[clump.rows] = number
+    wrong = report.wrong
+    dots = ""
+    for i in np.argsort(wrong[report.shown], kind="stable"):  # errors are drawn last
+        if not drawn[i]:
+            continue
+        row = report.shown[i]
+        kind = "wrong" if wrong[row] else "right"
+        mark = f' data-clump="{owner[row]}"' if owner[row] >= 0 else ""
+        radius = 3.2 if wrong[row] else 2.1
+        dots += f'<circle class="{kind}"{mark} cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radius}"/>'
+    return (
+        '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors lie</h2>'
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
+        '<figcaption><span class="dot wrong"></span> misclassified '
+        '<span class="dot right"></span> right <span class="dot chosen"></span> in the clump that '
+        "is open. The first two principal components of "
+        f"{int(drawn.sum()):,} rows: clumps that overlap here may lie apart.</figcaption>"
+        "</figure></section>"
+    )
+
+
+def _width(share: float) -> str:
+    return f"{100 * share:.1f}%" if share == share else "0"

@@ -1,0 +1,296 @@
+"""Where a classifier fails: clumps of errors, what their rows share, and whether a local fix helps.
+
+Clumps are searched on one half of the rows and measured on the other, fresh half, so that what the
+report says of a clump is not what it was chosen for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
+from laconic.model.regions import inside_ball
+from laconic.regions.clumps import Clump, find_clumps
+from laconic.regions.fix import LocalFix, try_fix
+
+# Rows shown of every clump, and points on the map.
+EXAMPLES, POINTS = 24, 1500
+# A smaller chance than this of so many errors by luck confirms a clump.
+CONFIRMED = 0.01
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Errors among rows."""
+
+    errors: int
+    rows: int
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are misclassified; NaN without rows."""
+        return self.errors / self.rows if self.rows else float("nan")
+
+
+@dataclass(frozen=True)
+class ClumpFacts:
+    """What the report says of one clump."""
+
+    centre: int
+    """Number of the row at the centre."""
+    radius: float
+    rows: np.ndarray
+    """Numbers of the rows inside, nearest to the centre first."""
+    searched: Rate
+    """Errors inside on the rows that the clump was found on; flattered by the choice."""
+    inside: Rate
+    """Errors inside on fresh rows."""
+    outside: Rate
+    """Errors outside on fresh rows."""
+    chance: float
+    """Chance of as many errors inside on fresh rows, were errors spread evenly (hypergeometric)."""
+    mistakes: list[tuple[Any, Any, int]]
+    """True label, predicted label and number, most common mistakes first."""
+    gaps: list[FeatureGap]
+    """Features by how differently they are distributed inside and outside; none for pictures."""
+    fix: LocalFix
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether fresh rows fail here more than luck explains."""
+        return self.chance < CONFIRMED
+
+    @property
+    def excess(self) -> float:
+        """Errors on fresh rows inside beyond those that the rate outside would give."""
+        return self.inside.errors - self.inside.rows * (self.outside.share or 0.0)
+
+
+@dataclass
+class HolesReport:
+    """The clumps of a classifier's errors, ranked by errors in excess of the rate outside.
+
+    ``print(report)`` writes it as text, ``report.save(file)`` as one HTML page that needs no
+    network.
+    """
+
+    title: str
+    table: Table
+    truth: np.ndarray
+    predicted: np.ndarray
+    fresh: np.ndarray
+    """Which rows were kept out of the search."""
+    clumps: list[ClumpFacts]
+    fixed: Rate
+    """Errors on all fresh rows, were every fix that looked useful in the search put in place."""
+    found: int
+    """Clumps of the search; those where fresh rows fail no more often than elsewhere are left out
+    of ``clumps``."""
+    places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    """Places of the rows of ``shown`` on a map of two principal components."""
+    shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each row is misclassified."""
+        return self.truth != self.predicted
+
+    @property
+    def overall(self) -> Rate:
+        """Errors on all rows."""
+        return Rate(int(self.wrong.sum()), len(self.truth))
+
+    @property
+    def on_fresh(self) -> Rate:
+        """Errors on fresh rows."""
+        return Rate(int(self.wrong[self.fresh].sum()), int(self.fresh.sum()))
+
+    def text(self, width: int = 88) -> str:
+        """The report as plain text."""
+        from laconic.look.words import report_text
+
+        return report_text(self, width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def html(self) -> str:
+        """The report as one HTML page: no script, style, font or picture from elsewhere."""
+        from laconic.look.page import report_page
+
+        return report_page(self)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the HTML page."""
+        Path(file).write_text(self.html(), encoding="utf-8")
+
+
+def report_holes(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_clumps: int = 8,
+    min_rows: int = 10,
+    image_shape: tuple[int, int] | None = None,
+    title: str | None = None,
+    random_state: int = 0,
+) -> HolesReport:
+    """Find where the errors of a fitted classifier clump.
+
+    Parameters
+    ----------
+    model : object with ``predict``
+        Any fitted classifier; or the labels that it predicted for the rows.
+    X : data frame or array of shape (n_rows, n_features)
+        Rows that the model was *not* trained on. Distances are taken between rows with every number
+        scaled to unit variance and every category one way or the other, a feature counting by how
+        much errors depend on it (`laconic.look.features.focus`); pixels as they are.
+    y : array-like of shape (n_rows,)
+        Their labels.
+    n_clumps : int, default=8
+        Most clumps to report.
+    min_rows : int, default=10
+        Least rows in a clump, of those that are searched.
+    image_shape : (height, width), default=None
+        Where rows are pictures: how to show them.
+    title : str, default=None
+        Headline; the model's class by default.
+    random_state : int, default=0
+        Draws the halves.
+
+    Returns
+    -------
+    HolesReport
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (2000, 2))
+    >>> y = (X[:, 0] > 0.5) ^ (np.linalg.norm(X - 0.8, axis=1) < 0.15)
+    >>> report = report_holes(LogisticRegression().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> best = report.clumps[0]
+    >>> best.confirmed, bool(best.inside.share > 0.7), best.fix.verdict
+    (True, True, 'helps')
+    """
+    truth = np.asarray(y)
+    if truth.ndim != 1 or len(truth) < 4:
+        raise ValueError(f"y must be a list of at least 4 labels, not of shape {truth.shape}")
+    if n_clumps < 1 or min_rows < 1:
+        raise ValueError("n_clumps and min_rows must be at least 1")
+    table = as_table(X, image_shape)
+    if len(table) != len(truth):
+        raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
+    given = not hasattr(model, "predict")
+    predicted = np.asarray(model if given else model.predict(X))
+    if predicted.shape != truth.shape:
+        raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels")
+    truth, predicted = _comparable(truth, predicted)
+    rng = np.random.default_rng(random_state)
+    wrong = truth != predicted
+    fresh = _half(wrong, rng)
+    searched = np.flatnonzero(~fresh)
+    points = table.Z * focus(table, wrong, searched)
+    found = find_clumps(points[searched], wrong[searched], n_clumps, min_rows, rng)
+    clumps, fixed = _measure(table, points, truth, predicted, fresh, searched, found)
+    name = title or ("Given predictions" if given else type(model).__name__)
+    report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed, len(found))
+    report.shown, report.places = _map(points, wrong, rng)
+    return report
+
+
+def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of one type; a table may spell numbers as text."""
+    if truth.dtype.kind in "OUS" or predicted.dtype.kind in "OUS":
+        return truth.astype(str), predicted.astype(str)
+    return truth, predicted
+
+
+def _half(wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random half of the rows, with half of the errors."""
+    fresh = np.zeros(len(wrong), dtype=bool)
+    for rows in (np.flatnonzero(wrong), np.flatnonzero(~wrong)):
+        fresh[rng.permutation(rows)[: len(rows) // 2]] = True
+    return fresh
+
+
+def _measure(
+    table: Table,
+    points: np.ndarray,
+    truth: np.ndarray,
+    predicted: np.ndarray,
+    fresh: np.ndarray,
+    searched: np.ndarray,
+    found: list[Clump],
+) -> tuple[list[ClumpFacts], Rate]:
+    """Facts of every clump, ranked, and the errors on fresh rows with every useful fix."""
+    wrong = truth != predicted
+    free = np.ones(len(truth), dtype=bool)  # the first clump found that holds a row has it
+    better = predicted.copy()
+    facts = []
+    for clump in found:
+        inside = inside_ball(points, clump.centre, clump.radius)
+        inside = inside[free[inside]]
+        free[inside] = False
+        distance = np.linalg.norm(points[inside] - clump.centre, axis=1)
+        inside = inside[np.argsort(distance, kind="stable")]
+        old, new = inside[~fresh[inside]], inside[fresh[inside]]
+        rest = np.setdiff1d(np.flatnonzero(fresh), new)
+        fix = try_fix(table.Z, truth, predicted, old, new)
+        if fix.labels is not None:
+            better[new] = fix.labels
+        facts.append(
+            ClumpFacts(
+                centre=int(searched[clump.rows[0]]),
+                radius=clump.radius,
+                rows=inside,
+                searched=Rate(int(wrong[old].sum()), len(old)),
+                inside=Rate(int(wrong[new].sum()), len(new)),
+                outside=Rate(int(wrong[rest].sum()), len(rest)),
+                chance=_chance(wrong[new], wrong[rest]),
+                mistakes=_mistakes(truth[inside], predicted[inside]),
+                gaps=feature_gaps(table, inside),
+                fix=fix,
+            )
+        )
+    borne_out = [fact for fact in facts if fact.excess > 0]
+    ranked = sorted(borne_out, key=lambda fact: (not fact.confirmed, -fact.excess))
+    return ranked, Rate(int((better != truth)[fresh].sum()), int(fresh.sum()))
+
+
+def _chance(inside: np.ndarray, outside: np.ndarray) -> float:
+    """Probability of at least as many errors inside, had they been dealt to the rows at random."""
+    from scipy.stats import hypergeom
+
+    if len(inside) == 0:
+        return 1.0
+    rows, errors = len(inside) + len(outside), int(inside.sum() + outside.sum())
+    return float(hypergeom.sf(int(inside.sum()) - 1, rows, errors, len(inside)))
+
+
+def _mistakes(truth: np.ndarray, predicted: np.ndarray) -> list[tuple[Any, Any, int]]:
+    wrong = truth != predicted
+    pairs = Counter(zip(truth[wrong].tolist(), predicted[wrong].tolist(), strict=True))
+    return [(true, taken, number) for (true, taken), number in pairs.most_common(3)]
+
+
+def _map(
+    Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to draw (errors first to be kept) and their first two principal components."""
+    bad, good = rng.permutation(np.flatnonzero(wrong)), rng.permutation(np.flatnonzero(~wrong))
+    bad = bad[: POINTS // 2]
+    shown = np.sort(np.concatenate([bad, good[: POINTS - len(bad)]]))
+    if Z.shape[1] < 2:
+        return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
+    from sklearn.decomposition import PCA
+
+    return shown, PCA(2, svd_solver="randomized", random_state=0).fit_transform(Z[shown])

@@ -1,0 +1,168 @@
+"""The report on clumps in words: for the terminal, and the sentences that the page has too."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from laconic.look.card import count, shorten
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from laconic.look.report import ClumpFacts, HolesReport, Rate
+
+# Features and rows that the terminal shows of a clump.
+FEATURES, ROWS = 4, 5
+
+
+def percent(rate: Rate) -> str:
+    """A rate for people."""
+    if not rate.rows:
+        return "no rows"
+    share = 100.0 * rate.share
+    return f"{share:.0f} %" if share == 0 or share >= 10 else f"{share:.2g} %"
+
+
+def headline(report: HolesReport) -> str:
+    """How often the classifier is wrong."""
+    rate = report.overall
+    return f"{percent(rate)} of {rate.rows:,} rows are misclassified ({rate.errors:,} errors)."
+
+
+def summary(report: HolesReport) -> str:
+    """What was found, in a sentence or two."""
+    if report.overall.errors == 0:
+        return "The classifier makes no error on these rows: there is nothing to look for."
+    sure = [clump for clump in report.clumps if clump.confirmed]
+    if not sure:
+        found = "No clump of errors" if not report.clumps else "No clump of errors that fresh rows"
+        tail = " was found: errors look scattered." if not report.clumps else " confirm was found."
+        return found + tail
+    fresh = report.on_fresh
+    held = sum(clump.inside.errors for clump in sure)
+    rows = sum(clump.inside.rows for clump in sure)
+    text = (
+        f"{count(len(sure), 'clump')} confirmed on fresh rows, with {100 * held / fresh.errors:.0f}"
+        f" % of the errors in {100 * rows / fresh.rows:.0f} % of the rows."
+    )
+    fixed = report.fixed
+    if fixed.errors < fresh.errors:
+        text += (
+            f" Local fixes chosen on the other half would lower the error on fresh rows from "
+            f"{percent(fresh)} to {percent(fixed)}."
+        )
+    else:
+        text += " The local fixes tried would not lower the error on fresh rows."
+    return text
+
+
+def how_it_was_measured(report: HolesReport) -> str:
+    """What the numbers are of."""
+    fresh = report.on_fresh
+    text = (
+        f"Clumps were searched on {len(report.truth) - fresh.rows:,} rows and measured on "
+        f"{fresh.rows:,} others, so the search does not flatter them. "
+    )
+    left_out = report.found - len(report.clumps)
+    if left_out:
+        more = "one more" if left_out == 1 else f"{left_out} more"
+        text += f"The search found {more}, where other rows fail no more often than elsewhere. "
+    return text + "The model should have been trained on none of these rows."
+
+
+def status(clump: ClumpFacts) -> str:
+    """Whether fresh rows bear the clump out."""
+    if clump.confirmed:
+        return "confirmed"
+    return "not confirmed" if clump.inside.rows else "no fresh rows"
+
+
+def fix_sentence(clump: ClumpFacts) -> str:
+    """Whether a local fix helps, and what it is."""
+    fix = clump.fix
+    if fix.verdict == "too few rows to tell":
+        return f"Only {count(fix.rows, 'fresh row')} inside: too few to tell whether a fix helps."
+    if fix.kind == "keep":
+        return "No local model did better than the classifier itself."
+    what = f"always saying “{fix.says}”" if fix.kind == "constant" else "a linear model of its own"
+    lead = {"helps": "A local fix helps", "may help": "A local fix may help"}.get(
+        fix.verdict, "A local fix does not help"
+    )
+    luck = f"; luck alone would do so with probability {fix.luck:.2g}" if fix.luck < 1 else ""
+    return f"{lead}: {what} makes {fix.after} instead of {count(fix.before, 'error')}" + (
+        f" on {count(fix.rows, 'fresh row')}{luck}."
+    )
+
+
+def mistakes_sentence(clump: ClumpFacts) -> str:
+    """The most common mistakes."""
+    total = clump.searched.errors + clump.inside.errors
+    parts = [f"{true} taken for {taken} ({n})" for true, taken, n in clump.mistakes]
+    return f"Mistakes: {', '.join(parts)}, of {total}." if parts else "No mistakes."
+
+
+def report_text(report: HolesReport, width: int) -> str:
+    """The report as plain text."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, highlight=False)
+    console.print(report_lines(report))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def report_lines(report: HolesReport) -> RenderableType:
+    """The report for a terminal."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[Any] = [
+        Text(f"Where {report.title} fails", style="bold"),
+        Text(headline(report)),
+        Text(summary(report)),
+    ]
+    if report.clumps:
+        parts += [_ranking(report), Text(how_it_was_measured(report), style="dim")]
+    for number, clump in enumerate(report.clumps, start=1):
+        parts.append(Text(f"\nClump {number}", style="bold"))
+        lines = [mistakes_sentence(clump)]
+        lines += [gap.sentence for gap in clump.gaps[:FEATURES]]
+        lines.append(fix_sentence(clump))
+        nearest = ", ".join(
+            f"{row}{'*' if report.wrong[row] else ''}" for row in clump.rows[:ROWS].tolist()
+        )
+        lines.append(f"Rows nearest to its middle (* misclassified): {nearest}")
+        parts += [Padding(Text(_plain(line)), (0, 0, 0, 2)) for line in lines]
+    return Group(*parts)
+
+
+def _plain(text: str) -> str:
+    """Without control characters: names may come from a stranger's file."""
+    return shorten(text, len(text) + 1)
+
+
+def _ranking(report: HolesReport) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    heads = ["clump", "rows", "wrong\ninside", "wrong\noutside", "with the\nfix", "on fresh\nrows",
+             "local fix"]  # fmt: skip
+    for name in heads:
+        table.add_column(name, justify="right" if name not in heads[-2:] else "left")
+    for number, clump in enumerate(report.clumps, start=1):
+        fix = clump.fix
+        after = "" if fix.kind == "keep" or not fix.rows else f"{100 * fix.after / fix.rows:.0f} %"
+        table.add_row(
+            str(number),
+            f"{len(clump.rows):,}",
+            percent(clump.inside),
+            percent(clump.outside),
+            after,
+            status(clump),
+            fix.verdict,
+            style="" if clump.confirmed else "dim",
+        )
+    return table

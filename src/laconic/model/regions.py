@@ -1,0 +1,223 @@
+"""Regions on new rows: holes in the data space, each with a model of its own (eq. (6) of Dekel and
+Shamir, *There's a Hole in My Data Space*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.atoms import FeatureMap, Labels, Names, feature_map, feature_name, map_scores
+from laconic.model.pieces import TOGETHER, squared_distances
+
+
+def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
+    """‖v − c‖² in float64, (n_rows, n_centres), of dense or sparse rows, in blocks of rows."""
+    centres = np.asarray(centres, dtype=np.float64)
+    out = np.empty((X.shape[0], len(centres)))
+    for start in range(0, X.shape[0], TOGETHER):
+        rows = X[start : start + TOGETHER]
+        part = out[start : start + TOGETHER]
+        if not sparse.issparse(rows):
+            part[:] = squared_distances(rows, centres)
+            continue
+        rows = rows.astype(np.float64)
+        part[:] = rows @ (-2.0 * centres.T)
+        part += np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
+        part += np.einsum("ij,ij->i", centres, centres)
+        np.maximum(part, 0.0, out=part)
+    return out
+
+
+def inside_ball(X: Any, centre: np.ndarray, radius: float) -> np.ndarray:
+    """Numbers of the rows with ‖v − c‖ ≤ radius."""
+    return np.flatnonzero(ball_distances(X, centre[None])[:, 0] <= radius**2)
+
+
+def newest_hole(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Which region decides each row: 0 outside every hole, else 1 + the newest hole's number.
+
+    Holes are in the order they were punched; a row in several belongs to the last of them, which
+    makes the regions of eq. (6) disjoint.
+    """
+    out = np.zeros(X.shape[0], dtype=np.int64)
+    if len(radius) == 0:
+        return out
+    inside = ball_distances(X, centre) <= np.square(radius)
+    covered = inside.any(axis=1)
+    out[covered] = len(radius) - inside[covered, ::-1].argmax(axis=1)
+    return out
+
+
+class AllColumns:
+    """Every input column as it is: the map of a dense linear model, which needs no list of them."""
+
+    kind = "all"
+
+    def __init__(self, n_features: Any) -> None:
+        self.n_features = int(n_features)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows."""
+        return np.asarray(X.toarray() if sparse.issparse(X) else X)
+
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """The features' names."""
+        return [feature_name(f, feature_names) for f in range(self.n_features)]
+
+    def features(self) -> np.ndarray:
+        """All of them."""
+        return np.arange(self.n_features)
+
+    def operations(self) -> int:
+        """Reading a column costs no arithmetic."""
+        return 0
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        return {"n_features": np.array(self.n_features)}
+
+
+class RegionsMap:
+    """Disjoint regions, each with a feature map of its own: 1[v in region j]·[map_j(v), 1].
+
+    Region 0 is what lies outside every hole; region j is the j-th hole less the holes punched
+    later. A hole is the ball ‖v − c‖ ≤ r.
+
+    Parameters
+    ----------
+    parts : sequence of FeatureMap
+        The map of every region, one more than there are holes.
+    centre : ndarray of shape (n_holes, n_features)
+    radius : ndarray of shape (n_holes,)
+    share : ndarray of shape (n_holes + 1,)
+        Part of the training rows that each region decides.
+    nearest : ndarray of shape (n_holes,)
+        The training row at the centre.
+    """
+
+    kind = "regions"
+
+    def __init__(
+        self,
+        parts: Sequence[FeatureMap],
+        centre: np.ndarray,
+        radius: np.ndarray,
+        share: np.ndarray,
+        nearest: np.ndarray,
+    ) -> None:
+        self.parts = list(parts)
+        self.centre = np.asarray(centre, dtype=np.float64)
+        self.radius = np.asarray(radius, dtype=np.float64)
+        self.share = np.asarray(share, dtype=np.float64)
+        self.nearest = np.asarray(nearest, dtype=np.int64)
+        holes = len(self.parts) - 1
+        fits = self.radius.shape == self.nearest.shape == (holes,)
+        if not fits or self.share.shape != (holes + 1,) or self.centre.shape[:1] != (holes,):
+            raise ValueError("the arrays of the regions do not fit together")
+        self.widths = [len(part.names()) + 1 for part in self.parts]
+
+    @classmethod
+    def from_arrays(cls, kinds: np.ndarray, **arrays: np.ndarray) -> RegionsMap:
+        """Rebuild the map from what `arrays` gave."""
+        parts = []
+        for number, kind in enumerate(kinds.tolist()):
+            start = f"part{number}_"
+            own = {
+                n.removeprefix(start): arrays.pop(n) for n in list(arrays) if n.startswith(start)
+            }
+            parts.append(AllColumns(**own) if kind == AllColumns.kind else feature_map(kind, own))
+        return cls(parts, **arrays)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def region(self, X: Any) -> np.ndarray:
+        """The region of every row; see `newest_hole`."""
+        return newest_hole(X, self.centre, self.radius)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Values on new rows: zero but in the columns of a row's own region."""
+        region = self.region(X)
+        out = np.zeros((X.shape[0], sum(self.widths)))
+        for part, width, at, rows in self._of_rows(region):
+            out[rows, at : at + width - 1] = part.columns(X[rows])
+            out[rows, at + width - 1] = 1.0
+        return out
+
+    def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
+        """Columns times weights: every row is scored by the map of its region alone."""
+        region = self.region(X)
+        out = np.empty((X.shape[0], weights.shape[1]))
+        for part, width, at, rows in self._of_rows(region):
+            own = weights[at : at + width]
+            out[rows] = map_scores(part, X[rows], own[:-1]) + own[-1]
+        return out
+
+    def _of_rows(self, region: np.ndarray) -> list[tuple[FeatureMap, int, int, np.ndarray]]:
+        """Map, width, first column and rows of every region that has any."""
+        order = np.argsort(region, kind="stable")
+        ends = np.searchsorted(region[order], np.arange(len(self) + 1))
+        starts = np.concatenate([[0], np.cumsum(self.widths)]).tolist()
+        return [
+            (part, self.widths[j], starts[j], order[ends[j] : ends[j + 1]])
+            for j, part in enumerate(self.parts)
+            if ends[j] < ends[j + 1]
+        ]
+
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """``hole 2 · x1`` for a column of a hole's map, ``hole 2`` for its constant."""
+        out = []
+        for j, part in enumerate(self.parts):
+            where = f"hole {j}" if j else "outside"
+            out += [f"{where} · {name}" for name in part.names(feature_names, categories)]
+            out.append(where)
+        return out
+
+    def summary(self, weights: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """What every region is in a few words, and its scores at its centre.
+
+        What lies outside has no centre: its scores are those of a row of zeros.
+        """
+        names = [f"outside, {100 * self.share[0]:.3g} % of rows"]
+        for radius, share, row in zip(self.radius, self.share[1:], self.nearest, strict=True):
+            names.append(f"radius {radius:.3g}, {100 * share:.3g} % of rows, like row {row}")
+        middles = np.vstack([np.zeros((1, self.centre.shape[1])), self.centre])
+        at, scores = 0, np.empty((len(self), weights.shape[1]))
+        for j, (part, width) in enumerate(zip(self.parts, self.widths, strict=True)):
+            own = weights[at : at + width]
+            scores[j] = map_scores(part, middles[j : j + 1], own[:-1])[0] + own[-1]
+            at += width
+        return names, scores
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read: all, if there is a hole."""
+        if len(self.radius):
+            return np.arange(self.centre.shape[1])
+        return self.parts[0].features()
+
+    def operations(self) -> int:
+        """A multiplication a coordinate of a centre, a comparison a hole, and a row's own map."""
+        own = [part.operations() for part in self.parts]
+        return self.centre.size + len(self.radius) + round(float(np.dot(self.share, own)))
+
+    def score_operations(self, n_outputs: int) -> int:
+        """Operations of `scores` expected of a row like those of the training data."""
+        inside = float(np.dot(self.share, np.array(self.widths) - 1)) * n_outputs
+        return self.operations() + round(inside)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Flat arrays of the map."""
+        out = {
+            "kinds": np.array([part.kind for part in self.parts]),
+            "centre": self.centre,
+            "radius": self.radius,
+            "share": self.share,
+            "nearest": self.nearest,
+        }
+        for number, part in enumerate(self.parts):
+            out |= {f"part{number}_{name}": array for name, array in part.arrays().items()}
+        return out

@@ -1,0 +1,1 @@
+"""Where errors clump: neighbourhoods of rows, the clumping solver, and the clump score."""

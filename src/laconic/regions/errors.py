@@ -1,0 +1,186 @@
+"""Euclidean balls over rows: how many errors lie near every row, and the largest bad ball."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.regions import ball_distances
+from laconic.threads import Threads, row_blocks
+
+# Rows and errors whose distances are found together.
+ROWS, ERRORS = 2048, 512
+# Distances that differ by less than this part of the largest count as equal: rounding must not
+# decide on which side of a ball's edge a row lies.
+TIE = 1e-10
+# Centres whose distances are found together, and the bytes of distances that are kept.
+TOGETHER = 32
+HELD = 1 << 28
+
+
+class Ball(NamedTuple):
+    """A ball around a row."""
+
+    radius: float
+    """Half way between the last row inside and the first outside; infinite without a row outside.
+
+    Every radius between those two holds the same rows; the middle is safe from rounding.
+    """
+    inside: np.ndarray
+    """Numbers of the rows inside, nearest first."""
+    beyond: int | None
+    """Number of the first row outside, where there is one."""
+
+
+class ErrorCounts:
+    """The weight of the errors within ``radius`` of every row (the row itself included).
+
+    Kept up to date as rows become right or wrong: a change of e rows costs e distances a row, and
+    no matrix of all pairs is ever made.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    radius : float
+        ρ, the radius of a neighbourhood.
+    threads : Threads
+        The answer does not depend on their number.
+    """
+
+    def __init__(self, X: Any, radius: float, threads: Threads) -> None:
+        self.X = X
+        self.radius = radius
+        self.threads = threads
+        self.counts = np.zeros(X.shape[0])
+        # Measured from the mean row, little is lost to rounding. Sparse rows stay sparse.
+        dense = not sparse.issparse(X)
+        self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if dense else None
+        squares = threads.map(lambda s: _squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
+        self._squares = np.concatenate(list(squares))
+
+    def _rows(self, which: Any) -> Any:
+        return self.X[which] if self._origin is None else self.X[which] - self._origin
+
+    def change(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Add the weight of errors at ``rows``; negative for errors that are gone."""
+        for few in row_blocks(len(rows), ERRORS):
+            centres = self._rows(rows[few])
+            limit = self.radius**2 - self._squares[rows[few]]
+            self._add(centres, limit, weight[few])
+
+    def _add(self, centres: Any, limit: np.ndarray, weight: np.ndarray) -> None:
+        def near(block: slice) -> np.ndarray:
+            products = self._rows(block) @ centres.T
+            products = np.asarray(products.toarray() if sparse.issparse(products) else products)
+            # ‖v − c‖² ≤ ρ², with the products of v and c on one side.
+            products *= -2.0
+            return (products <= limit - self._squares[block, None]) @ weight
+
+        blocks = row_blocks(self.X.shape[0], ROWS)
+        for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):
+            self.counts[block] += found
+
+
+def _squares(X: Any) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+class Around(NamedTuple):
+    """The rows around a centre."""
+
+    order: np.ndarray
+    """Numbers of the rows, nearest first."""
+    distance: np.ndarray
+    """Their squared distances."""
+
+    @classmethod
+    def at(cls, d2: np.ndarray) -> Around:
+        """From the squared distances of all rows."""
+        order = np.argsort(d2, kind="stable").astype(np.int32)
+        return cls(order, d2[order])
+
+
+class Surroundings:
+    """The rows around centres, kept for those that are asked for again (up to ``HELD`` bytes).
+
+    The centres with most errors around them are much the same from round to round.
+    """
+
+    def __init__(self, X: Any, threads: Threads) -> None:
+        self.X = X
+        self.threads = threads
+        self._known: dict[int, Around] = {}
+        self._most = max(TOGETHER, HELD // max(12 * X.shape[0], 1))
+
+    def around(self, centres: list[int]) -> list[Around]:
+        """The rows around each of at most ``TOGETHER`` centres."""
+        new = [centre for centre in centres if centre not in self._known]
+        if new:
+            rows = self.X[new]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            blocks = row_blocks(self.X.shape[0], ROWS)
+            parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
+            distances = np.vstack(list(parts)).T
+            found = self.threads.map(Around.at, list(distances))
+            self._known |= dict(zip(new, found, strict=True))
+        out = [self._known[centre] for centre in centres]
+        for oldest in list(self._known)[: max(len(self._known) - self._most, 0)]:
+            del self._known[oldest]
+        return out
+
+
+def largest_ball(
+    around: Around,
+    wrong: np.ndarray,
+    weight: np.ndarray,
+    least: float = 0.0,
+    codes: np.ndarray | None = None,
+) -> Ball | None:
+    """The largest ball more than half of whose weight is misclassified (section 5.2).
+
+    Parameters
+    ----------
+    around : Around
+        The rows around the centre.
+    wrong : ndarray of bool of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+    least : float, default=0
+        Weight that it must hold.
+    codes : ndarray of int of shape (n_rows,), default=None
+        Class codes: then also a ball in which always saying the most common class makes fewer
+        errors. With two classes every ball that is mostly wrong is of that kind.
+
+    Returns
+    -------
+    Ball or None
+        None where no ball around this centre will do.
+
+    Examples
+    --------
+    >>> around = Around.at(np.array([0.0, 1.0, 4.0, 9.0, 16.0]))
+    >>> ball = largest_ball(around, np.array([True, False, True, False, False]), np.ones(5))
+    >>> ball.inside.tolist(), ball.radius
+    ([0, 1, 2], 2.5)
+    """
+    order, distance = around
+    held = np.cumsum(weight[order])
+    missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
+    # A ball holds all rows of the same distance or none.
+    edge = np.append(np.diff(distance) > TIE * distance[-1], True)
+    fits = edge & (2.0 * missed > held) & (held >= least)
+    if codes is not None:
+        classes = np.arange(codes.max() + 1)
+        of_class = np.where(codes[order, None] == classes, weight[order, None], 0.0)
+        fits &= np.cumsum(of_class, axis=0).max(axis=1) > held - missed
+    good = np.flatnonzero(fits)
+    if len(good) == 0:
+        return None
+    last = int(good[-1])
+    if last == len(order) - 1:
+        return Ball(np.inf, order, None)
+    radius = float(0.5 * np.sqrt(distance[last : last + 2]).sum())
+    return Ball(radius, order[: last + 1], int(order[last + 1]))

@@ -1,0 +1,92 @@
+"""Does a local fix help? Chosen on some rows of a region, and tried once on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from laconic.regions.local import constant
+
+# Fresh rows below which nothing is said, and rows below which no model is fitted.
+ENOUGH, FITTED = 8, 20
+FOLDS = 5
+SURE = 0.05
+
+
+@dataclass(frozen=True)
+class LocalFix:
+    """A local model beside the classifier as it is."""
+
+    kind: str
+    """``"keep"`` (nothing local was better), ``"constant"`` or ``"linear"``."""
+    before: int
+    """Errors of the classifier on the fresh rows inside."""
+    after: int
+    """Errors of the local model on them."""
+    rows: int
+    """Fresh rows inside."""
+    luck: float
+    """Chance of such a difference were both equally good (sign test on the rows they differ on)."""
+    verdict: str
+    """``"helps"``, ``"may help"``, ``"does not help"`` or ``"too few rows to tell"``."""
+    says: Any = None
+    """The constant's label."""
+    labels: np.ndarray | None = None
+    """What the local model says of the fresh rows; None where nothing is to be changed."""
+
+
+def try_fix(
+    Z: np.ndarray, truth: np.ndarray, predicted: np.ndarray, old: np.ndarray, new: np.ndarray
+) -> LocalFix:
+    """Choose a model by cross-validation on the rows ``old``, and count its errors on ``new``.
+
+    The choices are the classifier as it is, a constant, and a linear classifier on the columns of
+    ``Z``; ties go to the simpler. The rows of ``new`` are read once, by the choice.
+    """
+    missed = predicted[new] != truth[new]
+    before = int(missed.sum())
+    kind = _choice(Z[old], truth[old], predicted[old])
+    if kind == "keep":
+        verdict = "does not help" if len(new) >= ENOUGH else "too few rows to tell"
+        return LocalFix(kind, before, before, len(new), 1.0, verdict)
+    model = constant(Z[old], truth[old], None)
+    says = model.predict(Z[:1])[0] if kind == "constant" else None
+    if kind == "linear":
+        model = _linear().fit(Z[old], truth[old])
+    labels = model.predict(Z[new]) if len(new) else truth[new]
+    wrong = labels != truth[new]
+    better, worse = int((missed & ~wrong).sum()), int((~missed & wrong).sum())
+    luck = float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
+    if len(new) < ENOUGH:
+        verdict = "too few rows to tell"
+    elif better > worse:
+        verdict = "helps" if luck < SURE else "may help"
+    else:
+        verdict = "does not help"
+    return LocalFix(kind, before, int(wrong.sum()), len(new), luck, verdict, says, labels)
+
+
+def _linear() -> RidgeClassifierCV:
+    """Quick to fit to many columns; it chooses its penalty by leaving out one row at a time."""
+    return RidgeClassifierCV(alphas=np.logspace(0, 4, 5))
+
+
+def _choice(Z: np.ndarray, truth: np.ndarray, predicted: np.ndarray) -> str:
+    """The kind with the fewest cross-validated errors."""
+    counts = np.unique(truth, return_counts=True)[1]
+    errors = {
+        "keep": int((predicted != truth).sum()),
+        # Left out, a row of the largest class still sees it as the largest where it leads by two.
+        "constant": len(truth) - int(counts.max(initial=0)),
+    }
+    folds = min(FOLDS, *counts.tolist(), FOLDS)
+    if len(truth) >= FITTED and len(counts) > 1 and folds >= 2:
+        parts = StratifiedKFold(folds, shuffle=True, random_state=0)
+        said = cross_val_predict(_linear(), Z, truth, cv=parts)
+        errors["linear"] = int((said != truth).sum())
+    return min(errors, key=lambda kind: errors[kind])

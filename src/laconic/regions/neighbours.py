@@ -1,0 +1,178 @@
+"""Who neighbours whom: within a radius, by number, or as given (section 2).
+
+    N_i = {j ≠ i : ‖x_i − x_j‖ ≤ ρ}
+
+The graph of a Euclidean radius is exact: inner products of tiles of rows come from BLAS in single
+precision, a proven bound on their rounding says which pairs that decides, and the few others are
+decided by their differences in double precision. No m x m matrix of distances is ever there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_array
+
+from laconic.regions.graph import NeighbourGraph, graph_of
+from laconic.regions.tiles import euclidean_graph
+from laconic.threads import Threads, row_blocks
+
+# Rows that an automatic radius is computed from, and the distances held at a time otherwise.
+SAMPLED_ROWS = 1000
+HELD_DISTANCES = 1 << 24
+
+
+def radius_graph(
+    X: Any, radius: float, *, metric: Any = "euclidean", n_jobs: int | None = None
+) -> NeighbourGraph:
+    """Rows at a distance of at most ``radius`` are neighbours.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    radius : float
+        ρ of section 2, at least 0.
+    metric : str or callable, default="euclidean"
+        Any that `sklearn.metrics.pairwise_distances` takes, and symmetric.
+    n_jobs : int, default=None
+        Threads; ``None`` and -1 take every core. The answer does not depend on it.
+
+    Returns
+    -------
+    NeighbourGraph
+        Exact: the pairs whose distance, computed from their differences in float64, is at most the
+        radius. Takes at most m²/8 bytes, and no more than 4 for each neighbour of each row.
+    """
+    X = _checked(X)
+    if not radius >= 0:
+        raise ValueError(f"radius must be a number of at least 0, not {radius!r}")
+    with Threads(n_jobs) as threads:
+        if metric == "euclidean":
+            return euclidean_graph(X, float(radius), threads)
+        step = max(1, HELD_DISTANCES // max(X.shape[0], 1))
+        parts = []
+        for rows in row_blocks(X.shape[0], step):
+            near = pairwise_distances(X[rows], X, metric=metric) <= radius
+            parts.append(sparse.csr_matrix(near))
+    return given_graph(sparse.vstack(parts, format="csr"), X.shape[0])
+
+
+def nearest_graph(
+    X: Any, n_neighbors: int, *, metric: Any = "euclidean", n_jobs: int | None = None
+) -> NeighbourGraph:
+    """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other."""
+    from sklearn.neighbors import kneighbors_graph
+
+    X = _checked(X)
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, not {n_neighbors!r}")
+    fewer = min(int(n_neighbors), X.shape[0] - 1)
+    if fewer < 1:
+        return graph_of(sparse.csr_matrix((X.shape[0], X.shape[0])))
+    nearest = kneighbors_graph(X, fewer, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs)
+    return given_graph(nearest, X.shape[0])
+
+
+def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
+    """A graph from what the user has: a `NeighbourGraph`, or a matrix whose non-zeros are edges.
+
+    A matrix is made symmetric (an edge in either direction is an edge), and its diagonal is left
+    out: Θ of an unsymmetric graph would not be positive semidefinite.
+    """
+    if isinstance(graph, NeighbourGraph):
+        if graph.n_rows != n_rows:
+            raise ValueError(f"graph has {graph.n_rows} rows, but X has {n_rows}")
+        return graph
+    if np.ndim(graph) != 2 or np.shape(graph) != (n_rows, n_rows):
+        raise ValueError(
+            f"graph must be a matrix of shape ({n_rows}, {n_rows}), one row and column per row of "
+            f"X, or a NeighbourGraph; it has shape {np.shape(graph)}"
+        )
+    edges = sparse.coo_matrix(sparse.csr_matrix(graph) != 0)
+    off = edges.row != edges.col
+    i, j = edges.row[off], edges.col[off]
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    ones = np.ones(2 * len(i), dtype=bool)
+    return graph_of(sparse.csr_matrix((ones, ends), shape=(n_rows, n_rows)))
+
+
+def find_graph(
+    X: Any,
+    radius: float | str = "auto",
+    n_neighbors: int | None = None,
+    metric: Any = "euclidean",
+    graph: Any = None,
+    *,
+    weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> tuple[NeighbourGraph, float]:
+    """The graph that an estimator's parameters stand for, and its radius (NaN without one).
+
+    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``.
+    """
+    if graph is not None:
+        return given_graph(graph, X.shape[0] if hasattr(X, "shape") else len(X)), np.nan
+    if n_neighbors is not None:
+        return nearest_graph(X, n_neighbors, metric=metric, n_jobs=n_jobs), np.nan
+    if isinstance(radius, str):
+        if radius != "auto":
+            raise ValueError(f"radius must be a number or 'auto', not {radius!r}")
+        radius = auto_radius(X, weight, metric=metric)
+    return radius_graph(X, radius, metric=metric, n_jobs=n_jobs), float(radius)
+
+
+def auto_radius(
+    X: Any, weight: np.ndarray | None = None, *, share: float = 0.05, metric: Any = "euclidean"
+) -> float:
+    """The radius within which a given share of the pairs of rows lie.
+
+    Up to 1,000 rows all pairs count, each with the product of its rows' weights and the copies of
+    one row as pairs at distance 0, so that an integer weight is the same as repeated rows. Of more
+    rows, 1,000 evenly spaced ones are taken.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    weight : ndarray of shape (n_rows,), default=None
+        Sample weights.
+    share : float, default=0.05
+        Share of the pairs that shall be neighbours.
+    metric : str or callable, default="euclidean"
+
+    Returns
+    -------
+    float
+        A little more (1e-9, relative) than the distance at that quantile, so that rounding does
+        not decide on pairs at that very distance.
+    """
+    X = _checked(X)
+    m = X.shape[0]
+    weight = np.ones(m) if weight is None else np.asarray(weight, dtype=np.float64)
+    if m > SAMPLED_ROWS:
+        some = np.linspace(0, m - 1, SAMPLED_ROWS).round().astype(np.int64)
+        X, weight = X[some], weight[some]
+    distances, of = _pair_distances(X, metric), np.triu_indices(X.shape[0], 1)
+    copies = weight * np.maximum(weight - 1.0, 0.0) / 2.0
+    pairs = np.concatenate([[copies.sum()], weight[of[0]] * weight[of[1]]])
+    distances = np.concatenate([[0.0], distances])
+    order = np.argsort(distances, kind="stable")
+    reached = np.cumsum(pairs[order])
+    at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
+    return float(distances[order[min(at, len(order) - 1)]]) * (1.0 + 1e-9)
+
+
+def _pair_distances(X: Any, metric: Any) -> np.ndarray:
+    """Distances of all pairs i < j, from differences where the metric is Euclidean."""
+    if metric == "euclidean":
+        from scipy.spatial.distance import pdist
+
+        dense = X.toarray() if sparse.issparse(X) else X
+        return pdist(dense.astype(np.float64, copy=False))
+    return pairwise_distances(X, metric=metric)[np.triu_indices(X.shape[0], 1)]
+
+
+def _checked(X: Any) -> Any:
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])

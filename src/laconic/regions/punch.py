@@ -1,0 +1,318 @@
+"""The hole-punching loop of Dekel and Shamir, section 5.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.model.regions import inside_ball
+from laconic.regions.errors import TOGETHER, Ball, ErrorCounts, Surroundings, largest_ball
+from laconic.regions.local import constant, fit_local
+from laconic.threads import Threads
+
+# Centres that a round looks at, at most.
+LOOKED_AT = 1024
+# Holes that a round may try to fill in vain before it gives up.
+TRIED = 20
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A ball in the data space and the model inside it."""
+
+    centre: np.ndarray
+    """c, a training row."""
+    radius: float
+    """The hole is ‖x − c‖ ≤ radius."""
+    row: int
+    """Number of the centre among the rows given to ``fit``."""
+    model: Any
+    """A fitted classifier, or a constant (`sklearn.dummy.DummyClassifier`)."""
+    kind: str
+    """``"fitted"`` or ``"constant"``."""
+    n_rows: int
+    """Training rows inside, when it was punched."""
+    error_before: float
+    """Their weighted error before it was punched, more than one half."""
+    error_after: float
+    """Their weighted error with its model; lower."""
+    held: tuple[int, float, float] | None = None
+    """Held-out rows inside, and their weighted errors before and after (NaN without rows)."""
+
+
+@dataclass
+class Part:
+    """Rows with their labels, weights and the labels predicted so far."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    number: np.ndarray
+    """Numbers of the rows among those given to ``fit``."""
+    predicted: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each row is misclassified."""
+        return self.predicted != self.y
+
+    def error(self) -> float:
+        """Weighted share of misclassified rows."""
+        return float(self.weight[self.wrong].sum() / self.weight.sum())
+
+    def errors(self, rows: np.ndarray, predicted: np.ndarray) -> float:
+        """Weight of those rows that a prediction of them gets wrong."""
+        return float(self.weight[rows[predicted != self.y[rows]]].sum())
+
+
+@dataclass
+class State:
+    """What the loop has learned."""
+
+    base: Any
+    """The classifier outside the holes, h in eq. (6)."""
+    holes: list[Hole] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    """Weighted training error with 0, 1, 2, … holes."""
+    held_errors: list[float] = field(default_factory=list)
+    """The same on held-out rows, where there are any."""
+    status: str = "not started"
+
+
+Hook = Callable[[State], Any]
+
+
+@dataclass
+class Puncher:
+    """Finds holes and fills them.
+
+    Each round: the centre whose neighbourhood holds most errors, the largest ball around it more
+    than half of which is misclassified, and inside it the best on its training rows of a fitted
+    model, a constant and the predictor so far. Where the last is best, which takes more than two
+    classes, the ball would change nothing; the largest around the same centre in which a constant
+    is better takes its place, or else the next centre has its turn. So every hole lowers the
+    training error.
+
+    A round costs one pass over the rows for every centre looked at, one for every row that becomes
+    right or wrong, and the fit inside. In the worst case the holes are tiny and as many as there
+    are errors (the paper's own warning): ``least`` and held-out rows guard against it.
+
+    Attributes
+    ----------
+    train : Part
+    held : Part or None
+        Rows to measure every round on.
+    local : estimator
+        To be fitted inside holes.
+    weighted : bool
+        Whether rows count differently, so that estimators must be told.
+    least : float
+        Least weight of the training rows in a hole.
+    candidates : int
+        Balls to compare in a round, by the weight of the errors that they hold.
+    guarded : bool
+        Whether a model must also make fewer errors on held-out rows in the hole than the predictor
+        so far.
+    seeds : list of int or None
+        For the random state of the fit in each hole.
+    counts : ErrorCounts
+    """
+
+    train: Part
+    held: Part | None
+    local: Any
+    weighted: bool
+    least: float
+    candidates: int
+    guarded: bool
+    seeds: list[int | None]
+    counts: ErrorCounts
+    threads: Threads
+    codes: np.ndarray | None = None
+    """Class codes of the training rows where there are more than two classes."""
+    _in_vain: np.ndarray = field(default_factory=lambda: np.empty(0))
+    """Rows of the last ball that no model helped."""
+
+    def __post_init__(self) -> None:
+        self.surroundings = Surroundings(self.train.X, self.threads)
+
+    def start(self, state: State) -> None:
+        """Predict with the classifier outside, and count its errors."""
+        self.train.predicted = state.base.predict(self.train.X)
+        if self.held is not None:
+            self.held.predicted = state.base.predict(self.held.X)
+        wrong = np.flatnonzero(self.train.wrong)
+        self.counts.change(wrong, self.train.weight[wrong])
+        self.note(state)
+
+    def note(self, state: State) -> None:
+        """Write down the errors of the predictor so far."""
+        state.errors.append(self.train.error())
+        if self.held is not None:
+            state.held_errors.append(self.held.error())
+
+    def run(
+        self, state: State, max_holes: int, tol: float, patience: int | None, hooks: list[Hook]
+    ) -> None:
+        """Punch holes until the error is small, enough are made, or held-out errors rise."""
+        go_on = not any([hook(state) for hook in hooks]) if not state.holes else True
+        while go_on:
+            if state.errors[-1] <= tol:
+                state.status = f"the training error is at most {tol:g}"
+                return
+            if len(state.holes) >= max_holes:
+                state.status = "max_holes was reached"
+                return
+            if patience is not None and _stale(state.held_errors) >= patience:
+                state.status = f"the held-out error has not fallen for {patience} holes"
+                return
+            hole = self.punch(self.seeds[len(state.holes)])
+            if hole is None:
+                state.status = "no hole lowers the error"
+                return
+            state.holes.append(hole)
+            self.note(state)
+            go_on = not any([hook(state) for hook in hooks])
+        state.status = "a callback stopped it"
+
+    def punch(self, seed: int | None) -> Hole | None:
+        """The next hole, with everything brought up to date; None where none helps."""
+        for tried, (centre, ball) in enumerate(self._balls()):
+            if tried == TRIED:
+                break
+            hole = self._fill(centre, ball, seed)
+            if hole is None and self.codes is not None:
+                smaller = self._where_a_constant_helps(centre)
+                hole = None if smaller is None else self._fill(centre, smaller, seed)
+            if hole is not None:
+                return hole
+        return None
+
+    def _where_a_constant_helps(self, centre: int) -> Ball | None:
+        """Of more than two classes, half wrong does not yet mean that a constant is better."""
+        (around,) = self.surroundings.around([centre])
+        wrong, weight = self.train.wrong, self.train.weight
+        return largest_ball(around, wrong, weight, self.least, self.codes)
+
+    def _balls(self) -> Iterator[tuple[int, Ball]]:
+        """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
+        found: list[tuple[int, Ball]] = []
+        for centre, ball in self._every_ball():
+            found.append((centre, ball))
+            if len(found) == self.candidates:
+                yield from sorted(found, key=self._errors_in, reverse=True)
+                found = []
+        yield from sorted(found, key=self._errors_in, reverse=True)
+
+    def _errors_in(self, found: tuple[int, Ball]) -> float:
+        rows = found[1].inside
+        return self.train.errors(rows, self.train.predicted[rows])
+
+    def _every_ball(self) -> Iterator[tuple[int, Ball]]:
+        wrong, weight = self.train.wrong, self.train.weight
+        ranked = np.argsort(-self.counts.counts, kind="stable")
+        first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
+        # Around an error there is always a ball, if only of itself.
+        order = [*first.tolist(), *rest[wrong[rest]][:LOOKED_AT].tolist()]
+        ahead = 1  # most often the first centre will do
+        while order:
+            few, order = order[:ahead], order[ahead:]
+            balls = self.threads.map(
+                lambda around: largest_ball(around, wrong, weight, self.least),
+                self.surroundings.around(few),
+            )
+            for centre, ball in zip(few, balls, strict=True):
+                if ball is not None:
+                    yield centre, ball
+            ahead = min(4 * ahead, TOGETHER)
+
+    def _fill(self, centre: int, ball: Ball, seed: int | None) -> Hole | None:
+        """The hole with the best model inside, taken into the predictor; None if none helps."""
+        train, held = self.train, self.held
+        rows = np.sort(ball.inside)
+        if np.array_equal(rows, self._in_vain):  # the same ball around another centre
+            return None
+        middle = self._row(centre)
+        radius = self._radius(middle, ball)
+        kept = np.empty(0, dtype=np.int64)
+        if held is not None:
+            kept = inside_ball(held.X, middle, radius)
+        choice = self._best_model(rows, kept, seed)
+        if choice is None:
+            self._in_vain = rows
+            return None
+        kind, model, predicted, on_held = choice
+        total = float(train.weight[rows].sum())
+        before = train.errors(rows, train.predicted[rows]) / total
+        after = train.errors(rows, predicted) / total
+        self._take(rows, predicted)
+        seen = None
+        if held is not None:
+            total = float(held.weight[kept].sum()) or np.nan
+            errors = [held.errors(kept, p) / total for p in (held.predicted[kept], on_held)]
+            seen = (len(kept), errors[0], errors[1])
+            held.predicted[kept] = on_held
+        number = int(train.number[centre])
+        return Hole(middle, radius, number, model, kind, len(rows), before, after, seen)
+
+    def _row(self, number: int) -> np.ndarray:
+        row = self.train.X[[number]]
+        return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64)[0]
+
+    def _radius(self, middle: np.ndarray, ball: Ball) -> float:
+        """The ball's radius from differences: not a digit depends on what BLAS did with others."""
+        if ball.beyond is None:
+            return np.inf
+        edges = (self._row(int(row)) - middle for row in (ball.inside[-1], ball.beyond))
+        return 0.5 * sum(float(np.linalg.norm(edge)) for edge in edges)
+
+    def _best_model(
+        self, rows: np.ndarray, kept: np.ndarray, seed: int | None
+    ) -> tuple[str, Any, np.ndarray, np.ndarray] | None:
+        """Kind, model and predictions of training and held-out rows; None for the one so far.
+
+        The simplest of the best: ties go to the predictor so far, then to the constant.
+        """
+        train, held = self.train, self.held
+        X, y = train.X[rows], train.y[rows]
+        weight = train.weight[rows] if self.weighted else None
+        fewest = train.errors(rows, train.predicted[rows])
+        best = None
+        for kind in ("constant", "fitted"):
+            if kind == "constant":
+                model = constant(X, y, weight)
+            else:
+                model = fit_local(self.local, X, y, weight, seed)
+            if model is None:
+                continue
+            predicted = model.predict(X)
+            errors = train.errors(rows, predicted)
+            if not errors < fewest:
+                continue
+            on_held = np.empty(0, dtype=y.dtype)
+            if held is not None and len(kept):
+                on_held = model.predict(held.X[kept])
+            if held is not None and self.guarded:
+                so_far = held.errors(kept, held.predicted[kept])
+                if not held.errors(kept, on_held) < so_far:
+                    continue
+            fewest, best = errors, (kind, model, predicted, on_held)
+        return best
+
+    def _take(self, rows: np.ndarray, predicted: np.ndarray) -> None:
+        """Let a hole decide its rows, and bring the counts of errors up to date."""
+        was = self.train.wrong[rows]
+        self.train.predicted[rows] = predicted
+        now = self.train.wrong[rows]
+        changed = rows[was != now]
+        sign = np.where(now[was != now], 1.0, -1.0)
+        self.counts.change(changed, sign * self.train.weight[changed])
+
+
+def _stale(errors: list[float]) -> int:
+    """Rounds since the lowest error."""
+    return len(errors) - 1 - int(np.argmin(errors))

@@ -1,0 +1,117 @@
+"""The page in a real browser: it opens, lists the clumps, and a click shows the rows."""
+
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from laconic import report_holes
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def report():
+    digits = load_digits()
+    X, y = digits.data, (digits.target > 4).astype(int)
+    model = LogisticRegression(C=1e-4).fit(X[:600], y[:600])
+    return report_holes(model, X[600:], y[600:], image_shape=(8, 8))
+
+
+@pytest.fixture
+def opened(browser, report, tmp_path):
+    """The page, and everything that went wrong or over the network while it was open."""
+    report.save(tmp_path / "page.html")
+    page = browser.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda said: troubles.append(said.text))
+    page.on("request", lambda asked: troubles.append(asked.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    yield page
+    page.close()
+    assert [t for t in troubles if not t.startswith(("file:", "data:"))] == []
+
+
+def test_the_page_opens_and_lists_the_clumps(opened, report):
+    assert opened.title() == "Where LogisticRegression fails"
+    assert opened.locator("details.clump").count() == len(report.clumps) > 1
+    assert opened.locator(".tiles li").count() == 4
+
+
+def test_a_click_shows_the_rows(opened, report):
+    clump = opened.locator("details.clump").nth(1)
+    pictures = clump.locator(".rows figure")
+    assert not pictures.first.is_visible()
+    clump.locator("summary").click()
+    assert pictures.first.is_visible()
+    assert pictures.count() == min(24, len(report.clumps[1].rows)) + 1
+    assert opened.locator('circle.chosen[data-clump="1"]').count() > 0
+    clump.locator("summary").press("Enter")  # and the keyboard hides them
+    assert not pictures.first.is_visible()
+    assert opened.locator('circle.chosen[data-clump="1"]').count() == 0
+
+
+def test_only_misclassified_rows(opened, report):
+    clump = opened.locator("details.clump").first
+    right = clump.locator(".rows .right")
+    shown = report.clumps[0].rows[:24]
+    assert right.count() == int((~report.wrong[shown]).sum())
+    clump.locator(".only input").check()
+    assert all(not figure.is_visible() for figure in right.all())
+    assert clump.locator(".rows .wrong").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(browser, report, tmp_path, scheme):
+    """Contrast of at least 4.5 (WCAG AA) between text and what lies behind it."""
+    report.save(tmp_path / "page.html")
+    page = browser.new_page(color_scheme=scheme)
+    page.goto((tmp_path / "page.html").as_uri())
+    colours = page.evaluate(
+        """() => [".lead", ".tiles span", ".hint", ".what span", ".facts li", ".badges b",
+                  ".gallery .wrong figcaption", "footer p"].map((where) => {
+            let at = document.querySelector(where), front = getComputedStyle(at).color;
+            let back = "rgba(0, 0, 0, 0)";
+            while (at && back === "rgba(0, 0, 0, 0)") {
+                back = getComputedStyle(at).backgroundColor;
+                at = at.parentElement;
+            }
+            return [where, front, back];
+        })"""
+    )
+    page.close()
+    for where, front, back in colours:
+        bright = sorted((_luminance(front), _luminance(back)))
+        assert (bright[1] + 0.05) / (bright[0] + 0.05) >= 4.5, (where, front, back)
+
+
+def _luminance(colour):
+    parts = np.array([float(n) for n in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
+    linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_a_narrow_screen_needs_no_scrolling_sideways(browser, report, tmp_path):
+    report.save(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    page.goto((tmp_path / "page.html").as_uri())
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.close()
+    assert wide <= 360

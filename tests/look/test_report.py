@@ -1,0 +1,268 @@
+"""The report on clumps: what it measures, says and shows."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from laconic import report_holes
+from laconic.look.features import as_table, feature_gaps, focus
+from laconic.regions.fix import try_fix
+
+
+def shop(m=1600, seed=0):
+    """A frame in which a linear model is wrong about old people who buy by phone."""
+    rng = np.random.default_rng(seed)
+    age, income = rng.uniform(18, 90, m), rng.lognormal(10, 0.4, m)
+    way = rng.choice(["web", "shop", "phone"], m, p=[0.5, 0.3, 0.2])
+    bought = (income > np.median(income)).astype(int)
+    flipped = (age > 60) & (way == "phone")
+    frame = pd.DataFrame({"age": age, "income": income, "way": way})
+    return frame, np.where(flipped, 1 - bought, bought), flipped
+
+
+class Model:
+    """Knows about incomes only."""
+
+    def __init__(self, frame):
+        self.middle = frame.income.median()
+
+    def predict(self, X):
+        return (X["income"] > self.middle).astype(int).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def found():
+    frame, y, _ = shop()
+    return report_holes(Model(frame), frame, y)
+
+
+def test_the_planted_clump_is_found_measured_and_explained(found):
+    assert found.overall.errors == shop()[2].sum()
+    best = found.clumps[0]
+    assert best.confirmed
+    assert best.inside.share > 3 * best.outside.share
+    features = [gap.name for gap in best.gaps[:2]]
+    assert set(features) == {"age", "way"}
+    sentences = " ".join(gap.sentence for gap in best.gaps)
+    assert "age is higher: the middle half of the clump has" in sentences
+    assert "way is “phone” in" in sentences
+
+
+def test_rates_are_those_of_fresh_rows(found):
+    for clump in found.clumps:
+        fresh = clump.rows[found.fresh[clump.rows]]
+        assert clump.inside.rows == len(fresh)
+        assert clump.inside.errors == found.wrong[fresh].sum()
+        assert clump.inside.rows + clump.outside.rows == found.fresh.sum()
+        assert clump.searched.rows == len(clump.rows) - len(fresh)
+        assert clump.fix.before == clump.inside.errors
+    every = np.concatenate([clump.rows for clump in found.clumps])
+    assert len(np.unique(every)) == len(every)
+    excess = [clump.excess for clump in found.clumps if clump.confirmed]
+    assert excess == sorted(excess, reverse=True)
+
+
+def test_fixes_lower_the_error_on_fresh_rows(found):
+    assert found.clumps[0].fix.verdict == "helps"
+    assert found.fixed.errors < found.on_fresh.errors
+    assert found.fixed.rows == found.on_fresh.rows
+
+
+def test_errors_strewn_at_random_are_not_confirmed():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1500, 4)), rng.integers(2, size=1500)
+    predicted = np.where(rng.random(1500) < 0.1, 1 - y, y)
+    report = report_holes(predicted, X, y)
+    assert not any(clump.confirmed for clump in report.clumps)
+    assert "scattered" in report.text() or "No clump" in report.text()
+
+
+def test_a_model_without_errors():
+    X, y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 2
+    report = report_holes(y, X, y)
+    assert report.clumps == []
+    assert "makes no error" in report.text()
+    assert "makes no error" in report.html()
+
+
+def test_a_model_that_is_always_wrong():
+    X, y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 2
+    report = report_holes(1 - y, X, y)
+    assert report.overall.share == 1.0
+    assert report.clumps == []
+    assert "<h1>" in report.html()
+
+
+def test_labels_spelled_as_text_are_the_same_labels():
+    X, y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 2
+    assert report_holes(y.astype(str), X, y).overall.errors == 0
+
+
+def test_the_text(found):
+    text = found.text(width=90)
+    assert "Where Model fails" in text
+    assert "Clump 1" in text
+    assert "A local fix helps" in text
+    assert max(map(len, text.splitlines())) <= 90
+    assert str(found) == found.text()
+
+
+def test_pictures_are_shown_as_pictures():
+    digits = load_digits()
+    X, y = digits.data, (digits.target > 4).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01)).fit(X[::3], y[::3])
+    keep = np.arange(len(X)) % 3 > 0
+    report = report_holes(model, X[keep], y[keep], image_shape=(8, 8))
+    assert report.clumps
+    page = report.html()
+    assert page.count("data:image/png;base64,") > len(report.clumps)
+    assert "figure" in page
+    with pytest.raises(ValueError, match="have 63 pixels"):
+        report_holes(model, X[keep], y[keep], image_shape=(7, 9))
+
+
+def test_the_page_needs_no_network(found):
+    page = found.html()
+    assert not re.search(r"https?://", page)
+    assert not re.search(r"<(link|iframe|script src|img src=\"(?!data:))", page)
+    assert page.count("<details") == len(found.clumps)
+    assert page.startswith("<!doctype html>")
+
+
+def test_names_cannot_break_the_page():
+    rng = np.random.default_rng(0)
+    bad = "<script>alert(1)</script>"
+    X = pd.DataFrame({bad: rng.random(600), "b": rng.choice(["<b>", '"q"'], 600)})
+    y = np.where(X[bad] > 0.8, "<i>no", "yes")
+    report = report_holes(np.repeat("yes", 600), X, y, title=bad)
+    assert report.clumps
+    page = report.html()
+    assert "<script>alert" not in page
+    assert "<i>no" not in page
+    assert "<td><b>" not in page
+
+
+def test_saving(found, tmp_path):
+    found.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == found.html()
+
+
+def test_the_same_seed_gives_the_same_report(found):
+    frame, y, _ = shop()
+    assert report_holes(Model(frame), frame, y).html() == found.html()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.ones((5, 2)), np.ones(4), "5 rows, but y has 4"),
+        (np.ones((3, 2)), np.ones(3), "at least 4 labels"),
+        (np.ones(5), np.ones(5), "table of rows"),
+        (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"] * 5)}), np.ones(5), "holds times"),
+    ],
+)
+def test_bad_input(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        report_holes(np.zeros(len(y)), X, y)
+
+
+def test_bad_settings():
+    with pytest.raises(ValueError, match="at least 1"):
+        report_holes(np.zeros(5), np.ones((5, 1)), np.zeros(5), n_clumps=0)
+    with pytest.raises(ValueError, match="predictions for"):
+        report_holes(np.zeros(4), np.ones((5, 1)), np.zeros(5))
+
+
+# -- its parts ---------------------------------------------------------------------------------
+
+
+def test_points_are_alike_in_every_column():
+    frame = pd.DataFrame(
+        {
+            "n": [1.0, 2.0, 3.0, np.nan],
+            "huge": [1e6, 2e6, 3e6, 4e6],
+            "c": pd.Categorical(["u", "v", None, "u"]),
+            "flat": [5, 5, 5, 5],
+        }
+    )
+    table = as_table(frame)
+    assert table.Z.shape == (4, 2 + 1 + 2 + 1)
+    assert np.isfinite(table.Z).all()
+    assert table.Z[:, 2].std() == pytest.approx(1.0)
+    assert table.Z[:, 1].tolist() == [0, 0, 0, 1]  # the column that says n is missing
+    assert table.Z[2, 3:5].tolist() == [0, 0]
+    assert not table.Z[:, 5].any()
+
+
+def test_features_count_by_how_much_errors_depend_on_them():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "noise": rng.standard_normal(2000),
+            "middle": rng.standard_normal(2000),  # neither high nor low, and some missing
+            "kind": rng.choice(list("abc"), 2000),
+        }
+    )
+    wrong = (frame.middle.abs() < 0.3).to_numpy() | (frame.kind == "a").to_numpy()
+    frame.loc[::10, "middle"] = np.nan
+    table = as_table(frame)
+    weights = focus(table, wrong, np.arange(2000))
+    assert table.owner.tolist() == [0, 1, 1, 2, 2, 2]
+    assert weights[0] <= 0.2 < 0.3 < weights[1] == weights[2]
+    assert weights[3] == weights[5] == 1.0
+    assert focus(table, np.zeros(2000, dtype=bool), np.arange(2000)).tolist() == [1.0] * 6
+    pixels = as_table(rng.random((50, 4)), (2, 2))
+    assert focus(pixels, np.arange(50) < 9, np.arange(50)).tolist() == [1.0] * 4
+
+
+def test_gaps_are_those_of_scipy():
+    from scipy.stats import ks_2samp
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    X[:40, 1] += 1.0
+    gaps = feature_gaps(as_table(X), np.arange(40))
+    assert gaps[0].name == "x1"
+    assert gaps[0].gap == pytest.approx(ks_2samp(X[:40, 1], X[40:, 1]).statistic)
+    assert sum(bar[1] for bar in gaps[0].bars) == pytest.approx(1.0)
+    assert sum(bar[2] for bar in gaps[0].bars) == pytest.approx(1.0)
+
+
+def test_gaps_of_categories_truth_values_and_missing_ones():
+    frame = pd.DataFrame(
+        {
+            "c": ["a"] * 30 + ["b"] * 70,
+            "t": [True] * 30 + [False] * 70,
+            "gone": [np.nan] * 30 + [1.0] * 70,
+        }
+    )
+    said = [gap.sentence for gap in feature_gaps(as_table(frame), np.arange(30))]
+    assert "c is “a” in 100 % of the clump, in 0 % elsewhere." in said
+    assert "t is 1 in 100 % of the clump, in 0 % elsewhere." in said
+    assert "gone is missing in 100 % of the clump, in 0 % elsewhere." in said
+
+
+def test_a_fix_is_chosen_without_fresh_rows():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 2))
+    truth = (Z[:, 0] > 0).astype(int)
+    old, new = np.arange(100), np.arange(100, 200)
+    fix = try_fix(Z, truth, 1 - truth, old, new)
+    assert (fix.kind, fix.verdict, fix.before) == ("linear", "helps", 100)
+    other = truth.copy()
+    other[new] = 1 - other[new]  # on fresh rows the same fix is all wrong
+    fix = try_fix(Z, other, 1 - truth, old, new)
+    assert (fix.kind, fix.verdict) == ("linear", "does not help")
+    assert fix.after > fix.before == 0
+    constant = try_fix(Z, np.ones(200), np.zeros(200), old, new)
+    assert (constant.kind, constant.says, constant.after) == ("constant", 1.0, 0)
+    few = try_fix(Z, np.ones(200), np.zeros(200), old, new[:3])
+    assert few.verdict == "too few rows to tell"
+    keep = try_fix(Z, truth, truth, old, new)
+    assert (keep.kind, keep.labels) == ("keep", None)

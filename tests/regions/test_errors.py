@@ -1,0 +1,131 @@
+"""Errors near every row, and the largest ball that is mostly wrong."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from laconic.regions.errors import Around, ErrorCounts, Surroundings, largest_ball
+from laconic.threads import Threads
+
+
+def ball_of(d2, wrong, weight, least=0.0, codes=None):
+    return largest_ball(Around.at(d2), wrong, weight, least, codes)
+
+
+def largest_by_trying(d2, wrong, weight, least):
+    """Every distance as a radius, one after the other."""
+    found = None
+    for edge in np.unique(d2):
+        inside = d2 <= edge
+        held, missed = weight[inside].sum(), weight[inside & wrong].sum()
+        if 2 * missed > held and held >= least:
+            found = np.flatnonzero(inside)
+    return found
+
+
+@pytest.mark.parametrize("least", [0, 6])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_ball_is_the_largest(seed, least):
+    rng = np.random.default_rng(seed)
+    d2 = rng.integers(0, 15, 40).astype(float)  # many ties
+    wrong = rng.random(40) < 0.45
+    weight = rng.integers(1, 4, 40).astype(float)
+    ball = ball_of(d2, wrong, weight, least)
+    expected = largest_by_trying(d2, wrong, weight, least)
+    if expected is None:
+        assert ball is None
+        return
+    assert np.array_equal(np.sort(ball.inside), expected)
+    assert np.array_equal(np.flatnonzero(d2 <= ball.radius**2), expected)
+    assert np.all(np.diff(d2[ball.inside]) >= 0)
+
+
+def test_exactly_half_wrong_is_not_more_than_half():
+    d2 = np.arange(4.0)
+    assert ball_of(d2, np.array([True, False, True, False]), np.ones(4)).inside.tolist() == [
+        0, 1, 2,
+    ]  # fmt: skip
+    assert ball_of(d2, np.array([False, True, False, True]), np.ones(4)) is None
+
+
+def test_a_ball_of_everything_has_no_edge():
+    ball = ball_of(np.arange(3.0), np.ones(3, dtype=bool), np.ones(3))
+    assert ball.radius == np.inf
+    assert len(ball.inside) == 3
+
+
+def test_rows_a_rounding_error_apart_are_inside_together():
+    d2 = np.array([0.0, 1.0, 1.0 + 1e-14, 9.0])
+    wrong = np.array([True, True, False, False])
+    assert ball_of(d2, wrong, np.ones(4)).inside.tolist() == [0, 1, 2]
+
+
+def test_weight_two_is_a_row_twice():
+    rng = np.random.default_rng(3)
+    d2, wrong = rng.random(30), rng.random(30) < 0.5
+    weight = rng.integers(1, 4, 30)
+    one = ball_of(d2, wrong, weight.astype(float))
+    other = ball_of(np.repeat(d2, weight), np.repeat(wrong, weight), np.ones(weight.sum()))
+    assert one.radius == other.radius
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+def test_counts_are_those_of_every_pair(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 5)) * (rng.random((700, 5)) < 0.7) + 3.0 * (kind != "sparse")
+    given = {"float64": X, "float32": X.astype(np.float32), "sparse": sparse.csr_matrix(X)}[kind]
+    near = cdist(X, X) <= 1.7
+    weight = rng.integers(1, 3, 700).astype(float)
+    wrong = rng.random(700) < 0.3
+    with Threads(2) as threads:
+        counts = ErrorCounts(given, 1.7, threads)
+        rows = np.flatnonzero(wrong)
+        counts.change(rows, weight[rows])
+        assert np.array_equal(counts.counts, near @ (weight * wrong))
+        healed, new = rows[::2], np.flatnonzero(~wrong)[::5]
+        counts.change(np.concatenate([healed, new]), np.r_[-weight[healed], weight[new]])
+    wrong[healed], wrong[new] = False, True
+    assert np.array_equal(counts.counts, near @ (weight * wrong))
+
+
+def test_threads_do_not_change_the_counts():
+    X = np.random.default_rng(1).standard_normal((5000, 3))
+    found = []
+    for n_jobs in (1, 2):
+        with Threads(n_jobs) as threads:
+            counts = ErrorCounts(X, 0.5, threads)
+            counts.change(np.arange(0, 5000, 7), np.full(715, 0.1))
+            found.append(counts.counts)
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_with_classes_a_constant_is_better_inside(seed):
+    rng = np.random.default_rng(seed)
+    d2, codes = rng.random(60), rng.integers(4, size=60)
+    wrong, weight = rng.random(60) < 0.55, rng.integers(1, 3, 60).astype(float)
+    ball = ball_of(d2, wrong, weight, 3, codes)
+    best = None
+    for edge in np.sort(d2):
+        inside = d2 <= edge
+        held, missed = weight[inside].sum(), weight[inside & wrong].sum()
+        common = np.bincount(codes[inside], weight[inside]).max()
+        if 2 * missed > held and held >= 3 and held - common < missed:
+            best = np.flatnonzero(inside)
+    assert (ball is None) == (best is None)
+    if best is not None:
+        assert np.array_equal(np.sort(ball.inside), best)
+
+
+def test_surroundings_are_the_same_asked_for_again(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((3000, 3))
+    monkeypatch.setattr("laconic.regions.errors.HELD", 0)  # then only the last few are kept
+    with Threads(2) as threads:
+        near = Surroundings(X, threads)
+        first = near.around([5, 7])
+        near.around(list(range(100, 132)))
+        again = near.around([7, 5])
+    assert np.array_equal(first[1].order, again[0].order)
+    assert np.array_equal(first[0].order, np.argsort(np.linalg.norm(X - X[5], axis=1)))
+    assert len(near._known) <= 34

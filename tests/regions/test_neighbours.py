@@ -1,0 +1,175 @@
+"""Neighbour graphs: exact, symmetric, and the same however they are stored or computed."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from laconic.regions import graph as graph_module
+from laconic.regions import tiles as tiles_module
+from laconic.regions.graph import BitStore, ListStore, NeighbourGraph
+from laconic.regions.neighbours import auto_radius, given_graph, nearest_graph, radius_graph
+from laconic.threads import Threads
+
+
+def brute_force(X, radius):
+    """‖x_i − x_j‖ ≤ ρ by differences in float64, i ≠ j."""
+    X = np.asarray(X, dtype=np.float64)
+    gaps = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    near = gaps <= radius
+    np.fill_diagonal(near, False)
+    return near
+
+
+def dense(graph):
+    return graph.to_sparse().toarray().astype(bool)
+
+
+@pytest.fixture
+def rows():
+    return np.random.default_rng(0).standard_normal((203, 5))
+
+
+@pytest.fixture(params=["lists", "bits"])
+def storage(request, monkeypatch):
+    """Every graph of the test is stored this way."""
+    for module in (graph_module, tiles_module):
+        monkeypatch.setattr(module, "lists_are_smaller", lambda *_: request.param == "lists")
+    return request.param
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.8, 2.0, 100.0, np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_it_is_the_brute_force_graph(rows, radius, dtype, storage, monkeypatch):
+    monkeypatch.setattr(tiles_module, "SIDE", 64)
+    monkeypatch.setattr(tiles_module, "PANEL", 3)
+    rows = rows.astype(dtype)
+    found = radius_graph(rows, radius)
+    assert isinstance(found._store, ListStore if storage == "lists" else BitStore)
+    assert np.array_equal(dense(found), brute_force(rows, radius))
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_matrix])
+def test_sparse_rows_give_the_same_graph(rows, make):
+    rows[rows < 0.5] = 0.0
+    assert np.array_equal(dense(radius_graph(make(rows), 1.5)), brute_force(rows, 1.5))
+
+
+def test_pairs_at_the_very_radius_are_decided_in_double_precision():
+    grid = np.stack(np.meshgrid(*[np.arange(7) * 0.1] * 3), axis=-1).reshape(-1, 3) + 1000.0
+    for radius in (0.1, 0.1 * np.sqrt(2), 0.2, np.nextafter(0.2, 0), 0.3):
+        assert np.array_equal(dense(radius_graph(grid, radius)), brute_force(grid, radius))
+
+
+def test_clusters_far_apart_need_double_precision_throughout():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((90, 4)) * 1e-4 + rng.choice([-1e3, 1e3], (90, 1))
+    assert np.array_equal(dense(radius_graph(X, 2e-4)), brute_force(X, 2e-4))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e150])
+def test_units_do_not_matter(rows, scale):
+    assert np.array_equal(dense(radius_graph(rows * scale, 2.0 * scale)), brute_force(rows, 2.0))
+
+
+def test_duplicates_are_neighbours_at_any_radius(rows):
+    twice = np.vstack([rows, rows])
+    found = dense(radius_graph(twice, 0.0))
+    assert np.array_equal(found, np.kron([[0, 1], [1, 0]], np.eye(len(rows), dtype=int)) > 0)
+
+
+def test_the_number_of_threads_does_not_change_it(rows, storage, monkeypatch):
+    monkeypatch.setattr(tiles_module, "SIDE", 64)
+    monkeypatch.setattr(tiles_module, "PANEL", 1)
+    one, three = (dense(radius_graph(rows, 2.0, n_jobs=n)) for n in (1, 3))
+    assert np.array_equal(one, three)
+
+
+def test_sums_degrees_and_lists_agree_with_the_matrix(rows, storage, monkeypatch):
+    monkeypatch.setattr(graph_module, "ROWS", 64)
+    monkeypatch.setattr(tiles_module, "ROWS", 64)
+    monkeypatch.setattr(tiles_module, "SIDE", 64)
+    near = brute_force(rows, 2.0)
+    found = radius_graph(rows, 2.0)
+    values = np.random.default_rng(2).standard_normal((3, len(rows)))
+    with Threads(2) as threads:
+        assert np.array_equal(found.sums(values), found.sums(values, threads))
+    assert found.sums(values) == pytest.approx(values @ near)
+    assert found.sums(values[0]) == pytest.approx(near @ values[0])
+    assert np.array_equal(found.degrees, near.sum(axis=1))
+    assert found.share == pytest.approx(near.sum() / (len(rows) * (len(rows) - 1)))
+    for i in (0, 63, 64, 202):
+        assert np.array_equal(found.neighbours(i), np.flatnonzero(near[i]))
+    some = np.array([5, 3, 200, 77])
+    assert np.array_equal(dense(found.subset(some)), near[np.ix_(some, some)])
+    with pytest.raises(ValueError, match="203 entries"):
+        found.sums(values[:, :5])
+
+
+def test_lists_where_neighbours_are_few_and_bits_where_many(rows):
+    few, many = radius_graph(rows, 0.6), radius_graph(rows, 3.0)
+    assert isinstance(few._store, ListStore)
+    assert isinstance(many._store, BitStore)
+    assert many.nbytes <= len(rows) * (len(rows) / 8 + 1)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", lambda a, b: np.abs(a - b).max()])
+def test_any_metric(rows, metric):
+    from sklearn.metrics import pairwise_distances
+
+    rows = rows[:40]
+    near = pairwise_distances(rows, metric=metric) <= 1.0
+    np.fill_diagonal(near, False)
+    assert np.array_equal(dense(radius_graph(rows, 1.0, metric=metric)), near)
+
+
+def test_nearest_neighbours_are_made_symmetric(rows):
+    gaps = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    near = np.zeros(gaps.shape, dtype=bool)
+    np.put_along_axis(near, np.argsort(gaps, axis=1)[:, :3], True, axis=1)
+    assert not np.array_equal(near, near.T)
+    assert np.array_equal(dense(nearest_graph(rows, 3)), near | near.T)
+    assert nearest_graph(rows[:4], 10).share == 1.0
+    assert nearest_graph(rows[:1], 10).share == 0.0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, sparse.coo_matrix])
+def test_a_given_graph_is_made_symmetric_and_loses_its_diagonal(make):
+    edges = np.array([[1, 1, 0], [0, 0, 0], [0, 2, 0]])
+    found = given_graph(make(edges), 3)
+    assert np.array_equal(dense(found), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    assert given_graph(found, 3) is found
+
+
+def test_wrong_graphs_and_radii_are_refused(rows):
+    with pytest.raises(ValueError, match=r"shape \(3, 3\)"):
+        given_graph(np.eye(2), 3)
+    with pytest.raises(ValueError, match="graph has 203 rows, but X has 3"):
+        given_graph(radius_graph(rows, 1.0), 3)
+    for radius in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="radius must be"):
+            radius_graph(rows, radius)
+    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
+        nearest_graph(rows, 0)
+
+
+def test_the_automatic_radius_has_the_share_that_was_asked_for(rows):
+    for share in (0.01, 0.05, 0.3):
+        found = radius_graph(rows, auto_radius(rows, share=share))
+        assert found.share == pytest.approx(share, abs=2e-4)
+    many = np.random.default_rng(3).standard_normal((3000, 3))
+    assert radius_graph(many, auto_radius(many)).share == pytest.approx(0.05, rel=0.1)
+
+
+def test_the_automatic_radius_takes_weights_for_repeated_rows(rows):
+    rows = rows[:40]
+    weight = np.random.default_rng(4).integers(1, 4, len(rows))
+    repeated = auto_radius(np.repeat(rows, weight, axis=0))
+    assert auto_radius(rows, weight) == pytest.approx(repeated, rel=1e-12)
+
+
+def test_a_graph_says_what_it_is(rows):
+    assert (
+        repr(radius_graph(rows, np.inf)) == "NeighbourGraph(203 rows, 100 % of pairs, 0.00528 MB)"
+    )
+    assert isinstance(radius_graph(rows[:1], 1.0), NeighbourGraph)

@@ -1,0 +1,373 @@
+"""`ErrorClumpingClassifier`: what it promises its users, one statement at a time."""
+
+import os
+import signal
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from laconic import ErrorClumpingClassifier, Predictor
+from laconic.regions.neighbours import nearest_graph, radius_graph
+from laconic.regions.resume import Resumable
+
+EXACT = {"tol": 1e-10}
+
+
+@parametrize_with_checks(
+    [
+        ErrorClumpingClassifier(),
+        ErrorClumpingClassifier(discount=0.9, normalize="pairs", radius=2.0),
+    ]
+)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def two_classes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 + rng.standard_normal(120) > 1, "b", "a")
+
+
+def coefficients(model):
+    return np.column_stack([model.coef_, model.intercept_])
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", ["degree", "pairs"])
+@pytest.mark.parametrize("radius", ["auto", 0.8])
+def test_an_integer_weight_is_the_row_repeated_and_zero_the_row_gone(
+    two_classes, normalize, radius
+):
+    X, y = two_classes
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    model = ErrorClumpingClassifier(radius=radius, normalize=normalize, **EXACT)
+    weighted = clone(model).fit(X, y, weight)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.radius_ == pytest.approx(repeated.radius_, rel=1e-12)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    assert coefficients(weighted) == pytest.approx(coefficients(repeated), abs=1e-6)
+
+
+def test_fractional_weights_are_parts_of_rows(two_classes):
+    """By degree, halving all weights of at most 1 changes nothing."""
+    X, y = two_classes
+    weight = np.random.default_rng(2).uniform(0.1, 1, len(X))
+    model = ErrorClumpingClassifier(radius=1.0, **EXACT)
+    one = coefficients(clone(model).fit(X, y, weight))
+    assert coefficients(clone(model).fit(X, y, weight / 2)) == pytest.approx(one, abs=1e-7)
+
+
+def test_class_weights_multiply_sample_weights(two_classes):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(radius=1.0, **EXACT)
+    by_class = clone(model).set_params(class_weight={"a": 2.0, "b": 0.5}).fit(X, y)
+    by_row = clone(model).fit(X, y, np.where(y == "a", 2.0, 0.5))
+    assert coefficients(by_class) == pytest.approx(coefficients(by_row), abs=1e-7)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    share = len(y) / (2 * np.array([np.sum(y == c) for c in y]))
+    assert coefficients(balanced) == pytest.approx(
+        coefficients(clone(model).fit(X, y, share)), abs=1e-7
+    )
+
+
+# -- what it learns --------------------------------------------------------------------------------
+
+
+def test_without_a_discount_it_is_linear_svc(two_classes):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(alpha=1e-2, discount=0.0, **EXACT).fit(X, y)
+    svm = LinearSVC(C=1 / (2 * len(X) * 1e-2), tol=1e-10, dual=False).fit(X, y)
+    assert model.coef_ == pytest.approx(svm.coef_, abs=1e-6)
+    assert model.intercept_ == pytest.approx(svm.intercept_, abs=1e-6)
+    assert model.decision_function(X) == pytest.approx(svm.decision_function(X), abs=1e-5)
+
+
+def test_a_discount_gives_up_on_the_tight_cluster():
+    """A tight cluster and a wide one pull at the classifier; discounted, the tight one loses."""
+    wide, _ = make_blobs(400, centers=[[2, 0]], cluster_std=1.5, random_state=0)
+    tight, _ = make_blobs(100, centers=[[-1.0, 2.0]], cluster_std=0.05, random_state=1)
+    other, _ = make_blobs(400, centers=[[-2, 0]], cluster_std=1.5, random_state=2)
+    X = np.vstack([wide, tight, other])
+    y = np.repeat([1, 1, 0], [400, 100, 400])
+    errors = {}
+    for discount in (0.0, 0.9):
+        model = ErrorClumpingClassifier(1e-3, radius=0.1, discount=discount).fit(X, y)
+        wrong = model.predict(X) != y
+        errors[discount] = wrong[400:500].mean(), np.delete(wrong, slice(400, 500)).mean()
+    assert errors[0.9][0] > errors[0.0][0]
+    assert errors[0.9][1] < errors[0.0][1]
+
+
+def test_more_classes_are_told_apart_one_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    model = ErrorClumpingClassifier(1e-3, radius=0.7, **EXACT).fit(X, y)
+    assert model.coef_.shape == (3, 4)
+    assert model.score(X, y) > 0.9
+    objective = 0.0
+    for c in range(3):
+        alone = ErrorClumpingClassifier(1e-3, radius=0.7, **EXACT).fit(X, y == c)
+        assert alone.coef_[0] == pytest.approx(model.coef_[c])
+        objective += alone.objective_
+    assert model.objective_ == pytest.approx(objective)
+
+
+def test_label_groups_make_one_problem_of_many_labels():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500], y[:500]
+    groups = {"low": range(5), "high": [5, 6, 7, 8, 9]}
+    model = ErrorClumpingClassifier(1e-2, label_groups=groups, radius=30.0).fit(X, y)
+    plain = ErrorClumpingClassifier(1e-2, radius=30.0).fit(X, np.where(y < 5, "low", "high"))
+    assert model.classes_.tolist() == ["high", "low"]
+    assert np.array_equal(model.coef_, plain.coef_)
+    assert model.score(X, y) == np.mean(model.predict(X) == np.where(y < 5, "low", "high"))
+    for wrong, match in (
+        ({"low": [0], "high": [0, 1]}, "label 0 in two groups"),
+        ({"low": range(5), "high": range(5, 9)}, "no group for label 9"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            clone(model).set_params(label_groups=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="at least two classes"):
+        clone(model).set_params(label_groups={"all": range(10)}).fit(X, y)
+
+
+def test_the_certificate_holds(two_classes):
+    X, y = two_classes
+    loose = ErrorClumpingClassifier(1e-5, tol=1e-1).fit(X, y)
+    exact = ErrorClumpingClassifier(1e-5, tol=1e-12).fit(X, y)
+    assert exact.gap_ <= 1e-12
+    assert 0 <= loose.objective_ - exact.objective_ <= loose.gap_ <= 0.1 * loose.objective_
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        ErrorClumpingClassifier(1e-5, tol=1e-12, max_iter=1).fit(X, y)
+
+
+def test_the_papers_solver_comes_near(two_classes):
+    X, y = two_classes
+    newton = ErrorClumpingClassifier(0.1).fit(X, y)
+    model = ErrorClumpingClassifier(0.1, solver="averaging", max_iter=200, tol=1e-2, random_state=0)
+    assert model.fit(X, y).objective_ == pytest.approx(newton.objective_, rel=1e-2)
+    again = clone(model).fit(X, y)
+    assert np.array_equal(again.coef_, model.coef_)
+
+
+# -- neighbours ------------------------------------------------------------------------------------
+
+
+def test_the_radius_in_use_is_said(two_classes, capsys):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(verbose=1).fit(X, y)
+    said = capsys.readouterr().out
+    assert f"radius {model.radius_:.4g}: 5" in said
+    assert "iteration 1: " in said
+    assert model.neighbour_share_ == pytest.approx(0.05, abs=1e-3)
+    assert ErrorClumpingClassifier(radius=0.5).fit(X, y).radius_ == 0.5
+
+
+def test_a_graph_may_be_given(two_classes):
+    X, y = two_classes
+    by_radius = ErrorClumpingClassifier(radius=1.0).fit(X, y)
+    graph = radius_graph(X, 1.0)
+    for given in (graph, graph.to_sparse(), np.triu(graph.to_sparse().toarray())):
+        model = ErrorClumpingClassifier().fit(X, y, graph=given)
+        assert np.array_equal(model.coef_, by_radius.coef_)
+        assert np.isnan(model.radius_)
+    nearest = ErrorClumpingClassifier(n_neighbors=4).fit(X, y)
+    given = ErrorClumpingClassifier().fit(X, y, graph=nearest_graph(X, 4))
+    assert np.array_equal(given.coef_, nearest.coef_)
+    weight = np.arange(len(X)) % 2
+    dropped = ErrorClumpingClassifier().fit(X, y, weight, graph=graph)
+    halved = ErrorClumpingClassifier(radius=1.0).fit(X[1::2], y[1::2])
+    assert dropped.coef_ == pytest.approx(halved.coef_)
+
+
+def test_other_metrics(two_classes):
+    X, y = two_classes
+    one = ErrorClumpingClassifier(radius=1.0, metric="chebyshev").fit(X, y)
+    assert one.neighbour_share_ > ErrorClumpingClassifier(radius=1.0).fit(X, y).neighbour_share_
+
+
+def test_a_feature_map_makes_it_a_kernel_classifier():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = (X**2).sum(axis=1) < 0.5
+    plain = ErrorClumpingClassifier(1e-4).fit(X, y)
+    kernel = make_pipeline(
+        Nystroem(gamma=2.0, n_components=50, random_state=0), ErrorClumpingClassifier(1e-4)
+    )
+    assert plain.score(X, y) < 0.7
+    assert kernel.fit(X, y).score(X, y) > 0.95
+
+
+# -- storage, threads, files -----------------------------------------------------------------------
+
+
+def test_rows_in_any_storage(two_classes):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(radius=1.0, tol=1e-7)
+    plain = coefficients(clone(model).fit(X, y))
+    for made in (sparse.csr_matrix(X), sparse.csc_matrix(X), np.asfortranarray(X)):
+        assert coefficients(clone(model).fit(made, y)) == pytest.approx(plain, abs=1e-4)
+    single = clone(model).fit(X.astype(np.float32), y)
+    assert coefficients(single) == pytest.approx(plain, abs=1e-3)
+    for n_jobs in (1, 3):
+        assert np.array_equal(coefficients(clone(model).set_params(n_jobs=n_jobs).fit(X, y)), plain)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_predictor_predicts_the_same_after_saving(tmp_path, n_classes):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X, y = X[y < n_classes].assign(nothing=0.0), y[y < n_classes]
+    model = ErrorClumpingClassifier().fit(X, y)
+    model.predictor_.save(tmp_path / "iris.laconic")
+    loaded = Predictor.load(tmp_path / "iris.laconic")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    scores = loaded.scores(X)
+    expected = model.decision_function(X)
+    assert scores[:, -1] == pytest.approx(expected if n_classes == 2 else expected[:, -1])
+    assert loaded.cost().features == 4
+    p = loaded.predict_proba(X)
+    assert p.sum(axis=1) == pytest.approx(1)
+    assert (p >= 0).all()
+    if n_classes == 2:
+        assert p[:, 1] == pytest.approx((1 + np.clip(expected, -1, 1)) / 2)
+
+
+def test_data_frames_keep_their_names(two_classes):
+    X, y = two_classes
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    model = ErrorClumpingClassifier().fit(frame, y)
+    assert model.predictor_.names() == ["u", "v", "w"]
+    assert np.array_equal(model.predictor_.predict(frame[["w", "v", "u"]]), model.predict(frame))
+
+
+# -- checkpoints -----------------------------------------------------------------------------------
+
+KILLED = """
+import sys, time, numpy as np
+from laconic import ErrorClumpingClassifier
+from laconic.regions.resume import Resumable
+save = Resumable.save
+def slowly(self, answers, state):
+    save(self, answers, state)
+    time.sleep(0.2)
+Resumable.save = slowly
+with np.load(sys.argv[1]) as data:
+    X, y = data["X"], data["y"]
+ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2]).fit(X, y)
+"""
+
+
+def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 6))
+    y = (X[:, :3] + rng.standard_normal((150, 3))).argmax(axis=1)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    file = tmp_path / "fit"
+    process = python(KILLED, tmp_path / "data.npz", file)
+    until = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(0.7)
+    assert process.poll() is None, process.communicate()[1]
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    model = ErrorClumpingClassifier(1e-6, tol=1e-12)
+    resumed = clone(model).set_params(checkpoint=file).fit(X, y)
+    straight = clone(model).fit(X, y)
+    assert np.array_equal(coefficients(resumed), coefficients(straight))
+    assert resumed.objective_ == straight.objective_
+    finished = clone(model).set_params(checkpoint=file).fit(X, y)
+    assert np.array_equal(coefficients(finished), coefficients(straight))
+    for other in (clone(model).set_params(alpha=1e-5), clone(model).set_params(radius=1.0)):
+        with pytest.raises(ValueError, match="other data or settings"):
+            other.set_params(checkpoint=file).fit(X, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        clone(model).set_params(checkpoint=file).fit(X, y, graph=nearest_graph(X, 3))
+
+
+@pytest.mark.parametrize("solver", ["newton", "averaging"])
+@pytest.mark.parametrize("n_saves", [1, 2, 3])
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(
+    tmp_path, two_classes, solver, n_saves, monkeypatch
+):
+    X, y = two_classes
+    settings = {"solver": solver, "random_state": 0, "max_iter": 4, "tol": 1e-12}
+    save, saved = Resumable.save, []
+
+    def interrupted(self, answers, state):
+        save(self, answers, state)
+        saved.append(state)
+        if len(saved) == n_saves:
+            raise KeyboardInterrupt
+
+    model = ErrorClumpingClassifier(1e-4, checkpoint=tmp_path / "fit", **settings)
+    monkeypatch.setattr(Resumable, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.setattr(Resumable, "save", save)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        resumed = clone(model).fit(X, y)
+        straight = clone(model).set_params(checkpoint=None).fit(X, y)
+    assert np.array_equal(coefficients(resumed), coefficients(straight))
+    assert resumed.n_iter_ == straight.n_iter_
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"alpha": 0.0}, "'alpha' parameter"),
+        ({"radius": -1.0}, "'radius' parameter"),
+        ({"radius": "wide"}, "'radius' parameter"),
+        ({"discount": 1.0}, r"discount must be in \[0, 1\) with normalize='degree'"),
+        ({"discount": 1.0, "normalize": "pairs", "radius": 1e9}, "nothing to minimise"),
+        ({"normalize": "rows"}, "'normalize' parameter"),
+        ({"n_neighbors": 0}, "'n_neighbors' parameter"),
+        ({"metric": "nearness"}, "metric"),
+        ({"solver": "averaging", "checkpoint": "file"}, "integer random_state"),
+    ],
+)
+def test_wrong_settings_are_refused(two_classes, settings, match):
+    with pytest.raises(ValueError, match=match):
+        ErrorClumpingClassifier(**settings).fit(*two_classes)
+
+
+def test_wrong_data_is_refused(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=r"shape \(120, 120\)"):
+        ErrorClumpingClassifier().fit(X, y, graph=np.eye(3))
+    with pytest.raises(ValueError, match="overflows"):
+        ErrorClumpingClassifier().fit(X, y, np.full(120, 1e307))
+    with pytest.raises(ValueError, match="one class, 'a'"):
+        ErrorClumpingClassifier().fit(X, y, y == "a")
+    with pytest.raises(ValueError, match="dense rows"):
+        ErrorClumpingClassifier(solver="averaging").fit(sparse.csr_matrix(X), y)
+
+
+def test_odd_data_has_an_answer(two_classes):
+    X, y = two_classes
+    constant = ErrorClumpingClassifier().fit(np.ones((20, 2)), np.arange(20) % 4 == 0)
+    assert not constant.predict(np.ones((1, 2)))[0]
+    duplicates = ErrorClumpingClassifier(radius=0.0).fit(np.tile(X, (3, 1)), np.tile(y, 3))
+    assert duplicates.neighbour_share_ == pytest.approx(2 / 359)
+    huge = ErrorClumpingClassifier(1e-3, tol=1e-4).fit(X * 1e6, y)
+    assert huge.score(X * 1e6, y) > 0.6
+    two = ErrorClumpingClassifier().fit(X[:2], ["a", "b"])
+    assert two.predict(X[:2]).tolist() == ["a", "b"]

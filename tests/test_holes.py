@@ -1,0 +1,583 @@
+"""Hole punching: what every hole promises, and the estimator around it."""
+
+import io
+import json
+import signal
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_moons
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from laconic import (
+    HolePunchingClassifier,
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+)
+
+
+def rings(m=400, classes=2, seed=0):
+    """Classes in blobs scattered over the plane, which no linear classifier tells apart."""
+    rng = np.random.default_rng(seed)
+    middles = rng.uniform(-6, 6, (5 * classes, 2))
+    blob = rng.integers(len(middles), size=m)
+    return middles[blob] + 0.6 * rng.standard_normal((m, 2)), blob % classes
+
+
+def holes(**settings):
+    settings = {"estimator": LogisticRegression(), "max_holes": 6, "min_rows": 5, **settings}
+    return HolePunchingClassifier(**settings)
+
+
+@parametrize_with_checks([HolePunchingClassifier(max_holes=3), holes(max_holes=3)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+# -- what every hole promises ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("local", [None, DecisionTreeClassifier(max_depth=1), Perceptron()])
+def test_every_hole_lowers_the_training_error(classes, local):
+    X, y = rings(classes=classes)
+    model = holes(local_estimator=local, max_holes=12, min_rows=1).fit(X, y)
+    assert model.n_holes_ > 2
+    assert np.all(np.diff(model.errors_) < 0)
+    staged = [np.mean(p != y) for p in model.staged_predict(X)]
+    assert staged == pytest.approx(model.errors_)
+    for hole in model.holes_:
+        assert hole.error_before > 0.5
+        assert hole.error_after < hole.error_before
+
+
+def test_a_bad_local_classifier_is_not_used():
+    class Contrary(DummyClassifier):
+        """Says what is least common."""
+
+        def predict(self, X):
+            return np.repeat(self.classes_[np.argmin(self.class_prior_)], len(X))
+
+    X, y = rings()
+    model = holes(local_estimator=Contrary(strategy="prior")).fit(X, y)
+    assert {hole.kind for hole in model.holes_} == {"constant"}
+    assert np.all(np.diff(model.errors_) < 0)
+
+
+def test_the_first_hole_is_found_where_the_paper_says():
+    X, y = rings(200)
+    model = holes(max_holes=1, radius=1.5, min_rows=1).fit(X, y)
+    wrong = model.estimator_.predict(X) != y
+    distance = np.linalg.norm(X[:, None] - X, axis=2)
+    for centre in np.argsort(-((distance <= 1.5) @ wrong.astype(int)), kind="stable"):
+        order = np.argsort(distance[centre])
+        mostly = np.cumsum(wrong[order]) / np.arange(1, 201) > 0.5
+        if mostly.any():
+            break
+    inside = order[: np.flatnonzero(mostly)[-1] + 1]
+    hole = model.holes_[0]
+    assert hole.row == centre
+    assert np.array_equal(hole.centre, X[centre])
+    assert np.array_equal(np.flatnonzero(distance[centre] <= hole.radius), np.sort(inside))
+    assert hole.n_rows == len(inside)
+    assert hole.error_before == wrong[inside].mean()
+
+
+def test_training_error_goes_to_zero_where_rows_differ():
+    X, y = rings(120)
+    model = holes(max_holes=200, min_rows=1).fit(X, y)
+    assert model.errors_[-1] == 0.0
+    assert model.score(X, y) == 1.0
+    assert model.status_ == "the training error is at most 0"
+
+
+def test_it_stops_at_the_error_asked_for():
+    X, y = rings()
+    whole = holes(max_holes=12).fit(X, y)
+    model = holes(max_holes=12, tol=whole.errors_[2]).fit(X, y)
+    assert model.n_holes_ == 2
+
+
+# -- regions -----------------------------------------------------------------------------------
+
+
+def test_the_newest_hole_decides():
+    X, y = rings(classes=3, seed=1)
+    model = holes(max_holes=15).fit(X, y)
+    distance = np.array([np.linalg.norm(X - h.centre, axis=1) for h in model.holes_])
+    inside = distance <= np.array([h.radius for h in model.holes_])[:, None]
+    assert (inside.sum(axis=0) > 1).any()  # holes do overlap here
+    region = model.apply(X)
+    for row in range(len(X)):
+        newest = np.flatnonzero(inside[:, row])
+        assert region[row] == (newest[-1] + 1 if len(newest) else 0)
+        used = model.holes_[newest[-1]].model if len(newest) else model.estimator_
+        assert model.predict(X[[row]]) == used.predict(X[[row]])
+
+
+def test_errors_in_an_old_hole_heal_in_a_newer_one():
+    """A hole of class 1 in class 0, and a grain of class 0 in the hole."""
+    rng = np.random.default_rng(0)
+    far = rng.uniform(-10, 10, (300, 2))
+    far = far[np.linalg.norm(far, axis=1) > 4]
+    near, grain = rng.normal(0, 1, (120, 2)), rng.normal(0.0, 0.05, (40, 2))
+    X = np.vstack([far, near, grain])
+    y = np.r_[np.zeros(len(far)), np.ones(len(near)), np.zeros(len(grain))]
+    base = DummyClassifier(strategy="most_frequent")
+    model = holes(estimator=base, max_holes=4, radius=1.0).fit(X, y)
+    first, second = model.holes_[:2]
+    assert second.radius < first.radius
+    assert np.linalg.norm(second.centre - first.centre) + second.radius < first.radius
+    old, new = model.at(1).predict(grain), model.at(2).predict(grain)
+    assert (old == 1).mean() > 0.9
+    assert (new == 0).mean() > 0.9
+
+
+def test_a_hole_of_one_class():
+    X = np.vstack([np.random.default_rng(0).normal(c, 0.3, (40, 2)) for c in (0, 3, 6)])
+    y = np.repeat([0, 1, 0], 40)
+    model = holes(local_estimator=LogisticRegression()).fit(X, y)
+    assert "constant" in {hole.kind for hole in model.holes_}
+    assert model.score(X, y) > 0.99
+    assert np.array_equal(model.predictor_.predict(X), model.predict(X))
+
+
+def test_no_errors_no_holes():
+    X = np.r_[np.zeros((20, 1)), np.ones((20, 1))]
+    y = np.repeat(["no", "yes"], 20)
+    model = holes().fit(X, y)
+    assert model.n_holes_ == 0
+    assert model.errors_.tolist() == [0.0]
+    assert model.score(X, y) == 1.0
+    out = io.StringIO()
+    model.describe(file=out)
+    assert "No hole" in out.getvalue()
+
+
+def test_equal_rows_with_different_labels_end_the_loop():
+    X = np.zeros((30, 2))
+    y = np.arange(30) % 3
+    model = holes(min_rows=1).fit(X, y)
+    assert model.n_holes_ == 0
+    assert model.status_ == "no hole lowers the error"
+
+
+# -- rows that count differently ---------------------------------------------------------------
+
+
+def test_weight_two_is_a_row_twice_and_weight_zero_a_row_gone():
+    X, y = rings(150)
+    weight = np.random.default_rng(0).integers(0, 3, 150)
+    # Unpenalised and solved to the end, so that only the problem counts.
+    base = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+    one = holes(estimator=base).fit(X, y, sample_weight=weight)
+    other = holes(estimator=base).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert one.errors_ == pytest.approx(other.errors_)
+    assert [h.radius for h in one.holes_] == pytest.approx([h.radius for h in other.holes_])
+    assert np.array_equal(one.predict(X), other.predict(X))
+    # Numbers of centres are those of the rows that were given.
+    assert all(np.array_equal(X[h.row], h.centre) for h in one.holes_)
+
+
+def test_class_weights():
+    X, y = rings(classes=3)
+    dear = holes(class_weight={0: 1, 1: 1, 2: 50}, max_holes=3).fit(X, y)
+    plain = holes(max_holes=3).fit(X, y)
+    assert np.mean(dear.predict(X)[y == 2] != 2) < np.mean(plain.predict(X)[y == 2] != 2)
+    by_hand = holes(max_holes=3).fit(X, y, sample_weight=np.where(y == 2, 50.0, 1.0))
+    assert dear.errors_ == pytest.approx(by_hand.errors_)
+    balanced = holes(class_weight="balanced", max_holes=3).fit(X, y)
+    assert np.all(np.diff(balanced.errors_) < 0)
+
+
+def test_weights_need_an_estimator_that_takes_them():
+    X, y = rings(60)
+    base = KNeighborsClassifier()
+    with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
+        holes(estimator=base).fit(X, y, sample_weight=np.ones(60))
+    holes(estimator=base).fit(X, y)
+
+
+# -- guards ------------------------------------------------------------------------------------
+
+
+def test_holes_hold_as_many_rows_as_asked_for():
+    X, y = rings()
+    for least in (1, 20, 40):
+        model = holes(min_rows=least, max_holes=10).fit(X, y)
+        assert all(hole.n_rows >= least for hole in model.holes_)
+
+
+def test_early_stopping_uses_the_lowest_held_out_error():
+    X, y = rings(300)
+    y = np.where(np.random.default_rng(1).random(300) < 0.25, 1 - y, y)
+    model = holes(
+        early_stopping=True, max_holes=40, min_rows=1, n_iter_no_change=3, random_state=0
+    ).fit(X, y)
+    assert model.n_holes_ == np.argmin(model.validation_errors_)
+    assert len(model.validation_errors_) == len(model.errors_)
+    assert model.n_holes_ < 40
+
+
+def test_guarded_holes_help_held_out_rows():
+    X, y = rings(600)
+    y = np.where(np.random.default_rng(1).random(600) < 0.2, 1 - y, y)
+    model = holes(guard=True, max_holes=20, min_rows=1, validation_fraction=0.3, random_state=0)
+    model.fit(X, y)
+    assert model.n_holes_ > 0
+    assert np.all(np.diff(model.validation_errors_) < 0)
+    assert all(hole.held[2] < hole.held[1] for hole in model.holes_)
+
+
+def test_pruning_never_raises_the_held_out_error():
+    X, y = rings(500)
+    y = np.where(np.random.default_rng(1).random(500) < 0.25, 1 - y, y)
+    settings = {"max_holes": 20, "min_rows": 1, "validation_fraction": 0.3, "random_state": 0}
+    whole = holes(guard=False, early_stopping=True, n_iter_no_change=99, **settings).fit(X, y)
+    pruned = holes(prune=True, **settings).fit(X, y)
+    assert 0 < pruned.n_holes_ < len(whole.validation_errors_) - 1
+    assert pruned.validation_errors_[-1] <= whole.validation_errors_[-1]
+    assert len(pruned.errors_) == pruned.n_holes_ + 1
+
+
+def test_more_candidates_find_a_hole_of_more_errors():
+    X, y = rings(600, seed=3)
+    one, many = (holes(max_holes=1, n_candidates=n).fit(X, y).holes_[0] for n in (1, 50))
+    assert many.n_rows * many.error_before >= one.n_rows * one.error_before
+
+
+# -- any classifier ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        RandomForestClassifier(3, max_depth=1, random_state=0),
+        SVC(kernel="linear", decision_function_shape="ovo"),
+        make_pipeline(StandardScaler(), LinearSVC()),
+        RidgeClassifier(),
+        KNeighborsClassifier(5),
+    ],
+)
+def test_any_classifier_inside_and_outside(base):
+    X, y = rings(classes=4)
+    model = holes(estimator=base, max_holes=3).fit(X, y)
+    assert np.all(np.diff(model.errors_) < 0)
+    scores = model.decision_function(X)
+    assert scores.shape == (400, 4)
+    if not isinstance(base, SVC):
+        assert np.array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+
+
+def test_probabilities_where_every_model_has_them():
+    X, y = rings(classes=3)
+    model = holes(max_holes=4).fit(X, y)
+    p = model.predict_proba(X)
+    assert np.allclose(p.sum(axis=1), 1.0)
+    assert np.array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+    assert not hasattr(holes(estimator=LinearSVC(), max_holes=1).fit(X, y), "predict_proba")
+
+
+def test_sparse_rows_are_as_good():
+    X, y = rings(classes=3)
+    X[np.abs(X) < 0.5] = 0.0
+    dense, thin = holes().fit(X, y), holes().fit(sparse.csr_matrix(X), y)
+    assert [h.row for h in dense.holes_] == [h.row for h in thin.holes_]
+    assert np.array_equal(dense.predict(X), thin.predict(sparse.csr_matrix(X)))
+
+
+def test_float32_stays_float32():
+    X, y = rings()
+    seen = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(X.dtype)
+            return super().fit(X, y, sample_weight)
+
+    model = holes(estimator=Watched()).fit(X.astype(np.float32), y)
+    assert set(seen) == {np.dtype(np.float32)}
+    assert np.array_equal(model.apply(X.astype(np.float32)), model.apply(X))
+
+
+def test_a_local_fit_that_fails_leaves_a_constant():
+    class Picky(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if len(y) < 200:
+                raise ValueError("too few rows")
+            return super().fit(X, y)
+
+    X, y = rings()
+    with pytest.warns(UserWarning, match="too few rows"):
+        model = holes(estimator=Picky()).fit(X, y)
+    assert {h.kind for h in model.holes_} == {"constant"}
+
+
+def test_fits_are_repeatable_and_threads_do_not_matter():
+    X, y = rings(classes=3)
+    base = RandomForestClassifier(3, max_depth=2)
+    one = holes(estimator=base, random_state=3, n_jobs=1).fit(X, y)
+    other = holes(estimator=base, random_state=3, n_jobs=2).fit(X, y)
+    assert np.array_equal(one.errors_, other.errors_)
+    assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+# -- the deployable result ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "local", [None, LinearSVC(), ShareBoostClassifier(1), ShareBoostClassifier(2, pool="stumps")]
+)
+def test_the_predictor_is_the_model(tmp_path, classes, local):
+    X, y = rings(classes=classes)
+    X = np.hstack([X, np.random.default_rng(0).standard_normal((400, 3))])
+    y = np.array(["a", "b", "c"])[y]
+    model = holes(local_estimator=local, max_holes=5, min_rows=12).fit(X, y)
+    new = np.random.default_rng(1).uniform(-8, 8, (300, 5))
+    for n in (0, model.n_holes_):
+        part = model.at(n)
+        predictor = part.predictor_
+        predictor.save(tmp_path / "model")
+        loaded = Predictor.load(tmp_path / "model")
+        assert np.array_equal(loaded.predict(new), part.predict(new))
+        scores = loaded.scores(new)
+        decision = scores[:, 1] - scores[:, 0] if classes == 2 else scores
+        assert decision == pytest.approx(part.decision_function(new), abs=1e-9)
+        columns = predictor.map.columns(new) @ predictor.weights
+        assert columns == pytest.approx(scores, abs=1e-9)
+        assert loaded.cost() == predictor.cost()
+        assert predictor.map.share.sum() == pytest.approx(1.0)
+    assert model.predictor_.cost().atoms == model.n_holes_ + 1
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "squared_hinge"])
+def test_a_model_of_one_score_inside(loss):
+    X, y = rings()
+    local = TotalQBoostClassifier(max_rounds=3, price=0.0, loss=loss)
+    model = holes(estimator=local, local_estimator=local, max_holes=3).fit(X, y)
+    predictor = model.predictor_
+    np.testing.assert_array_equal(predictor.predict(X), model.predict(X))
+    np.testing.assert_allclose(predictor.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    outside = model.apply(X) == 0
+    own = local.fit(X, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X)[outside], own.predict_proba(X)[outside], atol=1e-9
+    )
+
+
+def test_cost_counts_distances_and_the_expected_model():
+    X, y = make_moons(300, noise=0.1, random_state=0)
+    model = holes(max_holes=2).fit(X, y)
+    predictor = model.predictor_
+    share = np.bincount(model.apply(X), minlength=3) / 300
+    assert predictor.map.share == pytest.approx(share)
+    widths = np.array([len(part.names()) for part in predictor.map.parts])
+    expected = 2 * 2 + 2 + round(float(share @ widths) * 2)
+    assert predictor.cost().operations == expected
+
+
+def test_models_that_are_not_flat_have_no_predictor():
+    X, y = rings()
+    model = holes(estimator=DecisionTreeClassifier(max_depth=1)).fit(X, y)
+    with pytest.raises(AttributeError, match="DecisionTreeClassifier is neither linear"):
+        _ = model.predictor_
+    assert not hasattr(model, "predictor_")
+
+
+# -- numbers of holes, looks -------------------------------------------------------------------
+
+
+def test_every_number_of_holes():
+    X, y = rings(classes=3)
+    model = holes().fit(X, y)
+    for n, staged in enumerate(model.staged_predict(X)):
+        assert np.array_equal(model.at(n).predict(X), staged)
+        assert model.at(n).n_holes_ == len(model.at(n).holes_) == n
+        shorter = holes(max_holes=n).fit(X, y)
+        assert np.array_equal(shorter.predict(X), staged)
+    with pytest.raises(ValueError, match="there are those of 0 to"):
+        model.at(99)
+
+
+def test_description_and_plot():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X, y = rings(classes=3)
+    model = holes(early_stopping=True, random_state=0).fit(X, y)
+    out = io.StringIO()
+    model.describe(file=out)
+    said = out.getvalue()
+    assert "LogisticRegression with" in said
+    assert all(f"{hole.radius:.4g}" in said for hole in model.holes_)
+    ax = model.plot(X, y)
+    assert ax.get_xlabel() == "holes"
+    assert [line.get_label() for line in ax.lines][:3] == ["training", "held out", "given rows"]
+    plt.close(ax.figure)
+    with pytest.raises(ValueError, match="both X and y"):
+        model.plot(X)
+
+
+def test_data_frames_keep_their_names():
+    iris = load_iris(as_frame=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = holes(estimator=RidgeClassifier(), max_holes=2).fit(
+            iris.data, iris.target_names[iris.target]
+        )
+        model.predict(iris.data)
+    assert model.predictor_.feature_names == list(iris.data.columns)
+    assert np.array_equal(model.predictor_.predict(iris.data), model.predict(iris.data))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(iris.data.rename(columns=str.upper))
+
+
+# -- long fits ---------------------------------------------------------------------------------
+
+KILLED = """
+import json, os, signal, sys
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from laconic import HolePunchingClassifier
+
+data, checkpoint, settings = sys.argv[1:]
+
+def kill(state):
+    if len(state.holes) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with np.load(data) as file:
+    HolePunchingClassifier(
+        LogisticRegression(), checkpoint=checkpoint, callbacks=[kill], **json.loads(settings)
+    ).fit(file["X"], file["y"])
+"""
+
+
+@pytest.mark.parametrize("held", [{}, {"early_stopping": True, "guard": True, "random_state": 1}])
+def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, held):
+    if not hasattr(signal, "SIGKILL"):
+        pytest.skip("needs SIGKILL")
+    X, y = rings(900, classes=4)
+    y = np.array(["a", "b", "c", "d"])[y]
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    settings = {"max_holes": 6, "min_rows": 5, **held}
+    file = tmp_path / "fit"
+    process = python(KILLED, tmp_path / "data.npz", file, json.dumps(settings))
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    rounds = []
+    resumed = holes(checkpoint=file, callbacks=[rounds.append], **settings).fit(X, y)
+    whole = holes(**settings).fit(X, y)
+    assert len(rounds) == len(whole.errors_) - 1 - 3
+    assert np.array_equal(resumed.errors_, whole.errors_)
+    assert resumed.n_holes_ == whole.n_holes_
+    assert resumed.status_ == whole.status_
+    for a, b in zip(resumed.holes_, whole.holes_, strict=True):
+        assert (a.row, a.radius, a.kind, a.n_rows, a.held) == (
+            b.row, b.radius, b.kind, b.n_rows, b.held,
+        )  # fmt: skip
+    assert np.array_equal(resumed.decision_function(X), whole.decision_function(X))
+    again = holes(checkpoint=file, **{**settings, "max_holes": 2}).fit(X, y)
+    assert np.array_equal(
+        again.predict(X), holes(**{**settings, "max_holes": 2}).fit(X, y).predict(X)
+    )
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    X, y = rings(100)
+    holes(checkpoint=tmp_path / "fit").fit(X, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        holes(checkpoint=tmp_path / "fit").fit(X + 1.0, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        holes(checkpoint=tmp_path / "fit", min_rows=7).fit(X, y)
+    with pytest.raises(ValueError, match="integer random_state"):
+        holes(checkpoint=tmp_path / "fit", guard=True).fit(X, y)
+
+
+def test_an_interrupted_fit_keeps_its_holes():
+    def stop(state):
+        if len(state.holes) == 2:
+            raise KeyboardInterrupt
+
+    X, y = rings()
+    with pytest.warns(UserWarning, match="keeps 2 holes"):
+        model = holes(callbacks=[stop]).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.n_holes_ == 2
+    assert np.array_equal(model.predict(X), holes(max_holes=2).fit(X, y).predict(X))
+
+
+def test_a_callback_can_stop_it(capsys):
+    X, y = rings()
+    model = holes(callbacks=[lambda state: len(state.holes) == 1], verbose=1).fit(X, y)
+    assert model.n_holes_ == 1
+    assert model.status_ == "a callback stopped it"
+    assert "training error" in capsys.readouterr().out
+
+
+# -- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_holes": -1}, "max_holes"),
+        ({"radius": 0.0}, "radius"),
+        ({"radius": "wide"}, "radius"),
+        ({"n_candidates": 0}, "n_candidates"),
+        ({"tol": 1.0}, "tol"),
+        ({"estimator": "svm"}, "estimator"),
+        ({"validation_fraction": 1.5}, "validation_fraction"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    X, y = rings(50)
+    with pytest.raises(ValueError, match=message):
+        holes(**settings).fit(X, y)
+
+
+def test_callbacks_must_be_callable():
+    X, y = rings(50)
+    with pytest.raises(TypeError, match="callables"):
+        holes(callbacks=["print"]).fit(X, y)
+
+
+def test_rows_that_cannot_be():
+    X, y = rings(50)
+    with pytest.raises(ValueError, match="at least two classes"):
+        holes().fit(X, np.zeros(50))
+    with pytest.raises(ValueError, match="at least two classes"):
+        holes().fit(X, y, sample_weight=(y == 0).astype(float))
+    with pytest.raises(ValueError, match="NaN"):
+        holes().fit(np.where(X > 2, np.nan, X), y)
+    with pytest.raises(ValueError, match="features"):
+        holes().fit(X, y).predict(X[:, :1])
+
+
+def test_a_frame_column_of_text_is_refused():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
+    with pytest.raises(ValueError, match="could not convert"):
+        holes().fit(frame, [0, 1, 0])
+
+
+def test_parameters_are_left_as_they_were_given():
+    X, y = rings(80)
+    base = LogisticRegression()
+    model = holes(estimator=base, random_state=0)
+    before = clone(model).get_params()
+    model.fit(X, y)
+    assert not hasattr(base, "coef_")
+    assert base.random_state is None
+    assert model.get_params().keys() == before.keys()
