@@ -311,3 +311,25 @@ def test_orthant_steps_for_many_classes():
     solution = Orthant().solve(rows, L1(0.02), zeros(rows))
     assert solution.value == pytest.approx(peer.value, rel=1e-7)
     assert abs(solution.weights[0].sum()) < 1e-9
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 5])
+def test_orthant_steps_among_nearly_alike_columns(seed):
+    """At a small l1, Newton steps take many weights against their own slopes.
+
+    Two classes of the log loss are the logistic loss of the difference of their weights.
+    """
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(150, 3))
+    X = (features[:, np.repeat(range(3), 10)] > rng.normal(size=30)).astype(float)
+    score = features[:, 0] + features[:, 1] * features[:, 2] + 0.6 * rng.normal(size=150)
+    y = (score > 0).astype(int)
+    rows = all_in(X, y, loss="log")
+    solution = Orthant().solve(rows, L1(1e-6), zeros(rows))
+    w, b = cp.Variable(30), cp.Variable()
+    value = cp.sum(cp.logistic(-cp.multiply(2.0 * y - 1.0, X @ w + b))) / 150
+    peer = cp.Problem(cp.Minimize(value + 1e-6 * cp.norm1(w)))
+    peer.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    assert solution.value == pytest.approx(peer.value, rel=1e-8)
+    assert solution.certificate.converged
+    assert solution.certificate.evaluations < 100

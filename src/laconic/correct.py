@@ -175,7 +175,9 @@ class Orthant:
     """Newton steps within the orthant of the present signs: the corrector of the l1 penalty.
 
     A weight that would change its sign stops at zero, and leaves it again only where the slope of
-    the loss exceeds the penalty's. What ends at zero is zero exactly.
+    the loss exceeds the penalty's. What ends at zero is zero exactly. Weights at zero that a step
+    would take against their slope, because of what the others do, stay out of it (see the notes of
+    `laconic.subset.quadratic`).
 
     Parameters
     ----------
@@ -210,7 +212,7 @@ class Orthant:
                 break
             step = self._step(objective, W, face, slope)
             decrement = -0.5 * float(np.vdot(slope, step))
-            moved = self._search(objective, W, face, slope, step, value)
+            moved = self._search(objective, W, slope, step, value)
             if moved is None:
                 objective.evaluate(W)
                 break
@@ -240,9 +242,14 @@ class Orthant:
     def _step(
         self, objective: Objective, W: np.ndarray, face: np.ndarray, slope: np.ndarray
     ) -> np.ndarray:
-        """A Newton step in the weights of the face, by conjugate gradients."""
+        """A Newton step in the weights of the face, by conjugate gradients.
+
+        Weights at zero that it would take out of the orthant leave the face, and it is taken anew.
+        """
         moving = face != 0
         inverses = objective.class_inverses(W, moving.any(axis=1))
+        at_zero = W == 0
+        at_zero[: objective.free] = False
 
         def apply(r: np.ndarray) -> np.ndarray:
             out = np.zeros_like(r)
@@ -250,7 +257,13 @@ class Orthant:
                 out[columns] = np.matmul(inverse, r[columns].T[:, :, None])[:, :, 0].T
             return out * moving
 
-        step, _ = conjugate_gradients(lambda p: objective.curve(W, p) * moving, apply, -slope)
+        while True:
+            downhill = np.where(moving, -slope, 0.0)
+            step, _ = conjugate_gradients(lambda p: objective.curve(W, p) * moving, apply, downhill)
+            leaves = at_zero & (step * face < 0)
+            if not leaves.any():
+                break
+            moving[leaves] = False
         if objective.problem.shift_invariant:  # nothing else keeps intercepts from drifting
             step[: objective.free] -= step[: objective.free].mean(axis=1, keepdims=True)
         return step
@@ -259,23 +272,29 @@ class Orthant:
         self,
         objective: Objective,
         W: np.ndarray,
-        face: np.ndarray,
         slope: np.ndarray,
         step: np.ndarray,
         value: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
+        """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more.
+
+        Up to the first weight that reaches zero it is a way down. Beyond, those that have reached
+        it stay there, which may be worse; then it goes to that weight exactly, which is no longer
+        in the way of the next step.
+        """
         # Differences of Φ below its own rounding say nothing about the step.
         noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
+        at_zero = np.full_like(step, np.inf)
+        np.divide(-W, step, out=at_zero, where=step * W < 0)
+        at_zero[: objective.free] = np.inf
+        first = float(at_zero.min())
         # Very long steps overflow the loss and teach nothing.
         t = min(1.0, 20.0 / max(float(np.abs(step).max()), 1e-300))
         for _ in range(50):
-            candidate = W + t * step
-            candidate[candidate * face < 0] = 0.0
-            candidate[: objective.free] = (W + t * step)[: objective.free]
+            candidate = np.where(at_zero <= t, 0.0, W + t * step)
             new, _ = objective.evaluate(candidate)
-            promised = float(np.vdot(slope, candidate - W))
+            promised = min(float(np.vdot(slope, candidate - W)), 0.0)
             if new <= value + 1e-4 * promised + noise:
                 return candidate, new
-            t *= 0.5
+            t = first if 0.5 * t < first < t else 0.5 * t
         return None

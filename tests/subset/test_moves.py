@@ -7,6 +7,7 @@ import pytest
 from subset_problems import make
 
 from laconic.subset.moves import Move, Moves
+from laconic.subset.problem import TOLERANCE
 
 SUPPORT = (1, 4, 6)
 
@@ -72,7 +73,7 @@ def test_drops(case):
     assert sorted(m.out for m in found) == [0, 1, 2]
     for move in found:
         expected = change(problem, fit, SUPPORT[move.out], -1)[0]
-        np.testing.assert_allclose(move.change, expected, rtol=1e-6)
+        np.testing.assert_allclose(move.change, expected, rtol=1e-6, atol=TOLERANCE)
 
 
 def test_swaps(case):

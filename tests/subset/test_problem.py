@@ -1,11 +1,18 @@
 """Weights on a support, gains of adding and losses of dropping, against second opinions."""
 
+import cvxpy
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from subset_problems import LOSS, SETTINGS, SLOPE, make
 
-from laconic.subset.problem import LOSSES
+from laconic.subset.problem import LOSSES, SubsetProblem
+
+CONVEX = {
+    "exponential": lambda g: cvxpy.exp(-g),
+    "logistic": lambda g: cvxpy.logistic(-g),
+    "squared_hinge": lambda g: cvxpy.square(cvxpy.pos(1 - g)),
+}
 
 
 @pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)
@@ -34,6 +41,40 @@ def test_fit_is_the_optimum_of_a_second_solver(loss, nonnegative, intercept, bin
     w = fit.weights if intercept else np.append(fit.weights, 0.0)
     direct = problem.weight @ LOSS[loss](problem.y * (problem.columns @ w[:n] + w[n]))
     np.testing.assert_allclose(fit.value, direct + 0.01 * np.abs(w[:n]).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("l1", [1e-6, 1e-3])
+def test_nearly_alike_columns_do_not_stop_a_solve(loss, nonnegative, l1):
+    """Cold starts at a small l1: Newton steps take many weights against their own slopes."""
+    problem = make(2, loss, l1, nonnegative, True, n_columns=30, n_rows=150, binary=True)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        support = tuple(sorted(rng.choice(30, 20, replace=False).tolist()))
+        fit = problem.fit(support)
+        w, b = cvxpy.Variable(20, nonneg=nonnegative), cvxpy.Variable()
+        margins = cvxpy.multiply(problem.y, problem.columns[:, support] @ w + b)
+        mean = cvxpy.sum(cvxpy.multiply(problem.weight, CONVEX[loss](margins)))
+        peer = cvxpy.Problem(cvxpy.Minimize(mean + l1 * cvxpy.norm1(w)))
+        peer.solve(solver=cvxpy.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+        np.testing.assert_allclose(fit.value, peer.value, rtol=2e-8)
+        S = problem.matrix(support)
+        slope = S @ problem.derivatives(S, fit.weights)[1]
+        pull = (-slope if nonnegative else np.abs(slope))[:20]
+        assert np.all(pull <= l1 + 1e-7)
+
+
+def test_more_l1_never_has_a_lower_value():
+    rng = np.random.default_rng(7)
+    features = rng.normal(size=(60, 2))
+    columns = (features[:, [0] * 6 + [1] * 6] > rng.normal(size=12)).astype(int)
+    y = np.where(features.sum(axis=1) + 0.6 * rng.normal(size=60) > 0, 1, -1)
+    values = [
+        SubsetProblem(columns, y, np.full(60, 1 / 60), l1=l1).fit(tuple(range(12))).value
+        for l1 in (0.0, 1e-9, 1e-6, 1e-3, 1e-2)
+    ]
+    assert np.all(np.diff(values) > 0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

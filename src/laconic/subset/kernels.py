@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
+from laconic.subset.quadratic import choose_orthant, least_of_model
 
 EXPONENTIAL, LOGISTIC, SQUARED_HINGE = 0, 1, 2
 # Times that a fall of the objective may be more than `reach` says; more where the Newton step is by
@@ -59,62 +60,44 @@ def reach(value, decrement):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no-untyped-def]
-    """Fill the sign that each weight may have: its own, or where the gradient asks it to go.
+def newton_step(S, second, gradient, price, w, positive, free):  # type: ignore[no-untyped-def]
+    """Step to the least point of the quadratic model, its slope, and the decrease it promises.
 
-    Zero for a weight that stays at zero, two for the one (``free``) that has no price and no bound.
-    Returns the number of weights that may move.
+    Weights at zero that the gradient does not ask to leave it stay there. The slope, of the
+    objective at the beginning of the step, has prices for the straight way to its end.
     """
-    count = 0
-    for j in range(len(w)):
-        sign[j] = 0.0
-        if j == free:
-            sign[j] = 2.0
-        elif w[j] != 0:
-            sign[j] = np.sign(w[j])
-        elif gradient[j] + price[j] < 0:
-            sign[j] = 1.0
-        elif not positive and gradient[j] - price[j] > 0:
-            sign[j] = -1.0
-        if sign[j] != 0:
-            count += 1
-    return count
-
-
-@njit(nogil=True, cache=True)
-def newton_step(S, second, gradient, price, sign, free, count):  # type: ignore[no-untyped-def]
-    """Slope and Newton step of every weight that may move, and the decrease the step promises."""
     n, m = S.shape
-    slope, step = np.zeros(n), np.zeros(n)
-    moving = np.empty(count, dtype=np.int64)
+    sign, step = np.empty(n), np.zeros(n)
+    choose_orthant(w, gradient, price, positive, free, sign)
+    moving = np.flatnonzero(sign)
+    count, at = len(moving), -1
     sub = np.empty((count, m))
-    at = 0
-    for j in range(n):
-        if sign[j] != 0:
-            slope[j] = gradient[j] + (0.0 if j == free else price[j] * sign[j])
-            moving[at] = j
-            sub[at] = S[j]
-            at += 1
-    if count == 0 or np.abs(slope).max() == 0:
-        return slope, step, 0.0
+    for a in range(count):
+        sub[a] = S[moving[a]]
+        if moving[a] == free:
+            at = a
     H = np.dot(sub * second, sub.T)
-    ridge = RIDGE * np.trace(H) / count + 1e-30
+    ridge = RIDGE * np.trace(H) / max(count, 1) + 1e-30
     for a in range(count):
         H[a, a] += ridge
-    step[moving] = -np.linalg.solve(H, slope[moving])
-    decrement = -0.5 * np.dot(slope, step)
-    if not decrement > 0:
-        # Rounding spoiled the Newton step: go downhill by the diagonal.
-        step[moving] = -slope[moving] / np.diag(H)
-        decrement = -0.5 * np.dot(slope, step)
-    return slope, step, decrement
+    x = least_of_model(H, gradient[moving], price[moving], w[moving], positive, at)
+    d = x - w[moving]
+    slope = 0.0
+    for a in range(count):
+        j = moving[a]
+        step[j] = d[a]
+        if x[a] * w[j] < 0:
+            slope += gradient[j] * d[a] + price[j] * (abs(x[a]) - abs(w[j]))
+        else:
+            slope += (gradient[j] + price[j] * sign[j]) * d[a]
+    return step, slope, -slope - 0.5 * np.dot(d, np.dot(H, d))
 
 
 @njit(nogil=True, cache=True)
 def search_line(  # type: ignore[no-untyped-def]
-    S, weight, code, price, tilt, w, value, sign, free, slope, step, first, second
+    S, weight, code, price, tilt, w, value, slope, step, first, second
 ):
-    """Halve a step until it lowers the objective; a weight about to change its sign stops at zero.
+    """Halve a step until it lowers the objective.
 
     Fills the derivatives at the new weights. Returns whether there are any, the weights and their
     objective.
@@ -123,12 +106,9 @@ def search_line(  # type: ignore[no-untyped-def]
     t = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
     for _ in range(50):
         trial = w + t * step
-        for j in range(len(w)):
-            if j != free and trial[j] * sign[j] < 0:
-                trial[j] = 0.0
         new = differentiate(code, np.dot(trial, S), weight, first, second)
         new += np.dot(price, np.abs(trial)) - np.dot(tilt, trial)
-        if new <= value + 1e-4 * np.dot(slope, trial - w) and new < value:
+        if new <= value + 1e-4 * t * slope and new < value:
             return True, trial, new
         t *= 0.5
     return False, w, value
@@ -140,15 +120,14 @@ def solve(  # type: ignore[no-untyped-def]
 ):
     """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over the weights of the rows of ``S``.
 
-    By Newton steps within the orthant of the present signs: a weight that would change its sign
-    stops at zero, and leaves it only where the gradient asks for it. Row ``free`` of ``S``, if that
-    is not -1, is not bounded, and its price must be zero. Gives up where the objective can hardly
-    come down to ``target``.
+    By Newton steps: each goes to the least point of the quadratic model with the same prices and
+    bounds (`laconic.subset.quadratic`). Row ``free`` of ``S``, if that is not -1, is not bounded,
+    and its price must be zero. Gives up where the objective can hardly come down to ``target``.
 
     Returns the weights, the objective, and the predicted gain of the last step.
     """
-    n, m = S.shape
-    w, sign = start.copy(), np.zeros(n)
+    m = S.shape[1]
+    w = start.copy()
     first, second = np.empty(m), np.empty(m)
     new_first, new_second = np.empty(m), np.empty(m)
     value = differentiate(code, np.dot(w, S), weight, first, second)
@@ -159,12 +138,11 @@ def solve(  # type: ignore[no-untyped-def]
     decrement = np.inf
     for _ in range(200):
         gradient = np.dot(S, first) - tilt
-        count = choose_orthant(w, gradient, price, positive, free, sign)
-        slope, step, decrement = newton_step(S, second, gradient, price, sign, free, count)
-        if decrement == 0 or reach(value, HOPE * decrement) > target:
+        step, slope, decrement = newton_step(S, second, gradient, price, w, positive, free)
+        if not decrement > 0 or reach(value, HOPE * decrement) > target:
             break
         lower, w, value = search_line(
-            S, weight, code, price, tilt, w, value, sign, free, slope, step, new_first, new_second
+            S, weight, code, price, tilt, w, value, slope, step, new_first, new_second
         )
         if not lower:
             break
