@@ -111,6 +111,17 @@ def test_it_stops_at_the_error_asked_for():
     assert model.n_holes_ == 2
 
 
+@pytest.mark.parametrize("far", [3e4, 1e7])
+def test_a_far_row_does_not_matter(far):
+    X, y = make_moons(300, noise=0.1, random_state=0)
+    base = {"estimator": DummyClassifier(), "local_estimator": LogisticRegression()}
+    near = holes(radius=0.5, **base).fit(X, y)
+    model = holes(radius=0.5, **base).fit(np.vstack([X, [[far, -far]]]), np.append(y, 0))
+    assert near.n_holes_ > 1
+    assert [h.row for h in model.holes_] == [h.row for h in near.holes_]
+    assert [h.radius for h in model.holes_] == [h.radius for h in near.holes_]
+
+
 # -- regions -----------------------------------------------------------------------------------
 
 
