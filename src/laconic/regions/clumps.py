@@ -20,6 +20,8 @@ EVIDENCE = 5.0
 class Clump(NamedTuple):
     """A ball of errors."""
 
+    row: int
+    """Number of the row at the centre, which an earlier clump may hold."""
     centre: np.ndarray
     radius: float
     rows: np.ndarray
@@ -77,7 +79,8 @@ def find_clumps(
         radius = _edge(distances[which][order[which]], last, offset[which])
         inside = order[which][distances[which][order[which]] <= radius**2]
         inside = inside[alive[inside]]
-        found.append(Clump(Z[centres[which]].astype(np.float64), radius, inside, evidence))
+        row = int(centres[which])
+        found.append(Clump(row, Z[row].astype(np.float64), radius, inside, evidence))
         alive[inside] = False
     return found
 

@@ -39,13 +39,14 @@ def fit_model(
     learned, labels = np.ravel(model.classes_).tolist(), np.unique(y).tolist()
     if set(learned) != set(labels):
         raise ValueError(
-            f"{type(estimator).__name__} learned the classes {_few(learned)}, but y has "
-            f"{_few(labels)}; give an estimator that predicts the labels themselves"
+            f"{type(estimator).__name__} learned the classes {few_labels(learned)}, but y has "
+            f"{few_labels(labels)}; give an estimator that predicts the labels themselves"
         )
     return model
 
 
-def _few(labels: list[Any]) -> str:
+def few_labels(labels: list[Any]) -> str:
+    """The first labels, for messages."""
     return ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
 
 
