@@ -129,9 +129,9 @@ def auto_radius(
 ) -> float:
     """The radius within which a given share of the pairs of rows lie.
 
-    Up to 1,000 rows all pairs count, each with the product of its rows' weights and the copies of
-    one row as pairs at distance 0, so that an integer weight is the same as repeated rows. Of more
-    rows, 1,000 evenly spaced ones are taken.
+    Up to a weight of 1,000 all pairs count, each with the product of its rows' weights and the
+    copies of one row as pairs at distance 0. Of more, 1,000 evenly spaced copies are taken. So an
+    integer weight is the same as repeated rows.
 
     Parameters
     ----------
@@ -151,17 +151,31 @@ def auto_radius(
     X = _checked(X)
     m = X.shape[0]
     weight = np.ones(m) if weight is None else np.asarray(weight, dtype=np.float64)
-    if m > SAMPLED_ROWS:
-        some = np.linspace(0, m - 1, SAMPLED_ROWS).round().astype(np.int64)
-        X, weight = X[some], weight[some]
+    some, weight = _sampled(weight)
+    X = X[some]
     distances, of = _pair_distances(X, metric), np.triu_indices(X.shape[0], 1)
-    copies = weight * np.maximum(weight - 1.0, 0.0) / 2.0
-    pairs = np.concatenate([[copies.sum()], weight[of[0]] * weight[of[1]]])
+    part = weight / weight.max()  # products of the weights themselves might be too small
+    copies = part * np.maximum(part - 1.0 / weight.max(), 0.0) / 2.0
+    pairs = np.concatenate([[copies.sum()], part[of[0]] * part[of[1]]])
     distances = np.concatenate([[0.0], distances])
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(pairs[order])
     at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
     return float(distances[order[min(at, len(order) - 1)]]) * (1.0 + 1e-9)
+
+
+def _sampled(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of copies that are spaced evenly among all, where those are many, and how many each."""
+    m, total = len(weight), weight.sum()
+    if total <= SAMPLED_ROWS:
+        if m <= SAMPLED_ROWS:
+            return np.arange(m), weight
+        weight, total = weight * (m / total), m
+    ends = np.cumsum(weight)
+    copies = np.linspace(0, total - 1, SAMPLED_ROWS).round()
+    rows = np.minimum(np.searchsorted(ends, copies, side="right"), m - 1)
+    some, counts = np.unique(rows, return_counts=True)
+    return some, counts.astype(np.float64)
 
 
 def _pair_distances(X: Any, metric: Any) -> np.ndarray:
