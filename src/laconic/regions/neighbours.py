@@ -91,7 +91,10 @@ def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
             f"graph must be a matrix of shape ({n_rows}, {n_rows}), one row and column per row of "
             f"X, or a NeighbourGraph; it has shape {np.shape(graph)}"
         )
-    edges = sparse.coo_matrix(sparse.csr_matrix(graph) != 0)
+    matrix = sparse.csr_matrix(graph)
+    if np.isnan(matrix.data).any():
+        raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")
+    edges = sparse.coo_matrix(matrix != 0)
     off = edges.row != edges.col
     i, j = edges.row[off], edges.col[off]
     ends = np.concatenate([i, j]), np.concatenate([j, i])
@@ -111,10 +114,15 @@ def find_graph(
 ) -> tuple[NeighbourGraph, float]:
     """The graph that an estimator's parameters stand for, and its radius (NaN without one).
 
-    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``.
+    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``. With it, ``X`` may be
+    None.
     """
     if graph is not None:
-        return given_graph(graph, X.shape[0] if hasattr(X, "shape") else len(X)), np.nan
+        rows = graph if X is None else X
+        n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]
+        return given_graph(graph, n_rows), np.nan
+    if X is None:
+        raise ValueError("X is needed to find neighbours where no graph is given")
     if n_neighbors is not None:
         return nearest_graph(X, n_neighbors, metric=metric, n_jobs=n_jobs), np.nan
     if isinstance(radius, str):
