@@ -217,6 +217,12 @@ def test_class_weights():
     assert np.all(np.diff(balanced.errors_) < 0)
 
 
+def test_weights_too_small_for_any_hole_are_told():
+    X, y = rings(60)
+    with pytest.warns(UserWarning, match="add up to 1, so no hole can hold min_rows=5"):
+        holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
+
+
 def test_weights_need_an_estimator_that_takes_them():
     X, y = rings(60)
     base = KNeighborsClassifier()
@@ -313,6 +319,14 @@ def test_labels_are_the_same_however_an_estimator_spells_them(column):
     assert np.array_equal(terse.errors_, plain.errors_)
     assert np.array_equal(terse.predict(X), plain.predict(X))
     assert np.array_equal(list(terse.staged_predict(X)), list(plain.staged_predict(X)))
+
+
+def test_scores_follow_predictions_where_a_model_scores_pairs():
+    X, y = rings(classes=3)
+    base = SVC(kernel="linear", decision_function_shape="ovo")
+    model = holes(estimator=base, max_holes=3).fit(X, y)
+    scores = model.decision_function(X)
+    assert np.array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
 
 
 def test_probabilities_where_every_model_has_them():
@@ -664,6 +678,10 @@ def test_rows_that_cannot_be():
         holes().fit(np.where(X > 2, np.nan, X), y)
     with pytest.raises(ValueError, match="features"):
         holes().fit(X, y).predict(X[:, :1])
+    with pytest.raises(ValueError, match="scale X"):
+        holes().fit(X * 1e155, y)
+    with pytest.raises(ValueError, match="set guard=False and prune=False"):
+        holes(guard=True, prune=True).fit(X[:4], [0, 1, 2, 3])
 
 
 def test_a_frame_column_of_text_is_refused():

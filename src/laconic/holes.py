@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import class_weighted, held_out_rows, kept_rows
+from laconic.edge import check_scale, class_weighted, held_out_rows, kept_rows
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.regions.checkpoint import HolesCheckpoint
@@ -239,6 +239,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=True
         )
+        check_scale(X)
         outside, local = self._estimators()
         check_classifier(outside)
         check_classifier(local)
@@ -252,6 +253,13 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         weight = class_weighted(self, codes, weight)
         mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
         parts = self._parts(X, codes, weight, numbers)
+        total = parts[0].weight.sum()
+        if weighted and total < self.min_rows:
+            warnings.warn(
+                f"the weights of the training rows add up to {total:.3g}, so no hole can hold "
+                f"min_rows={self.min_rows:g} of them; lower min_rows or raise the weights",
+                stacklevel=2,
+            )
         seeds = self._seeds()
         with Threads(self.n_jobs) as threads:
             state = self._run(parts, outside, local, weighted, seeds, threads, mark)

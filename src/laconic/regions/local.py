@@ -141,7 +141,8 @@ def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarr
     """Scores of every class, (n_rows, n_classes), the largest where the model's prediction is.
 
     From a ``predictor_``, ``decision_function``, ``predict_proba``, or else 1 for the prediction
-    and 0 for the others. Two classes share a decision d as ∓d/2, so that their difference is d.
+    and 0 for the others, also in rows where the model itself does not go by its largest score. Two
+    classes share a decision d as ∓d/2, so that their difference is d.
     """
     if isinstance(model, DummyClassifier):
         return np.tile(_constant_scores(model, classes, link), (X.shape[0], 1))
@@ -158,11 +159,20 @@ def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarr
     if scores.ndim == 1:
         scores = np.column_stack([-0.5 * scores, 0.5 * scores])
     if scores.shape != (X.shape[0], len(known)):  # no scores, or one for every pair of classes
-        said = predicted_labels(model, X, classes.dtype)
-        scores = (said[:, None] == model.classes_).astype(np.float64)
+        scores = _said(model, X, classes)
+    elif not isinstance(own, Predictor) and not isinstance(model, LinearClassifierMixin):
+        said = _said(model, X, classes)
+        odd = scores.argmax(axis=1) != said.argmax(axis=1)
+        scores = np.where(odd[:, None], said, scores)
     out = np.full((X.shape[0], len(classes)), UNSEEN)
     out[:, known] = scores
     return out
+
+
+def _said(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """1 for the class that the model predicts, 0 for its others."""
+    labels = predicted_labels(model, X, classes.dtype)
+    return (labels[:, None] == model.classes_).astype(np.float64)
 
 
 def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> np.ndarray:
