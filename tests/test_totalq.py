@@ -307,6 +307,46 @@ def test_without_a_search_the_cap_is_early_stopping():
     assert model.atoms_ == early.at(4).atoms_
 
 
+def test_a_fit_stopped_in_its_hot_start_keeps_to_the_cap():
+    X, y = noisy(7)
+    model = Paper(20, hot_start=10, max_atoms=3, price=0.0, tol=0.0)
+    model.set_params(callbacks=[lambda state: len(state.generated) >= 8]).fit(X, y)
+    assert len(model.generated_) == 8
+    assert model.n_atoms_ == 3
+    assert model.path_.sizes.max() == 3
+    assert model.objective_ == model.rounds_[3].objective
+
+    def interrupt(state):
+        if len(state.generated) == 8:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        model.set_params(callbacks=[interrupt]).fit(X, y)
+    assert model.n_atoms_ == 3
+
+
+def test_the_search_after_a_hot_start_answers_every_size():
+    X, y = noisy(8, m=150)
+    model = Paper(12, hot_start=12, max_atoms=6, price=0.0, tol=0.0).fit(X, y)
+    assert model.path_.sizes.tolist() == list(range(7))
+    for size in range(1, 7):
+        alone = clone(model).set_params(max_atoms=size).fit(X, y)
+        assert model.path_[size].objective == pytest.approx(alone.objective_, rel=1e-9)
+        assert model.path_[size].objective <= model.rounds_[size].objective * (1 + 1e-9)
+    assert len(model.rounds_) == 14
+
+
+def test_another_size_has_its_own_certificates():
+    X, y = noisy(6, m=70)
+    model = Paper(8, price=0.02, search="exact", hot_start=8).fit(X, y)
+    for size in model.path_.sizes:
+        other = model.at(size)
+        assert other.objective_ == pytest.approx(risk(other, X, y) + 0.02 * size)
+        assert other.duality_gap_ == pytest.approx(other.objective_ - model.dual_value_)
+        assert (other.search_bound_ == -np.inf) == (size != model.n_atoms_)
+    assert np.isfinite(model.search_bound_)
+
+
 def test_a_sampler_searches_too():
     pytest.importorskip("dwave.samplers")
     X, y = noisy(30, m=80)
@@ -518,6 +558,16 @@ class TestClassifiersAsOracle:
         assert set(np.unique(model.transform(X))) <= {-1.0, 1.0}
         assert clone(model).fit(X, y).objective_ == pytest.approx(model.objective_, rel=1e-2)
 
+    def test_nothing_is_proven_of_classifiers_that_were_not_met(self):
+        """All stumps together are far below what those that a tree offers prove."""
+        X, y = noisy(20)
+        tree = DecisionTreeClassifier(max_depth=1, max_features=1, random_state=0)
+        model = Paper(30, pool=tree, price=0.0, l1=0.01, tol=1e-6).fit(X, y)
+        assert model.status_ == "the classifier offers nothing new"
+        assert model.dual_value_ == 0.0
+        assert model.bound_ == 0.0
+        assert model.duality_gap_ == model.objective_
+
     def test_classifiers_that_do_not_settle_for_one_feature(self):
         X, y = noisy(21, m=150)
         model = Paper(6, pool=GaussianNB(), price=0.002).fit(X, y)
@@ -613,6 +663,16 @@ def test_a_stopped_fit_resumes_to_the_identical_model(tmp_path, assert_identical
     assert len(model.rounds_) == len(whole.rounds_)
     with pytest.raises(ValueError, match="other data or settings"):
         model.set_params(price=0.1).fit(X, y)
+
+
+def test_a_hot_start_cut_short_goes_on_with_more_rounds(tmp_path, assert_identical):
+    X, y = noisy(29, m=150)
+    file, settings = tmp_path / "checkpoint", {"price": 0.004, "hot_start": 10}
+    Paper(6, checkpoint=file, **settings).fit(X, y)
+    resumed = Paper(14, checkpoint=file, **settings).fit(X, y)
+    whole = Paper(14, **settings).fit(X, y)
+    assert_identical(resumed, whole)
+    assert len(resumed.rounds_) == len(whole.rounds_)
 
 
 def test_a_killed_fit_resumes(tmp_path, python, assert_identical):

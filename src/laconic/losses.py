@@ -13,7 +13,10 @@ import numpy as np
 
 
 class Loss(Protocol):
-    """What rows and correctors need of a loss."""
+    """What rows and correctors need of a loss: convex in the scores, and never below 0.
+
+    The certificates rest on both: a duality gap, a dual value.
+    """
 
     name: str
     shift_invariant: bool

@@ -91,7 +91,9 @@ class TotalQBoostClassifier(PathClassifier):
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights, class by class.
     tol : float, default=5e-4
-        ε of (8): stop when no atom outside H violates its constraint by more than this.
+        ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
+        than this (of a classifier as pool: the one it offers). With a score for every class,
+        Σ_c |g_jc| stands for the constraint's max_c |g_jc|, and the fit goes on a little longer.
     checkpoint : str or path-like, default=None
         File that the state is written to after every round. A fit that finds it resumes from it and
         ends with the identical model; other data or settings are refused.
@@ -106,11 +108,13 @@ class TotalQBoostClassifier(PathClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     path_ : Path
-        The best model of every size that was met, smallest first.
+        The best model of every size that was met, in a round or by the search after a hot start,
+        smallest first; none is larger than ``max_atoms``.
     rounds_ : list of PathEntry
         The model after every round, from none on.
     n_atoms_ : int
-        Size of the model in use: that of the last round.
+        Size of the model in use: that of the last round. (A fit that is stopped in its hot start
+        has the largest model that ``max_atoms`` allows.)
     atoms_ : list
         Records of its atoms. None has weight zero.
     generated_ : list
@@ -121,13 +125,15 @@ class TotalQBoostClassifier(PathClassifier):
         Mean loss + l1 term + price of the atoms, of the model in use.
     dual_value_ : float
         A value of the dual (7), feasible for every atom of the pool (in H or not): no weights over
-        the pool have a mean loss + l1 term below it.
+        the pool have a mean loss + l1 term below it. For a classifier as pool, whose atoms cannot
+        all be asked, 0; of a loss of your own, true if that is never below 0.
     duality_gap_ : float
         ``objective_ − dual_value_``; at least price · n_atoms (Theorem 2).
     bound_ : float
         No weights over the pool have an objective (2) below this.
     search_bound_ : float
-        No subset of H has an objective below this, by ``search="exact"``; -inf otherwise.
+        No subset of H has an objective below this, by ``search="exact"``; -inf otherwise, and for
+        the other sizes of the path.
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
@@ -251,9 +257,17 @@ class TotalQBoostClassifier(PathClassifier):
                         f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
                         f"than max_rounds={self.max_rounds}; raise that or name another file"
                     )
+                self._reopen_hot_start(state)
                 loop.hooks.insert(0, saver)
             self._run(loop, state)
         return self
+
+    def _reopen_hot_start(self, state: State) -> None:
+        """Take back what followed a hot start that may have ended for want of rounds."""
+        if 0 < state.searched < self.hot_start:
+            del state.entries[state.searched + 1 :]
+            del state.generated[state.searched :]
+            state.offered, state.searched, state.bound = [], -1, -np.inf
 
     def fit_path(
         self,
@@ -397,21 +411,23 @@ class TotalQBoostClassifier(PathClassifier):
 
     def _keep(self, loop: TotalLoop, state: State) -> None:
         """Turn the loop's state into fitted attributes."""
-        last = state.entries[-1]
         best: dict[int, PathEntry] = {}
-        for entry in state.entries:
-            if entry.size not in best or entry.objective <= best[entry.size].objective:
+        for entry in (*state.entries, *state.offered):
+            held = best.get(entry.size)
+            if entry.size <= loop.max_atoms and (held is None or entry.objective <= held.objective):
                 best[entry.size] = entry
-        best[last.size] = last
+        last, bound = state.entries[-1], state.bound
+        if last.size <= loop.max_atoms:
+            best[last.size] = last
+        else:  # stopped in a hot start, which has no cap
+            last, bound = best[max(best)], -np.inf
         self.path_ = Path([best[size] for size in sorted(best)])
         self.rounds_ = state.entries
         self.generated_ = [loop.rows.pool.atom(n) for n in state.generated]
         self.status_ = state.status
-        self.objective_ = last.objective + self.price * last.size
         self.dual_value_ = dual_value(state.entries, self.l1)
-        self.duality_gap_ = self.objective_ - self.dual_value_
         self.bound_ = min(state.entries[0].objective, self.dual_value_ + self.price)
-        self.search_bound_ = state.bound
+        self._search_bounds = {last.size: bound}
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row: lower price "
@@ -419,6 +435,13 @@ class TotalQBoostClassifier(PathClassifier):
                 stacklevel=4,
             )
         self._use(last.size)
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use, with what is proven of it."""
+        super()._use(size)
+        self.objective_ = self.path_[size].objective + self.price * size
+        self.duality_gap_ = self.objective_ - self.dual_value_
+        self.search_bound_ = self._search_bounds.get(size, -np.inf)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

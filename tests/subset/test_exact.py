@@ -6,6 +6,7 @@ from subset_problems import PRICES, SETTINGS, brute_force, make
 
 from laconic.subset.exact import branch_and_bound
 from laconic.subset.levels import LevelSet
+from laconic.subset.local import local_search
 
 
 @pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)
@@ -41,6 +42,24 @@ def test_an_unfinished_proof_is_still_one(max_nodes):
     assert proof.nodes <= max_nodes
     assert proof.bound <= best * (1 + 1e-12)
     assert proof.objective >= best * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("l1", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("cap", [4, 12])
+@pytest.mark.parametrize("seed", [7, 17])
+def test_a_tree_at_its_end_leaves_no_gap(l1, cap, seed):
+    """Nearly alike columns and hardly an l1: bounds on the weights are very large."""
+    problem = make(seed, l1=l1, nonnegative=False, intercept=True, n_columns=12, n_rows=60)
+    best = min(fit.value for fit in local_search(problem, cap))
+    proof = branch_and_bound(problem, 0.0, cap, max_nodes=20_000)
+    assert proof.nodes < 20_000
+    assert proof.objective <= best * (1 + 1e-9)
+    assert proof.objective * (1 - 1e-7) <= proof.bound <= proof.objective
+
+
+def test_no_bound_is_below_zero():
+    problem = make(17, l1=1e-6, nonnegative=False, intercept=True)
+    assert branch_and_bound(problem, 0.0, 3, max_nodes=0).bound == 0.0
 
 
 @pytest.mark.parametrize("times", [1.05, 1.1, 1.2])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from subset_problems import stump_data
 
-from laconic.subset import METHODS, search
+from laconic.subset import METHODS, path, search
 
 
 @pytest.fixture(params=METHODS)
@@ -89,6 +89,14 @@ def test_no_column_of_the_answer_has_weight_zero(method):
     assert np.all(found.weights != 0)
 
 
+def test_whole_numbers_are_numbers(method):
+    X, y = stump_data(12)
+    for l1, price in ((0, 0.0), (0, 1), (1, 0)):
+        a = search(X, y, method=method, l1=l1, price=price, max_atoms=3)
+        b = search(X, y, method=method, l1=float(l1), price=float(price), max_atoms=3)
+        np.testing.assert_array_equal(a.weights, b.weights)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -106,6 +114,13 @@ def test_no_column_of_the_answer_has_weight_zero(method):
         ({"sample_weight": np.zeros(120)}, "zero everywhere"),
         ({"sample_weight": -np.ones(120)}, "at least 0"),
         ({"sample_weight": np.ones(7)}, "for every row"),
+        ({"sample_weight": stump_data(1)[1] > 0}, "two different labels in rows of positive"),
+        ({"y": np.where(stump_data(1)[1] > 0, 1.0, np.nan)}, "NaN"),
+        ({"y": np.where(stump_data(1)[1] > 0, "yes", None)}, "no label in"),
+        ({"starts": [(0, 9)]}, "numbers of columns, 0 to 8, not"),
+        ({"starts": [(-1,)]}, "numbers of columns"),
+        ({"starts": [(2, 2)]}, "different numbers"),
+        ({"starts": [(0.5,)]}, "numbers of columns"),
     ],
 )
 def test_bad_input_says_what_would_do(change, said):
@@ -113,3 +128,13 @@ def test_bad_input_says_what_would_do(change, said):
     arguments = {"columns": X, "y": y, "price": 0.01, **change}
     with pytest.raises(ValueError, match=said):
         search(arguments.pop("columns"), arguments.pop("y"), **arguments)
+
+
+def test_supports_to_start_from_come_in_any_order():
+    X, y = stump_data(1)
+    expected = search(X, y, max_atoms=3, l1=1e-3, starts=[(0, 2, 4)])
+    for starts in (np.array([[4, 0, 2]]), ([4, 2, 0], []), iter([(2, 4, 0)])):
+        found = search(X, y, max_atoms=3, l1=1e-3, starts=starts)
+        assert found.objective == expected.objective
+    with pytest.raises(ValueError, match="starts must hold"):
+        path(X, y, 3, starts=[(12,)])

@@ -75,7 +75,7 @@ class Checkpoint:
             "bound": state.bound,
         }
         arrays: dict[str, np.ndarray] = {"generated": np.array(state.generated, dtype=np.int64)}
-        for name in ("entries", "refined"):
+        for name in ("entries", "offered", "refined"):
             entries: list[PathEntry] = getattr(state, name)
             header[name] = [
                 {**{n: getattr(e, n) for n in _NUMBERS}, "certificate": list(e.certificate)}
@@ -107,7 +107,7 @@ class Checkpoint:
             searched=header["searched"],
             bound=header["bound"],
         )
-        for name in ("entries", "refined") if same else ("entries",):
+        for name in ("entries", "offered", *(("refined",) if same else ())):
             for i, plain in enumerate(header[name]):
                 key = f"{name}_{i}"
                 numbers = tuple(int(n) for n in arrays[f"{key}_numbers"])

@@ -35,6 +35,8 @@ class State:
         Steps done of the sweeps back and forth over the refined path.
     generated : list of int
         TotalQBoost's H: every atom that was ever added, those later dropped too.
+    offered : list of PathEntry
+        The best models of every size that the search after TotalQBoost's hot start found.
     searched : int
         Size of H at the first subset search, after which every round does one; -1 before.
     bound : float
@@ -47,6 +49,7 @@ class State:
     refined: list[PathEntry] = field(default_factory=list)
     swept: int = 0
     generated: list[int] = field(default_factory=list)
+    offered: list[PathEntry] = field(default_factory=list)
     searched: int = -1
     bound: float = -np.inf
     status: str = "running"

@@ -27,7 +27,8 @@ class TotalLoop(Loop):
     """One fit's settings; see `laconic.TotalQBoostClassifier` for their meaning.
 
     ``max_atoms`` is the cap on the model, ``max_rounds`` that on H, and ``sizes`` what the search
-    after a hot start found: the atoms it was about, and the best fits of every size.
+    after a hot start found: the atoms it was about, the best fits of every size, and the models
+    that these are.
     """
 
     master: Master = field(kw_only=True)
@@ -38,7 +39,7 @@ class TotalLoop(Loop):
     options: dict[str, Any] = field(default_factory=dict)
     tol: float = 5e-4
     _repeats: list[int] = field(default_factory=list)
-    sizes: tuple[tuple[int, ...], list[Fit]] = ((), [])
+    sizes: tuple[tuple[int, ...], list[Fit], list[PathEntry]] = ((), [], [])
 
     @property
     def searching(self) -> bool:
@@ -113,7 +114,9 @@ class TotalLoop(Loop):
             entry = state.entries[-1]
             state.entries[-1] = replace(entry, steepest=choice.steepest)
             if choice.index < 0:
-                state.status = "the pool has no other atom"
+                endless = np.isinf(choice.steepest)
+                state.status = ("the classifier offers nothing new" if endless
+                                else "the pool has no other atom")  # fmt: skip
                 return None
             if not choice.score > self.master.penalty.alpha + self.tol:
                 state.status = "no atom outside violates its dual constraint by more than tol"
@@ -145,8 +148,10 @@ class TotalLoop(Loop):
         key = tuple(state.generated)
         if self.sizes[0] != key:
             prefixes = [range(size) for size in range(1, len(key) + 1)]
-            self.sizes = key, self._every_size(prefixes)
-        fits = [f for f in self.sizes[1] if len(f.support) <= self._cap]
+            found = self._every_size(prefixes)
+            fits = [f for f in found if len(f.support) <= self._cap]
+            self.sizes = key, fits, [self._entry(fit) for fit in fits]
+        _, fits, state.offered = self.sizes
         best = min(fits, key=self._objective)
         state.searched = len(key)
         state.entries.append(self._entry(self._searched(state, best)))
@@ -230,6 +235,10 @@ def dual_value(entries: list[PathEntry], l1: float) -> float:
     every atom; by concavity of the dual their value is at least s (L − ⟨∇L, w⟩), because u = 0 has
     the value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
     below this; beside an intercept, whose own constraint holds to rounding, to rounding.
+
+    With a score for every class the constraint is on every entry, max_c |g_jc| ≤ l1. The sums over
+    classes that stand for the largest entry here are no smaller: what they prove is true, but not
+    all there is. A classifier as pool does not know its steepest atom, and proves nothing but 0.
     """
     found = 0.0
     for entry in entries:

@@ -36,7 +36,8 @@ class Choice(NamedTuple):
     score: float
     """Its score."""
     steepest: float
-    """Largest ‖∇_r L‖₁ over *all* columns of the pool, admissible or not."""
+    """Largest ‖∇_r L‖₁ over *all* columns of the pool, admissible or not; infinity where the pool
+    cannot know it."""
 
 
 def feature_number(item: Any, n_features: int) -> int:

@@ -127,23 +127,22 @@ class BoundOracle(BoundPool):
         """Fit the classifier to the signs of the residuals y_i u_i with weights u_i.
 
         That is line 3 of algorithm 1: a classifier of least weighted error has the largest
-        Σ_i u_i y_i h(x_i). Number -1 if what it answers is nothing new.
+        Σ_i u_i y_i h(x_i). Number -1 if what it answers is nothing new. What the classifiers that
+        it did not find would have is not known: the steepest is infinity.
         """
         if residual.shape[1] != 1 or normaliser is not None or costs is not None:
             raise ValueError("a classifier as pool is for two classes with a loss of the margin")
         r = residual[:, 0].astype(np.float64)
-        known = np.abs(r @ self._columns)
-        steepest = float(known.max(initial=0.0))
         fitted = clone(self._classifier)
         fitted.fit(self._X, np.where(r < 0, -1, 1), sample_weight=np.abs(r) / np.abs(r).mean())
         column = np.asarray(fitted.predict(self._X)).astype(np.int8)
         agree = column.astype(np.int64) @ self._columns
         if np.any(np.abs(agree) == len(column)):
-            return Choice(-1, -np.inf, steepest)
+            return Choice(-1, -np.inf, np.inf)
         score = float(abs(r @ column))
         self._hypotheses.append(Hypothesis(fitted, tuple(range(self.n_features))))
         self._columns = np.asfortranarray(np.column_stack([self._columns, column]))
-        return Choice(self.n_atoms - 1, score, max(steepest, score))
+        return Choice(self.n_atoms - 1, score, np.inf)
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums of the hypotheses so far."""

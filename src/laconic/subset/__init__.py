@@ -105,6 +105,7 @@ def search(
     if max_atoms is not None and max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
+    starts = checked_supports(starts, problem.n_columns)
     run = find_method(method)
     with Threads(1):  # many small products, which more threads of BLAS only slow down
         fit, bound = run(problem, price or 0.0, cap, starts, **options)
@@ -150,6 +151,7 @@ def path(
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
     if max_atoms < 0:
         raise ValueError(f"max_atoms must be at least 0, not {max_atoms!r}")
+    starts = checked_supports(starts, problem.n_columns)
     with Threads(1):
         cap = min(max_atoms, problem.n_columns)
         fits = local_search(problem, cap, starts, restarts=restarts, **options)
@@ -166,8 +168,10 @@ def make_problem(
     sample_weight: Any,
 ) -> SubsetProblem:
     """Check what a user gives, and make it a problem."""
+    from laconic.edge import check_labels
     from laconic.subset.problem import LOSSES
 
+    check_labels(y)
     columns, y = np.asarray(columns), np.asarray(y)
     if columns.ndim != 2 or y.shape != columns.shape[:1] or len(y) == 0:
         raise ValueError(
@@ -178,9 +182,6 @@ def make_problem(
     mixed = (columns == 0).any(axis=0) & (columns == -1).any(axis=0)
     if not known.all() or mixed.any():
         raise ValueError("columns must hold 0 and 1, or -1 and 1, only")
-    labels = np.unique(y)
-    if len(labels) != 2:
-        raise ValueError(f"y must have two different labels, not {len(labels)}")
     if loss not in LOSSES:
         known = ", ".join(repr(name) for name in LOSSES)
         raise ValueError(f"loss must be one of {known}, not {loss!r}")
@@ -191,11 +192,32 @@ def make_problem(
         raise ValueError("sample_weight must have a finite weight of at least 0 for every row")
     if not weight.sum() > 0:
         raise ValueError("sample_weight must not be zero everywhere")
-    signs = np.where(y == labels[1], 1.0, -1.0)
     kept = weight > 0
+    if y.dtype.kind == "f" and np.isnan(y[kept]).any():
+        raise ValueError("y must not be NaN; leave such rows out")
+    labels = np.unique(y[kept])
+    if len(labels) != 2:
+        rows = "" if kept.all() else " in rows of positive weight"
+        raise ValueError(f"y must have two different labels{rows}, not {len(labels)}")
+    signs = np.where(y == labels[1], 1.0, -1.0)
     return SubsetProblem(
         columns[kept], signs[kept], weight[kept] / weight.sum(), loss, l1, nonnegative, intercept
     )
+
+
+def checked_supports(supports: Iterable[Iterable[int]], n_columns: int) -> list[tuple[int, ...]]:
+    """Supports as a user gives them: numbers of columns, ascending."""
+    out = []
+    for support in supports:
+        numbers = np.asarray(list(support))
+        whole = numbers.size == 0 or numbers.dtype.kind in "iu"
+        if not whole or len(set(numbers.tolist()) & set(range(n_columns))) < numbers.size:
+            raise ValueError(
+                f"each of starts must hold different numbers of columns, 0 to {n_columns - 1}, "
+                f"not {numbers.tolist()}"
+            )
+        out.append(tuple(sorted(numbers.tolist())))
+    return out
 
 
 def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> SubsetResult:

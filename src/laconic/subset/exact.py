@@ -42,6 +42,9 @@ from laconic.subset.problem import Fit, SubsetProblem
 
 # Relative gap at which a search counts as closed: what the solves are good to.
 CLOSED = 1e-8
+# Predicted relative gain below which the solve of a node ends. What is left of the slopes counts
+# times the bounds on the weights, which are large where l1 is small.
+SHARP = 1e-22
 
 
 class Proof(NamedTuple):
@@ -133,9 +136,9 @@ class _Search:
         self.open = [_Node(value - MISSED * promised, 0, (), every, root)]
 
     def bound(self) -> float:
-        """Proven lower bound on the objective of every support."""
+        """Proven lower bound on the objective of every support; no loss is below 0."""
         lowest = min((node.bound for node in self.open), default=np.inf)
-        return min(lowest, self._lowest_leaf, self.objective)
+        return max(min(lowest, self._lowest_leaf, self.objective), 0.0)
 
     def closed(self) -> bool:
         """Whether no open node can be better by more than the tolerance."""
@@ -183,7 +186,7 @@ class _Search:
         most = more[list(node.undecided)]
         S = problem.matrix(columns)
         cost = problem.l1 + np.append(np.zeros(inside), self.charge / most)
-        w, _, _ = problem.solve(S, cost, node.start)
+        w, _, _ = problem.solve(S, cost, node.start, tol=SHARP)
         loss, first, _ = problem.derivatives(S, w)
         v = -(S @ first)
         n = len(columns)

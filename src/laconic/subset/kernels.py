@@ -20,6 +20,9 @@ HOPE, STALE_HOPE = 2.0, 12.0
 SHRINK = 0.4
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
 RIDGE = 1e-8
+# Once steps promise a relative gain below this there is less of it, down to what keeps curvatures
+# invertible: steps would crawl where the loss is flat.
+NEAR, LEAST_DAMP = 1e-10, 1e-5
 
 
 # The losses themselves, compiled: what they are is written once.
@@ -60,7 +63,7 @@ def reach(value, decrement):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def newton_step(S, second, gradient, price, w, positive, free):  # type: ignore[no-untyped-def]
+def newton_step(S, second, gradient, price, w, positive, free, damp):  # type: ignore[no-untyped-def]
     """Step to the least point of the quadratic model, its slope, and the decrease it promises.
 
     Weights at zero that the gradient does not ask to leave it stay there. The slope, of the
@@ -77,7 +80,7 @@ def newton_step(S, second, gradient, price, w, positive, free):  # type: ignore[
         if moving[a] == free:
             at = a
     H = np.dot(sub * second, sub.T)
-    ridge = RIDGE * np.trace(H) / max(count, 1) + 1e-30
+    ridge = damp * RIDGE * np.trace(H) / max(count, 1) + 1e-30
     for a in range(count):
         H[a, a] += ridge
     x = least_of_model(H, gradient[moving], price[moving], w[moving], positive, at)
@@ -104,11 +107,13 @@ def search_line(  # type: ignore[no-untyped-def]
     """
     # Very long steps overflow the loss and teach nothing.
     t = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+    # Differences of the objective below its own rounding say nothing about the step.
+    noise = 4.0 * np.finfo(np.float64).eps * abs(value)
     for _ in range(50):
         trial = w + t * step
         new = differentiate(code, np.dot(trial, S), weight, first, second)
         new += np.dot(price, np.abs(trial)) - np.dot(tilt, trial)
-        if new <= value + 1e-4 * t * slope and new < value:
+        if new <= value + 1e-4 * t * slope + noise:
             return True, trial, new
         t *= 0.5
     return False, w, value
@@ -138,7 +143,8 @@ def solve(  # type: ignore[no-untyped-def]
     decrement = np.inf
     for _ in range(200):
         gradient = np.dot(S, first) - tilt
-        step, slope, decrement = newton_step(S, second, gradient, price, w, positive, free)
+        damp = max(min(1.0, decrement / (NEAR * max(value, 1e-3))), LEAST_DAMP)
+        step, slope, decrement = newton_step(S, second, gradient, price, w, positive, free, damp)
         if not decrement > 0 or reach(value, HOPE * decrement) > target:
             break
         lower, w, value = search_line(

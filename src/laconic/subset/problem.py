@@ -68,6 +68,7 @@ class SubsetProblem:
 
     def __post_init__(self) -> None:
         self._code = LOSSES[self.loss]
+        self.l1 = float(self.l1)  # as the compiled parts want it
         columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
         self._two_sided = columns.min(axis=1, initial=0) < 0
         self._narrow = columns * self.y.astype(np.int8)
@@ -101,6 +102,7 @@ class SubsetProblem:
         start: np.ndarray | None = None,
         tilt: np.ndarray | None = None,
         target: float = np.inf,
+        tol: float = TOLERANCE,
     ) -> tuple[np.ndarray, float, float]:
         """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over weights of signed columns.
 
@@ -118,7 +120,7 @@ class SubsetProblem:
             tilt,
             self.nonnegative,
             len(S) - 1 if self.intercept else -1,
-            TOLERANCE,
+            tol,
             target,
         )
 
