@@ -69,6 +69,7 @@ def main() -> None:
     order = np.random.default_rng(args.seed).permutation(len(y))
     train, test = order[:35_000], order[35_000:]
     found = search(X[train], y[train]) if args.searched is None else searched(args.searched)
+    args.searched = args.searched and args.searched.name  # its folder is nobody's business
     settings = {
         "degree": nearest(found, ("degree",), [(0.3, 0.5)]),
         "pairs": nearest(found, ("pairs",), [(0.3, 0.5)]),
@@ -208,16 +209,11 @@ def draw(
         ax.axvline(0, color=INK, linewidth=0.8)
         way = settings[name]["normalize"]
         frame(ax, f"by {way}, η = {top:g}", "⟨w₀, x⟩", f"⟨w, x⟩ at η = {top:g}")
-        wide = 1.05 * max(abs(first).max(), abs(last).max())
-        ax.set(xlim=(-wide, wide), ylim=(-wide, wide))
-        for letter, x, y in (
-            ("A", -0.9, 0.9),
-            ("B", 0.9, 0.9),
-            ("C", -0.9, -0.9),
-            ("D", 0.9, -0.9),
-        ):
-            ax.text(x * wide, y * wide, letter, color=INK, ha="center", va="center")
-        ax.legend(frameon=False, markerscale=8, loc="center right", labelcolor=INK)
+        wide, high = 1.1 * abs(first).max(), 1.1 * abs(last).max()
+        ax.set(xlim=(-wide, wide), ylim=(-high, high))
+        for letter, (up, right) in zip("ABCD", product((0.92, -0.92), (-0.92, 0.92)), strict=True):
+            ax.text(right * wide, up * high, letter, color=INK, ha="center", va="center")
+        ax.legend(frameon=False, markerscale=8, loc="lower center", ncols=2, labelcolor=INK)
     ax, chosen = axes[2], settings["strong"]
     for normalize, (ones, zeros) in zip(NORMALIZE, ((ORANGE, BLUE), (PURPLE, GREEN)), strict=True):
         at = [("degree", None, chosen["alpha"], 0.0)]

@@ -12,7 +12,8 @@ hole punching compares the balls around 64 centres. The rest is chosen for every
 validation rows, three settings each: for plain classifiers the radius in which errors are counted,
 for error clumping η and ρ. Validation fits learn from as many rows of the training half of the
 first halving as the final ones and are compared on other rows of it, by their mean error over 3 to
-20 holes. The test rows are read once, by the chosen settings.
+20 holes. The chosen settings are then tested on every halving; the test halves of the second and
+third hold about half of the rows that the settings were chosen on.
 
 Run: python experiments/holes_mnist.py [--rows N] [--alpha A] [--json FILE]
 """

@@ -107,7 +107,7 @@ def linear_tree(task: Task, alpha: float, bins: int) -> Answer:
     return out
 
 
-def split_features(task: Task, most: int = 8) -> list[int]:
+def split_features(task: Task, most: int = 5) -> list[int]:
     """Features that a linear tree may split on; refitting for every split of all would take hours.
 
     Those that are most correlated with the class.
@@ -180,7 +180,7 @@ METHODS: dict[str, tuple[Method, list[tuple[Any, ...]]]] = {
         hole_punching,
         list(product(("clumping", "logistic"), (1e-3, 1e-2), (10, 40))),
     ),
-    "linear tree": (linear_tree, [(1.0, 5), (100.0, 5)]),
+    "linear tree": (linear_tree, [(1.0, 10), (100.0, 10)]),
     "LightGBM, linear leaves": (
         lightgbm,
         list(product((2, 16), (0.3, 1.0), (0.0, 10.0))),

@@ -254,7 +254,9 @@ def main() -> None:
         return result
 
     found = Parallel(n_jobs=1 if args.known else args.jobs)(delayed(one)(*task) for task in todo)
-    save(args.json, args, ["joblib"], report([r for r in found if r is not None], args))
+    results = report([r for r in found if r is not None], args)
+    args.cache = args.cache.name
+    save(args.json, args, ["joblib"], results)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def solve(name: str, args: Any) -> list[dict[str, Any]]:
             search_options={"max_seconds": args.seconds}, **common,
         )  # fmt: skip
         seconds, model = timed(model.fit, split.X, split.y)
-        gap = (model.objective_ - model.search_bound_) / model.objective_
+        gap = min((model.objective_ - model.search_bound_) / model.objective_, 1.0)
         out.append(
             {
                 "price": price,
@@ -101,6 +101,7 @@ def main() -> None:
         "local_as_good": sum(p["local"] <= p["objective"] * (1 + SAME) for _, p in every),
         "verdicts": verdicts,
     }
+    args.cache = args.cache.name
     save(args.json, args, ["joblib"], results)
 
 

@@ -14,24 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _common import load
+from benchmarks._raetsch import SETS
 
 from laconic import TotalQBoostClassifier
 
-# Training rows of the collection's partitions, and T′ of the paper's appendix C.
-SETS = {
-    "banana": (400, 40),
-    "breast_cancer": (200, 20),
-    "diabetis": (468, 20),
-    "flare_solar": (666, 10),
-    "german": (700, 40),
-    "heart": (170, 15),
-    "image": (1300, 30),
-    "ringnorm": (400, 40),
-    "splice": (1000, 30),
-    "thyroid": (140, 5),
-    "twonorm": (400, 40),
-    "waveform": (400, 40),
-}
 ROUNDS = 100
 # As in the paper for the loss summed over the m rows; the estimator is given them by m.
 L1 = 1e-4  # negligibly small yet nonzero

@@ -117,6 +117,9 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
         capsys, "holes", file, table, "--target", "lable", "--trust"
     )
     assert "no folder" in error_of(capsys, *known, "--html", tmp_path / "no" / "page.html")
+    assert "is a folder" in error_of(capsys, *known, "--html", tmp_path)
+    assert "both --target and --ignore" in error_of(capsys, *known, "--ignore", "label")
+    assert "--seed must be at least 0" in error_of(capsys, *known, "--seed", -1)
     assert "'z'" in error_of(capsys, *known, "--ignore", "z")
     assert "at least 1" in error_of(capsys, *known, "--clumps", 0)
     few = tmp_path / "few.csv"

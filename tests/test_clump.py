@@ -135,7 +135,16 @@ def test_label_groups_make_one_problem_of_many_labels():
     assert model.classes_.tolist() == ["high", "low"]
     assert np.array_equal(model.coef_, plain.coef_)
     assert model.score(X, y) == np.mean(model.predict(X) == np.where(y < 5, "low", "high"))
+    for same in (
+        {"low": set(range(5)), "high": {5, 6, 7, 8, 9}},
+        {"low": np.arange(5), "high": (5, 6, 7, 8, 9, "ten")},
+    ):
+        again = clone(model).set_params(label_groups=same).fit(X, y)
+        assert np.array_equal(again.coef_, plain.coef_)
+    one = clone(model).set_params(label_groups={"zero": 0, "more": range(1, 10)}).fit(X, y)
+    assert one.classes_.tolist() == ["more", "zero"]
     for wrong, match in (
+        ({0: [0], "rest": range(1, 10)}, "must all be text"),
         ({"low": [0], "high": [0, 1]}, "label 0 in two groups"),
         ({"low": range(5), "high": range(5, 9)}, "no group for label 9"),
     ):
@@ -338,6 +347,8 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(
         ({"radius": "wide"}, "'radius' parameter"),
         ({"discount": 1.0}, r"discount must be in \[0, 1\) with normalize='degree'"),
         ({"discount": 1.0, "normalize": "pairs", "radius": 1e9}, "nothing to minimise"),
+        ({"discount": 1 - 1e-12}, "with normalize='degree' leaves nothing to minimise; lower"),
+        ({"metric": lambda a, b: abs(a - b).max(), "checkpoint": "file"}, "instead of a lambda"),
         ({"normalize": "rows"}, "'normalize' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
         ({"metric": "nearness"}, "metric"),
@@ -357,6 +368,11 @@ def test_wrong_data_is_refused(two_classes):
         ErrorClumpingClassifier().fit(X, y, np.full(120, 1e307))
     with pytest.raises(ValueError, match="one class, 'a'"):
         ErrorClumpingClassifier().fit(X, y, y == "a")
+    with pytest.raises(ValueError, match="graph has NaN"):
+        ErrorClumpingClassifier().fit(X, y, graph=np.full((120, 120), np.nan))
+    for huge in (X * 1e155, X.astype(np.float32) * 1e25, sparse.csr_matrix(X * 1e155)):
+        with pytest.raises(ValueError, match="scale X"):
+            ErrorClumpingClassifier().fit(huge, y)
     with pytest.raises(ValueError, match="dense rows"):
         ErrorClumpingClassifier(solver="averaging").fit(sparse.csr_matrix(X), y)
 

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,11 +23,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laconic import (
+    ErrorClumpingClassifier,
     HolePunchingClassifier,
     Predictor,
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.regions.neighbours import auto_radius
 
 
 def rings(m=400, classes=2, seed=0):
@@ -109,6 +112,17 @@ def test_it_stops_at_the_error_asked_for():
     whole = holes(max_holes=12).fit(X, y)
     model = holes(max_holes=12, tol=whole.errors_[2]).fit(X, y)
     assert model.n_holes_ == 2
+
+
+@pytest.mark.parametrize("far", [3e4, 1e7])
+def test_a_far_row_does_not_matter(far):
+    X, y = make_moons(300, noise=0.1, random_state=0)
+    base = {"estimator": DummyClassifier(), "local_estimator": LogisticRegression()}
+    near = holes(radius=0.5, **base).fit(X, y)
+    model = holes(radius=0.5, **base).fit(np.vstack([X, [[far, -far]]]), np.append(y, 0))
+    assert near.n_holes_ > 1
+    assert [h.row for h in model.holes_] == [h.row for h in near.holes_]
+    assert [h.radius for h in model.holes_] == [h.radius for h in near.holes_]
 
 
 # -- regions -----------------------------------------------------------------------------------
@@ -203,6 +217,12 @@ def test_class_weights():
     assert np.all(np.diff(balanced.errors_) < 0)
 
 
+def test_weights_too_small_for_any_hole_are_told():
+    X, y = rings(60)
+    with pytest.warns(UserWarning, match="add up to 1, so no hole can hold min_rows=5"):
+        holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
+
+
 def test_weights_need_an_estimator_that_takes_them():
     X, y = rings(60)
     base = KNeighborsClassifier()
@@ -280,6 +300,33 @@ def test_any_classifier_inside_and_outside(base):
     assert scores.shape == (400, 4)
     if not isinstance(base, SVC):
         assert np.array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_labels_are_the_same_however_an_estimator_spells_them(column):
+    class Terse(LogisticRegression):
+        """Answers in the shortest type that will do, or as a column."""
+
+        def predict(self, X):
+            said = np.array(super().predict(X).tolist())
+            return said[:, None] if column else said
+
+    X, y = rings(classes=3)
+    y = np.array(["a", "b", "longest"])[y]
+    settings = {"guard": True, "prune": True, "random_state": 0}
+    terse = holes(estimator=Terse(), **settings).fit(X, y)
+    plain = holes(**settings).fit(X, y)
+    assert np.array_equal(terse.errors_, plain.errors_)
+    assert np.array_equal(terse.predict(X), plain.predict(X))
+    assert np.array_equal(list(terse.staged_predict(X)), list(plain.staged_predict(X)))
+
+
+def test_scores_follow_predictions_where_a_model_scores_pairs():
+    X, y = rings(classes=3)
+    base = SVC(kernel="linear", decision_function_shape="ovo")
+    model = holes(estimator=base, max_holes=3).fit(X, y)
+    scores = model.decision_function(X)
+    assert np.array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
 
 
 def test_probabilities_where_every_model_has_them():
@@ -505,6 +552,48 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     with pytest.raises(ValueError, match="integer random_state"):
         holes(checkpoint=tmp_path / "fit", guard=True).fit(X, y)
 
+    held = {"checkpoint": tmp_path / "held", "guard": True, "random_state": 0}
+    holes(**held).fit(X, y)
+    watched = train_test_split(np.arange(100), test_size=10, random_state=0, stratify=y)[1]
+    other = X.copy()
+    other[watched.max()] += 1.0
+    with pytest.raises(ValueError, match="other data or settings"):
+        holes(**held).fit(other, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        holes(**{**held, "guard": False}).fit(X, y)
+    holes(checkpoint=tmp_path / "whole", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        holes(checkpoint=tmp_path / "whole", random_state=0, prune=True).fit(X, y)
+
+
+class Lucky(ClassifierMixin, BaseEstimator):
+    """The nearest row where its seed is even, else the first class."""
+
+    def __init__(self, random_state=0):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.classes_, self.X_, self.y_ = np.unique(y), X, y
+        return self
+
+    def predict(self, X):
+        if self.random_state % 2:
+            return np.full(len(X), self.classes_[0])
+        return self.y_[((X[:, None] - self.X_) ** 2).sum(axis=2).argmin(axis=1)]
+
+
+def test_a_ball_that_a_round_filled_in_vain_is_tried_again_in_the_next(tmp_path):
+    """Another seed may fill it; a resumed fit, which does not know of it, would try too."""
+    X = np.random.default_rng(0).uniform(size=(90, 2))
+    y = np.floor(3 * X[:, 0]).astype(int)
+    settings = {"local_estimator": Lucky(), "guard": True, "random_state": 0, "min_rows": 3,
+                "estimator": DummyClassifier(), "validation_fraction": 0.3}  # fmt: skip
+    whole = holes(max_holes=5, **settings).fit(X, y)
+    holes(max_holes=2, checkpoint=tmp_path / "fit", **settings).fit(X, y)
+    resumed = holes(max_holes=5, checkpoint=tmp_path / "fit", **settings).fit(X, y)
+    assert [h.row for h in resumed.holes_] == [h.row for h in whole.holes_]
+    assert np.array_equal(resumed.errors_, whole.errors_)
+
 
 def test_an_interrupted_fit_keeps_its_holes():
     def stop(state):
@@ -548,6 +637,30 @@ def test_settings_that_cannot_be(settings, message):
         holes(**settings).fit(X, y)
 
 
+def test_estimators_that_do_not_predict_the_labels_are_refused():
+    class Wide(LogisticRegression):
+        def predict(self, X):
+            return np.column_stack([super().predict(X)] * 2)
+
+    X, y = rings(60, classes=4)
+    with pytest.raises(ValueError, match=r"Wide predicted an array of shape \(60, 2\)"):
+        holes(estimator=Wide()).fit(X, y)
+    groups = ErrorClumpingClassifier(label_groups={"low": [0, 1], "high": [2, 3]})
+    with pytest.raises(ValueError, match="learned the classes 'high', 'low', but y has 0, 1, 2, 3"):
+        holes(estimator=groups).fit(X, y)
+    for part in ("estimator", "local_estimator"):
+        with pytest.raises(TypeError, match="LinearRegression is no classifier"):
+            holes(**{part: LinearRegression()}).fit(X, y)
+
+
+def test_only_a_euclidean_radius_is_taken_from_the_estimator():
+    X, y = rings(80)
+    for metric in ("euclidean", "cosine"):
+        model = holes(estimator=ErrorClumpingClassifier(metric=metric), max_holes=1).fit(X, y)
+        assert model.radius_ == pytest.approx(auto_radius(X))
+        assert (model.estimator_.radius_ == model.radius_) == (metric == "euclidean")
+
+
 def test_callbacks_must_be_callable():
     X, y = rings(50)
     with pytest.raises(TypeError, match="callables"):
@@ -564,6 +677,10 @@ def test_rows_that_cannot_be():
         holes().fit(np.where(X > 2, np.nan, X), y)
     with pytest.raises(ValueError, match="features"):
         holes().fit(X, y).predict(X[:, :1])
+    with pytest.raises(ValueError, match="scale X"):
+        holes().fit(X * 1e155, y)
+    with pytest.raises(ValueError, match="set guard=False and prune=False"):
+        holes(guard=True, prune=True).fit(X[:4], [0, 1, 2, 3])
 
 
 def test_a_frame_column_of_text_is_refused():

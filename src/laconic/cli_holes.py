@@ -50,6 +50,10 @@ def run(args: argparse.Namespace) -> int:
     from laconic.look.words import report_lines
 
     check_writable(args.html)
+    if args.target in args.ignore:
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+    if args.seed < 0:
+        raise UserError("--seed must be at least 0")
     if args.clumps < 1 or args.min_rows < 1:
         raise UserError("--clumps and --min-rows must be at least 1")
     shape = _shape(args.image)

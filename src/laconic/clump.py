@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import class_weighted, kept_rows
+from laconic.edge import check_labels, check_scale, class_weighted, kept_rows
 from laconic.losses import OneVsRest
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
@@ -235,6 +235,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
         if keep is not None:
@@ -258,11 +259,14 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         """Labels, or the groups that they are in."""
         if self.label_groups is None:
             return y
+        if len({isinstance(name, str) for name in self.label_groups}) > 1:
+            raise ValueError("names of label_groups must all be text, or none of them")
         group_of: dict[Any, Any] = {}
         for name, labels in self.label_groups.items():
-            for label in np.ravel(labels).tolist():
+            for label in _listed(labels):
                 if group_of.setdefault(label, name) != name:
                     raise ValueError(f"label_groups has label {label!r} in two groups")
+        check_labels(y)
         strange = [label for label in np.unique(y).tolist() if label not in group_of]
         if strange:
             raise ValueError(f"label_groups has no group for label {strange[0]!r} of y")
@@ -376,3 +380,10 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _listed(labels: Any) -> list[Any]:
+    """The labels of a group: one, or any collection of them."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        return [labels]
+    return np.ravel(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -98,6 +99,18 @@ def check_labels(y: Any) -> None:
         ) from None
 
 
+def check_scale(X: Any) -> None:
+    """Refuse rows between which squared distances would overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    most = np.sqrt(float(np.finfo(X.dtype).max) / (4 * max(X.shape[1], 1)))
+    if largest > most:
+        raise ValueError(
+            f"X has numbers of size {largest:.2g}, whose squares overflow {X.dtype}; scale X, for "
+            "example with sklearn.preprocessing.StandardScaler"
+        )
+
+
 def held_out_rows(
     estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
@@ -113,9 +126,10 @@ def held_out_rows(
         stratify=codes if even else None,
     )
     if len(np.unique(codes[fit])) < len(counts):
+        asked = [n for n in ("early_stopping", "guard", "prune") if getattr(estimator, n, False)]
         raise ValueError(
-            "the held-out part took every row of a class; lower validation_fraction "
-            "or set early_stopping=False"
+            "the held-out part took every row of a class; lower validation_fraction or set "
+            + " and ".join(f"{name}=False" for name in asked)
         )
     fit, watch = np.sort(fit), np.sort(watch)
     kept = (X[watch], codes[watch], weight[watch] / weight[watch].sum())

@@ -15,18 +15,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import class_weighted, held_out_rows, kept_rows
+from laconic.edge import check_scale, class_weighted, held_out_rows, kept_rows
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.errors import ErrorCounts
 from laconic.regions.local import (
+    check_classifier,
     check_takes_weights,
     class_probabilities,
     class_scores,
     fit_model,
     flat_parts,
     link_of,
+    predicted_labels,
 )
 from laconic.regions.neighbours import auto_radius
 from laconic.regions.punch import Hole, Hook, Part, Puncher, State
@@ -73,8 +75,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         compact piecewise model.
     radius : float or "auto", default="auto"
         ρ, the radius of the neighbourhoods in which errors are counted. By default that of the
-        fitted ``estimator`` if it has a ``radius_`` (error clumping does), or else one within which
-        a row has 5 % of the others.
+        fitted ``estimator`` if it has a ``radius_`` of Euclidean distances (error clumping does),
+        or else one within which a row has 5 % of the others.
     min_rows : float, default=10
         Least number of training rows in a hole (their weight, where rows are weighted). The paper's
         procedure has 1.
@@ -237,7 +239,10 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=True
         )
+        check_scale(X)
         outside, local = self._estimators()
+        check_classifier(outside)
+        check_classifier(local)
         weighted = sample_weight is not None or self.class_weight is not None
         if weighted:
             check_takes_weights(outside)
@@ -246,16 +251,24 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         numbers = np.arange(X.shape[0]) if keep is None else keep
         X = X if keep is None else X[keep]
         weight = class_weighted(self, codes, weight)
+        mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
         parts = self._parts(X, codes, weight, numbers)
+        total = parts[0].weight.sum()
+        if weighted and total < self.min_rows:
+            warnings.warn(
+                f"the weights of the training rows add up to {total:.3g}, so no hole can hold "
+                f"min_rows={self.min_rows:g} of them; lower min_rows or raise the weights",
+                stacklevel=2,
+            )
         seeds = self._seeds()
         with Threads(self.n_jobs) as threads:
-            state = self._run(parts, outside, local, weighted, seeds, threads)
+            state = self._run(parts, outside, local, weighted, seeds, threads, mark)
         self._keep(state, parts)
         return self
 
     def _check_settings(self) -> None:
-        held_out = self.early_stopping or self.guard or self.prune
-        if self.checkpoint is not None and held_out and not isinstance(self.random_state, Integral):
+        seeded = isinstance(self.random_state, Integral)
+        if self.checkpoint is not None and self._holds_out() and not seeded:
             raise ValueError(
                 "a checkpoint of a fit that holds rows out needs an integer random_state, "
                 "so that a resumed fit holds out the same rows"
@@ -283,12 +296,22 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
             rng = self.random_state
         return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 1)]
 
+    def _mark(self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray) -> str:
+        """What tells this fit's checkpoint from those of other data or settings."""
+        params = self.get_params(deep=False)
+        settings = {name: v for name, v in params.items() if name not in _NOT_IN_FINGERPRINT}
+        settings |= {"classes": self.classes_.tolist(), "rows": numbers, "held": self._holds_out()}
+        return fingerprint(X, codes, weight, settings)
+
+    def _holds_out(self) -> bool:
+        return self.early_stopping or self.guard or self.prune
+
     def _parts(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray
     ) -> tuple[Part, Part | None]:
         """Rows to learn from, and rows to watch where any setting asks for them."""
         labels = self.classes_[codes]
-        if not (self.early_stopping or self.guard or self.prune):
+        if not self._holds_out():
             return Part(X, labels, weight, numbers), None
         rows = np.arange(len(codes))
         fit, _, _, (watch, _, _) = held_out_rows(self, rows, codes, weight)
@@ -303,6 +326,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         weighted: bool,
         seeds: list[int | None],
         threads: Threads,
+        mark: str,
     ) -> State:
         """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
         from laconic.look.holes import progress
@@ -316,9 +340,6 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         hooks: list[Hook] = []
         if self.checkpoint is not None:
-            settings = {n: v for n, v in self.get_params(deep=False).items()
-                        if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
-            mark = fingerprint(train.X, train.y, train.weight, settings)
             saver = HolesCheckpoint(self.checkpoint, mark, puncher)
             state = saver.resume()
             hooks.append(saver)
@@ -350,7 +371,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
         if self.radius != "auto":
             return float(self.radius)
-        of_base = float(getattr(base, "radius_", np.nan))
+        euclidean = getattr(base, "metric", "euclidean") == "euclidean"
+        of_base = float(getattr(base, "radius_", np.nan)) if euclidean else np.nan
         return auto_radius(train.X, train.weight) if np.isnan(of_base) else of_base
 
     def _keep(self, state: State, parts: tuple[Part, Part | None]) -> None:
@@ -394,7 +416,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted labels with 0, 1, 2, … holes."""
-        yield from staged_labels(self.estimator_, self._every_hole, self._rows(X))
+        X = self._rows(X)
+        yield from staged_labels(self.estimator_, self._every_hole, X, self.classes_.dtype)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -403,7 +426,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         X = self._rows(X)
         out = np.empty(X.shape[0], dtype=self.classes_.dtype)
         for model, rows in self._routes(X):
-            out[rows] = model.predict(X[rows])
+            out[rows] = predicted_labels(model, X[rows], out.dtype)
         return out
 
     def decision_function(self, X: Any) -> np.ndarray:

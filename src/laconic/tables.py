@@ -31,6 +31,8 @@ def need(module: str, extra: str) -> Any:
 def check_writable(*files: str | None) -> None:
     """Before a long fit, not after it: is there a folder for each file to be written?"""
     for file in files:
+        if file and Path(file).is_dir():
+            raise UserError(f"{file} is a folder; name a file in it")
         if file and not Path(file).resolve().parent.is_dir():
             raise UserError(f"{file}: there is no folder {Path(file).parent}")
 

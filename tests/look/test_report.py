@@ -1,6 +1,7 @@
 """The report on clumps: what it measures, says and shows."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,19 @@ def test_a_model_that_is_always_wrong():
     assert report.overall.share == 1.0
     assert report.clumps == []
     assert "<h1>" in report.html()
+
+    assert "Every row is misclassified" in report.text()
+
+
+def test_labels_that_cannot_match_or_are_missing_are_refused():
+    X, y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match="predicts 'no', 'yes', and y has '0', '1': they have no"):
+        report_holes(np.array(["no", "yes"])[y], X, y)
+    for gone, kind in ((np.nan, float), (None, object), (pd.NA, object)):
+        some = y.astype(kind)
+        some[3:5] = gone
+        with pytest.raises(ValueError, match="y has no label in 2 of 40 rows"):
+            report_holes(y, X, some)
 
 
 def test_labels_spelled_as_text_are_the_same_labels():
@@ -246,6 +260,77 @@ def test_gaps_of_categories_truth_values_and_missing_ones():
     assert "c is “a” in 100 % of the clump, in 0 % elsewhere." in said
     assert "t is 1 in 100 % of the clump, in 0 % elsewhere." in said
     assert "gone is missing in 100 % of the clump, in 0 % elsewhere." in said
+
+
+def test_text_of_many_kinds_takes_few_columns():
+    rng = np.random.default_rng(0)
+    rare = [f"r{i}" for i in range(300)]
+    town = np.r_[np.repeat("big", 500), np.repeat("small", 300), rng.choice(rare, 1200)]
+    frame = pd.DataFrame({"id": [f"k{i}" for i in range(2000)], "town": town, "n": range(2000)})
+    table = as_table(frame)
+    assert table.Z.shape == (2000, 51 + 1)
+    assert table.Z[:, :51].sum(axis=1).tolist() == [1.0] * 2000
+    assert table.Z[:, 0].sum() == 500
+    assert table.left_out == ["id"]
+    weights = focus(table, np.arange(2000) < 500, np.arange(2000))
+    assert weights.shape == (52,)
+    gaps = feature_gaps(table, np.flatnonzero(np.arange(2000) >= 800))
+    assert "id" not in [gap.name for gap in gaps]
+    assert "town is any rarer value in" in next(g.sentence for g in gaps if g.name == "town")
+    y = np.arange(2000) % 2
+    report = report_holes(np.where(np.arange(2000) < 200, 1 - y, y), frame, y)
+    assert "Left out, as nearly every row has its own: id." in " ".join(report.text().split())
+    with pytest.raises(ValueError, match="text of its own"):
+        as_table(frame[["id"]])
+
+
+def test_numbers_that_are_missing_more_often_are_told():
+    rng = np.random.default_rng(0)
+    number = rng.standard_normal(400)
+    number[:100:2] = np.nan  # half of the clump, and a tenth of the others
+    number[100::10] = np.nan
+    (gap,) = feature_gaps(as_table(pd.DataFrame({"n": number})), np.arange(100))
+    assert gap.gap == pytest.approx(0.4)
+    assert gap.sentence == "n is missing in 50 % of the clump, in 10 % elsewhere."
+
+
+def test_the_centre_is_the_row_in_the_middle():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 10, (3000, 2))
+    y = np.zeros(3000, dtype=int)
+    near = np.linalg.norm(X - 5, axis=1)
+    predicted = np.where(rng.random(3000) < np.where(near < 1, 0.9, np.where(near < 2, 0.5, 0.02)),
+                         1, 0)  # fmt: skip
+    y[0], predicted[0] = 1, 1
+    report = report_holes(predicted, X, y)
+    Z = as_table(X).Z
+    assert len(report.clumps) > 1
+    for clump in report.clumps:
+        assert not report.fresh[clump.centre]
+        weights = focus(report.table, report.wrong, np.flatnonzero(~report.fresh))
+        distance = np.linalg.norm((Z - Z[clump.centre]) * weights, axis=1)
+        assert distance[clump.rows].max() <= clump.radius
+
+
+def test_columns_that_do_not_vary_and_names_that_do_not_differ():
+    y = np.arange(60) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report_holes(np.zeros(60, dtype=int), np.ones((60, 3)), y).html()
+    frame, y, _ = shop(600)
+    frame.columns = ["age", "income", "age"]
+    page = report_holes(np.where(frame.iloc[:, 1] > frame.income.median(), 1, 0), frame, y).html()
+    head = re.search(r'<table class="rows"><thead>(.*?)</thead>', page).group(1)
+    assert head.count(">age<") == 2
+
+
+def test_one_odd_label_does_not_rule_out_a_linear_fix():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 2))
+    truth = np.where(Z[:, 0] > 0, "b", "a")
+    truth[0] = "odd"
+    fix = try_fix(Z, truth, np.repeat("c", 200), np.arange(100), np.arange(100, 200))
+    assert (fix.kind, fix.verdict) == ("linear", "helps")
 
 
 def test_a_fix_is_chosen_without_fresh_rows():

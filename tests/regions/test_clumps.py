@@ -75,3 +75,12 @@ def test_equal_rows_are_in_a_clump_together():
     wrong[:25] = True
     found = find_clumps(Z, wrong, 1, 5, np.random.default_rng(0))
     assert sorted(found[0].rows.tolist()) == list(range(30))
+
+
+def test_a_far_row_does_not_hide_a_clump():
+    Z, wrong, *_ = planted()
+    clump = find_clumps(Z, wrong, 1, 10, np.random.default_rng(0))[0]
+    Z, wrong = np.vstack([Z, [[1e8, -1e8]]]), np.append(wrong, False)
+    found = find_clumps(Z, wrong, 1, 10, np.random.default_rng(0))[0]
+    assert found.radius == pytest.approx(clump.radius)
+    assert np.array_equal(found.rows, clump.rows)

@@ -61,6 +61,27 @@ def test_rows_a_rounding_error_apart_are_inside_together():
     assert ball_of(d2, wrong, np.ones(4)).inside.tolist() == [0, 1, 2]
 
 
+def test_a_far_row_does_not_make_ties_of_the_near_ones():
+    d2 = np.array([0.0, 1.0, 2.0, 3.0, 1e16])
+    wrong = np.array([True, True, False, False, False])
+    assert ball_of(d2, wrong, np.ones(5)).inside.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_rows_at_the_same_distance_from_a_centre_far_off_stay_together(make):
+    """On a lattice many distances are equal, whatever rounding makes of them."""
+    grid = np.stack(np.meshgrid(*[np.arange(6) / 8] * 3), axis=-1).reshape(-1, 3) + 1e4
+    X, rng = make(grid), np.random.default_rng(0)
+    with Threads(1) as threads:
+        for centre, around in enumerate(Surroundings(X, threads).around(list(range(30)))):
+            wrong = rng.random(len(grid)) < 0.5
+            ball = largest_ball(around, wrong, np.ones(len(grid)))
+            steps = 8 * (grid - grid[centre])
+            squares = (steps**2).sum(axis=1)
+            if ball is not None and ball.beyond is not None:
+                assert squares[ball.inside].max() < squares[ball.beyond]
+
+
 def test_weight_two_is_a_row_twice():
     rng = np.random.default_rng(3)
     d2, wrong = rng.random(30), rng.random(30) < 0.5

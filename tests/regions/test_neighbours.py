@@ -168,6 +168,22 @@ def test_the_automatic_radius_takes_weights_for_repeated_rows(rows):
     assert auto_radius(rows, weight) == pytest.approx(repeated, rel=1e-12)
 
 
+@pytest.mark.parametrize("m", [300, 700, 1300])
+def test_the_same_where_only_some_copies_are_looked_at(m):
+    rng = np.random.default_rng(5)
+    rows, weight = rng.standard_normal((m, 2)), rng.integers(0, 6, m)
+    repeated = auto_radius(np.repeat(rows, weight, axis=0))
+    assert auto_radius(rows, weight) == pytest.approx(repeated, rel=1e-12)
+    small = auto_radius(rows, np.full(m, 1e-6)), auto_radius(rows)
+    assert small[0] == pytest.approx(small[1], rel=1e-12 if m > 1000 else 0.01)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e160])
+def test_the_size_of_the_weights_does_not_take_the_automatic_radius_away(rows, size):
+    found = auto_radius(rows, np.full(len(rows), size))
+    assert found == pytest.approx(auto_radius(rows), rel=0.1)
+
+
 def test_a_graph_says_what_it_is(rows):
     assert (
         repr(radius_graph(rows, np.inf)) == "NeighbourGraph(203 rows, 100 % of pairs, 0.00528 MB)"

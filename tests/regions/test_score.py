@@ -58,6 +58,10 @@ def test_any_graph_will_do(rows):
     assert given.score == by_radius.score
     assert given.p_value == by_radius.p_value
     assert np.isnan(given.radius)
+    assert clump_score(None, wrong, graph=graph, random_state=0) == pytest.approx(
+        given, nan_ok=True
+    )
+    assert clump_score(None, wrong, graph=graph.to_sparse(), random_state=0).pairs == given.pairs
     assert clump_score(rows, wrong, n_neighbors=5, n_permutations=0).score > 2
 
 
@@ -76,5 +80,9 @@ def test_wrong_errors_are_refused(rows):
         clump_score(rows, np.full(400, 2))
     with pytest.raises(ValueError, match="n_permutations"):
         clump_score(rows, rows[:, 0] < 0.5, n_permutations=-1)
+    with pytest.raises(ValueError, match="n_permutations"):
+        clump_score(rows, rows[:, 0] < 0.5, n_permutations=2.5)
+    with pytest.raises(ValueError, match="X is needed"):
+        clump_score(None, rows[:, 0] < 0.5)
     with pytest.raises(ValueError, match="radius must be"):
         clump_score(rows, rows[:, 0] < 0.5, radius="wide")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,13 @@ _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
 def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
     """Digest of what a fit's answer depends on: settings, data, labels and weights."""
     sha = hashlib.sha256()
-    sha.update(joblib.hash(settings).encode())
+    try:
+        sha.update(joblib.hash(settings).encode())
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"a checkpoint needs settings that can be told apart when a fit is resumed ({error}); "
+            "name functions at the top of a module instead of a lambda or inside another function"
+        ) from error
     sha.update(f"{__version__} {X.shape} {X.dtype}".encode())
     if sparse.issparse(X):
         parts: list[np.ndarray] = [X.data, X.indices, X.indptr]

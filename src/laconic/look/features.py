@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Bars of a small plot, and categories that are told apart.
+# Bars of a small plot of numbers and of categories.
 BARS, CATEGORIES = 16, 6
+# Categories that are told apart: rarer ones are taken together.
+KINDS = 50
 # Features of a clump that are worth a sentence, and the least difference that is.
 GAPS, LEAST_GAP = 6, 0.15
 # Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
@@ -18,11 +20,22 @@ EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
 
 @dataclass(frozen=True)
 class Column:
-    """One feature: numbers, or categories as codes with names (-1 is missing)."""
+    """One feature: numbers, or categories as codes with names (-1 is missing), commonest first."""
 
     name: str
     values: np.ndarray
     names: list[str] | None = None
+
+    @property
+    def left_out(self) -> bool:
+        """Whether nearly every row has a text of its own, which no rows can share."""
+        known = np.count_nonzero(self.values >= 0)
+        return self.names is not None and len(self.names) > max(KINDS, known // 2)
+
+    def kinds(self) -> tuple[np.ndarray, int]:
+        """Codes of the categories with all rarer ones as one, and the number of codes."""
+        n = len(self.names or ())
+        return np.minimum(self.values, KINDS), min(n, KINDS + 1)
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,11 @@ class Table:
     image_shape: tuple[int, int] | None = None
     """Height and width, where rows are pictures."""
 
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns that neither distances nor sentences use."""
+        return [column.name for column in self.columns if column.left_out]
+
     def __len__(self) -> int:
         return len(self.Z)
 
@@ -46,8 +64,9 @@ class FeatureGap:
 
     name: str
     gap: float
-    """Largest difference of the distribution functions (Kolmogorov-Smirnov) for numbers, total
-    variation for categories: 0 for the same distribution, 1 where one value tells them apart."""
+    """Largest difference of the distribution functions (Kolmogorov-Smirnov) for numbers, or of the
+    shares of missing ones where that is larger; total variation for categories: 0 for the same
+    distribution, 1 where one value tells them apart."""
     sentence: str
     bars: list[tuple[str, float, float]]
     """For a small plot: what, share among these rows, share among the others."""
@@ -57,7 +76,8 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
     """A frame, array or sparse matrix as columns and points.
 
     Numbers are scaled to unit variance (missing ones stand at their mean, with a column that says
-    so), categories become one column each. Pictures are left in their own units.
+    so), categories become one column each, beyond the ``KINDS`` commonest one for all; text of
+    which nearly every row has its own is left out. Pictures are left in their own units.
     """
     columns = _columns(X)
     if not columns:
@@ -73,6 +93,8 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
             raise ValueError("pictures must not have missing or infinite pixels")
         spread = Z.std() or 1.0
         return Table(columns, Z / spread, np.arange(len(columns)), image_shape)
+    if all(column.left_out for column in columns):
+        raise ValueError("X has a text of its own in nearly every row; give columns to compare")
     parts = [_points(column) for column in columns]
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     return Table(columns, np.hstack(parts), owner)
@@ -101,15 +123,17 @@ def _column(name: str, values: Any) -> Column:
     if kind in "mM":
         raise ValueError(f"column {name!r} holds times; turn them into numbers first")
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
-    names, codes = np.unique(text[~missing], return_inverse=True)
+    names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
+    commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
-    out[~missing] = codes
-    return Column(name, out, names.tolist())
+    out[~missing] = np.argsort(commonest)[codes]
+    return Column(name, out, names[commonest].tolist())
 
 
 def _points(column: Column) -> np.ndarray:
     if column.names is not None:
-        return (column.values[:, None] == np.arange(len(column.names))).astype(np.float64)
+        codes, n = column.kinds()
+        return (codes[:, None] == np.arange(0 if column.left_out else n)).astype(np.float64)
     missing = np.isnan(column.values)
     if missing.all():
         return np.zeros((len(missing), 1))
@@ -138,13 +162,15 @@ def focus(table: Table, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _dependence(column: Column, wrong: np.ndarray, rows: np.ndarray) -> float:
+    if column.left_out:
+        return 0.0
     values = column.values[rows]
     if column.names is None:
         none = np.isnan(values).all()
         cuts = np.empty(0) if none else np.unique(np.nanquantile(values, EIGHTHS))
         codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
     else:
-        codes = values
+        codes = column.kinds()[0][rows]
     cells = np.unique(codes, return_inverse=True)[1]
     held = np.bincount(cells)
     missed = np.bincount(cells, wrong[rows])
@@ -164,27 +190,39 @@ def feature_gaps(table: Table, rows: np.ndarray, most: int = GAPS) -> list[Featu
     inside[rows] = True
     if table.image_shape is not None or not inside.any() or inside.all():
         return []
-    gaps = [(_gap(c.values, inside, c.names), i) for i, c in enumerate(table.columns)]
+    gaps = [(_gap(c, inside), i) for i, c in enumerate(table.columns) if not c.left_out]
     gaps.sort(key=lambda pair: (-pair[0], pair[1]))
     return [_described(table.columns[i], inside, gap) for gap, i in gaps[:most] if gap >= LEAST_GAP]
 
 
-def _gap(values: np.ndarray, inside: np.ndarray, names: list[str] | None) -> float:
-    if names is not None:
-        here, there = _shares(values, inside, len(names))
+def _gap(column: Column, inside: np.ndarray) -> float:
+    if column.names is not None:
+        here, there = _shares(column, inside)
         return float(0.5 * np.abs(here - there).sum())
+    return max(_number_gap(column.values, inside), _missing_gap(column.values, inside))
+
+
+def _number_gap(values: np.ndarray, inside: np.ndarray) -> float:
+    """The largest difference of the distribution functions of the numbers that are there."""
     known = ~np.isnan(values)
     here, there = values[known & inside], values[known & ~inside]
     if len(here) == 0 or len(there) == 0:
-        return float(abs(known[inside].mean() - known[~inside].mean()))
+        return 0.0
     every = np.unique(np.concatenate([here, there]))
     below = [np.searchsorted(np.sort(v), every, side="right") / len(v) for v in (here, there)]
     return float(np.abs(below[0] - below[1]).max())
 
 
-def _shares(values: np.ndarray, inside: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _missing_gap(values: np.ndarray, inside: np.ndarray) -> float:
+    """The difference of the shares of missing numbers."""
+    missing = np.isnan(values)
+    return float(abs(missing[inside].mean() - missing[~inside].mean()))
+
+
+def _shares(column: Column, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shares of the categories (missing last) inside and outside."""
-    codes = np.where(values < 0, n, values).astype(np.int64)
+    codes, n = column.kinds()
+    codes = np.where(codes < 0, n, codes).astype(np.int64)
     counts = [np.bincount(codes[part], minlength=n + 1) for part in (inside, ~inside)]
     return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
 
@@ -196,11 +234,15 @@ def _described(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
 
 
 def _categories(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
-    names = [*(column.names or []), "missing"]
-    here, there = _shares(column.values, inside, len(names) - 1)
-    order = np.argsort(-np.abs(here - there), kind="stable")[:CATEGORIES]
+    names = list(column.names or [])
+    if len(names) > KINDS + 1:
+        names = [*names[:KINDS], "any rarer value"]
+    names.append("missing")
+    here, there = _shares(column, inside)
+    # Of two categories that differ as much, the one that is more common here goes first.
+    order = np.lexsort((there - here, -np.abs(here - there)))[:CATEGORIES]
     top = int(order[0])
-    what = f"“{names[top]}”" if top < len(names) - 1 else "missing"
+    what = names[top] if names[top] in ("missing", "any rarer value") else f"“{names[top]}”"
     sentence = (
         f"{column.name} is {what} in {_percent(here[top])} of the clump, "
         f"in {_percent(there[top])} elsewhere."
@@ -212,7 +254,7 @@ def _categories(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
 def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     known = ~np.isnan(column.values)
     here, there = column.values[known & inside], column.values[known & ~inside]
-    if len(here) == 0 or len(there) == 0:
+    if _missing_gap(column.values, inside) > _number_gap(column.values, inside):
         share = 1.0 - float(known[inside].mean()), 1.0 - float(known[~inside].mean())
         sentence = (
             f"{column.name} is missing in {_percent(share[0])} of the clump, "

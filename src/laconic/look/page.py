@@ -148,7 +148,7 @@ def _small_plot(gap: FeatureGap) -> str:
 
 
 def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
-    names = [gap.name for gap in clump.gaps]
+    names = dict.fromkeys(gap.name for gap in clump.gaps)
     shown = [column for name in names for column in report.table.columns if column.name == name]
     if not shown:
         shown = report.table.columns[:6]

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from laconic.edge import check_labels
 from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
 from laconic.model.regions import inside_ball
 from laconic.regions.clumps import Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
+from laconic.regions.local import few_labels
 
-# Rows shown of every clump, and points on the map.
-EXAMPLES, POINTS = 24, 1500
+# Points on the map.
+POINTS = 1500
 # A smaller chance than this of so many errors by luck confirms a clump.
 CONFIRMED = 0.01
 
@@ -186,6 +188,7 @@ def report_holes(
         raise ValueError(f"y must be a list of at least 4 labels, not of shape {truth.shape}")
     if n_clumps < 1 or min_rows < 1:
         raise ValueError("n_clumps and min_rows must be at least 1")
+    check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
     table = as_table(X, image_shape)
     if len(table) != len(truth):
         raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
@@ -210,7 +213,14 @@ def report_holes(
 def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Labels of one type; a table may spell numbers as text."""
     if truth.dtype.kind in "OUS" or predicted.dtype.kind in "OUS":
-        return truth.astype(str), predicted.astype(str)
+        truth, predicted = truth.astype(str), predicted.astype(str)
+    said, known = np.unique(predicted), np.unique(truth)
+    if not np.isin(said, known).any():
+        raise ValueError(
+            f"the model predicts {few_labels(said.tolist())}, and y has "
+            f"{few_labels(known.tolist())}: they have no label in common; give y in the labels "
+            "that the model was trained on"
+        )
     return truth, predicted
 
 
@@ -249,7 +259,7 @@ def _measure(
             better[new] = fix.labels
         facts.append(
             ClumpFacts(
-                centre=int(searched[clump.rows[0]]),
+                centre=int(searched[clump.row]),
                 radius=clump.radius,
                 rows=inside,
                 searched=Rate(int(wrong[old].sum()), len(old)),
@@ -291,6 +301,8 @@ def _map(
     shown = np.sort(np.concatenate([bad, good[: POINTS - len(bad)]]))
     if Z.shape[1] < 2:
         return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
+    if not np.ptp(Z[shown], axis=0).any():
+        return shown, np.zeros((len(shown), 2))
     from sklearn.decomposition import PCA
 
     return shown, PCA(2, svd_solver="randomized", random_state=0).fit_transform(Z[shown])

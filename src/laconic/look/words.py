@@ -34,6 +34,11 @@ def summary(report: HolesReport) -> str:
     """What was found, in a sentence or two."""
     if report.overall.errors == 0:
         return "The classifier makes no error on these rows: there is nothing to look for."
+    if report.overall.errors == report.overall.rows:
+        return (
+            "Every row is misclassified, so errors cannot clump: check that the labels mean the "
+            "same to the classifier and in these rows."
+        )
     sure = [clump for clump in report.clumps if clump.confirmed]
     if not sure:
         found = "No clump of errors" if not report.clumps else "No clump of errors that fresh rows"
@@ -68,6 +73,8 @@ def how_it_was_measured(report: HolesReport) -> str:
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
         text += f"The search found {more}, where other rows fail no more often than elsewhere. "
+    if names := report.table.left_out:
+        text += f"Left out, as nearly every row has its own: {', '.join(names)}. "
     return text + "The model should have been trained on none of these rows."
 
 

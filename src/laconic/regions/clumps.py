@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.model.regions import ball_distances
-from laconic.regions.errors import TIE
+from laconic.regions.errors import TIE, offsets
 
 # Errors that are tried as centres, drawn at random where there are more; fewer of many rows.
 CENTRES, DISTANCES = 400, 20_000_000
@@ -20,6 +20,8 @@ EVIDENCE = 5.0
 class Clump(NamedTuple):
     """A ball of errors."""
 
+    row: int
+    """Number of the row at the centre, which an earlier clump may hold."""
     centre: np.ndarray
     radius: float
     rows: np.ndarray
@@ -65,6 +67,7 @@ def find_clumps(
     most = min(len(errors), CENTRES, max(DISTANCES // len(wrong), 20))
     centres = np.sort(rng.choice(errors, most, replace=False))
     distances = np.ascontiguousarray(ball_distances(Z, Z[centres]).T)
+    offset = offsets(Z, Z[centres])
     order = np.argsort(distances, axis=1, kind="stable")
     alive = np.ones(len(wrong), dtype=bool)
     found: list[Clump] = []
@@ -73,10 +76,11 @@ def find_clumps(
         if best is None or best[2] < EVIDENCE:
             break
         which, last, evidence = best
-        radius = _edge(distances[which][order[which]], last)
+        radius = _edge(distances[which][order[which]], last, offset[which])
         inside = order[which][distances[which][order[which]] <= radius**2]
         inside = inside[alive[inside]]
-        found.append(Clump(Z[centres[which]].astype(np.float64), radius, inside, evidence))
+        row = int(centres[which])
+        found.append(Clump(row, Z[row].astype(np.float64), radius, inside, evidence))
         alive[inside] = False
     return found
 
@@ -127,9 +131,9 @@ def evidence(caught: np.ndarray, held: np.ndarray, missed: int, total: int) -> n
     return np.where(higher, np.maximum(ratio, 0.0), 0.0)
 
 
-def _edge(ordered: np.ndarray, last: int) -> float:
+def _edge(ordered: np.ndarray, last: int, offset: float) -> float:
     """A radius half way to the next row that is farther than the last one inside."""
-    beyond = np.flatnonzero(ordered[last:] > ordered[last] + TIE * ordered[-1])
+    beyond = np.flatnonzero(ordered[last:] > ordered[last] + TIE * (ordered[last] + offset))
     if len(beyond) == 0:
         return np.inf
     return float(0.5 * (np.sqrt(ordered[last]) + np.sqrt(ordered[last + beyond[0]])))

@@ -12,9 +12,9 @@ from laconic.threads import Threads, row_blocks
 
 # Rows and errors whose distances are found together.
 ROWS, ERRORS = 2048, 512
-# Distances that differ by less than this part of the largest count as equal: rounding must not
-# decide on which side of a ball's edge a row lies.
-TIE = 1e-10
+# Squared distances that differ by less than this part of the numbers they are made of count as
+# equal: rounding must not decide on which side of a ball's edge a row lies.
+TIE = 1e-12
 # Centres whose distances are found together, and the bytes of distances that are kept.
 TOGETHER = 32
 HELD = 1 << 28
@@ -96,12 +96,14 @@ class Around(NamedTuple):
     """Numbers of the rows, nearest first."""
     distance: np.ndarray
     """Their squared distances."""
+    offset: float = 0.0
+    """Squared distance of the centre from the origin that the distances were computed from."""
 
     @classmethod
-    def at(cls, d2: np.ndarray) -> Around:
+    def at(cls, d2: np.ndarray, offset: float = 0.0) -> Around:
         """From the squared distances of all rows."""
         order = np.argsort(d2, kind="stable").astype(np.int32)
-        return cls(order, d2[order])
+        return cls(order, d2[order], offset)
 
 
 class Surroundings:
@@ -125,12 +127,19 @@ class Surroundings:
             blocks = row_blocks(self.X.shape[0], ROWS)
             parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
             distances = np.vstack(list(parts)).T
-            found = self.threads.map(Around.at, list(distances))
+            pairs = zip(distances, offsets(self.X, rows), strict=True)
+            found = self.threads.map(lambda pair: Around.at(*pair), pairs)
             self._known |= dict(zip(new, found, strict=True))
         out = [self._known[centre] for centre in centres]
         for oldest in list(self._known)[: max(len(self._known) - self._most, 0)]:
             del self._known[oldest]
         return out
+
+
+def offsets(X: Any, centres: np.ndarray) -> np.ndarray:
+    """Squared distances of the centres from the origin of `ball_distances` of rows of ``X``."""
+    centres = np.asarray(centres, dtype=np.float64)
+    return _squares(centres if sparse.issparse(X) else centres - centres.mean(axis=0))
 
 
 def largest_ball(
@@ -166,11 +175,11 @@ def largest_ball(
     >>> ball.inside.tolist(), ball.radius
     ([0, 1, 2], 2.5)
     """
-    order, distance = around
+    order, distance, offset = around
     held = np.cumsum(weight[order])
     missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
     # A ball holds all rows of the same distance or none.
-    edge = np.append(np.diff(distance) > TIE * distance[-1], True)
+    edge = np.append(np.diff(distance) > TIE * (distance[1:] + offset), True)
     fits = edge & (2.0 * missed > held) & (held >= least)
     if codes is not None:
         classes = np.arange(codes.max() + 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import has_fit_parameter
@@ -35,9 +35,39 @@ def fit_model(
     if seed is not None:
         names = [n for n in model.get_params() if n.split("__")[-1] == "random_state"]
         model.set_params(**dict.fromkeys(sorted(names), seed))
-    if weight is None:
-        return model.fit(X, y)
-    return model.fit(X, y, sample_weight=weight)
+    model = model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    learned, labels = np.ravel(model.classes_).tolist(), np.unique(y).tolist()
+    if set(learned) != set(labels):
+        raise ValueError(
+            f"{type(estimator).__name__} learned the classes {few_labels(learned)}, but y has "
+            f"{few_labels(labels)}; give an estimator that predicts the labels themselves"
+        )
+    return model
+
+
+def few_labels(labels: list[Any]) -> str:
+    """The first labels, for messages."""
+    return ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
+
+
+def predicted_labels(model: Any, X: Any, dtype: Any) -> np.ndarray:
+    """What the model says of every row, as a new array in the type of the labels.
+
+    An estimator may answer with shorter text than other labels have, or with a column.
+    """
+    said, n = np.asarray(model.predict(X)), X.shape[0]
+    if said.shape not in ((n,), (n, 1)):
+        raise ValueError(
+            f"{type(model).__name__} predicted an array of shape {said.shape} for {n} rows; "
+            "predict must give one label a row"
+        )
+    return said.reshape(-1).astype(dtype)
+
+
+def check_classifier(estimator: Any) -> None:
+    """Refuse what does not predict classes."""
+    if not is_classifier(estimator):
+        raise TypeError(f"{type(estimator).__name__} is no classifier; give one")
 
 
 def check_takes_weights(estimator: Any) -> None:
@@ -111,7 +141,8 @@ def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarr
     """Scores of every class, (n_rows, n_classes), the largest where the model's prediction is.
 
     From a ``predictor_``, ``decision_function``, ``predict_proba``, or else 1 for the prediction
-    and 0 for the others. Two classes share a decision d as ∓d/2, so that their difference is d.
+    and 0 for the others, also in rows where the model itself does not go by its largest score. Two
+    classes share a decision d as ∓d/2, so that their difference is d.
     """
     if isinstance(model, DummyClassifier):
         return np.tile(_constant_scores(model, classes, link), (X.shape[0], 1))
@@ -128,10 +159,20 @@ def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarr
     if scores.ndim == 1:
         scores = np.column_stack([-0.5 * scores, 0.5 * scores])
     if scores.shape != (X.shape[0], len(known)):  # no scores, or one for every pair of classes
-        scores = (model.predict(X)[:, None] == model.classes_).astype(np.float64)
+        scores = _said(model, X, classes)
+    elif not isinstance(own, Predictor) and not isinstance(model, LinearClassifierMixin):
+        said = _said(model, X, classes)
+        odd = scores.argmax(axis=1) != said.argmax(axis=1)
+        scores = np.where(odd[:, None], said, scores)
     out = np.full((X.shape[0], len(classes)), UNSEEN)
     out[:, known] = scores
     return out
+
+
+def _said(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """1 for the class that the model predicts, 0 for its others."""
+    labels = predicted_labels(model, X, classes.dtype)
+    return (labels[:, None] == model.classes_).astype(np.float64)
 
 
 def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> np.ndarray:

@@ -91,7 +91,10 @@ def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
             f"graph must be a matrix of shape ({n_rows}, {n_rows}), one row and column per row of "
             f"X, or a NeighbourGraph; it has shape {np.shape(graph)}"
         )
-    edges = sparse.coo_matrix(sparse.csr_matrix(graph) != 0)
+    matrix = sparse.csr_matrix(graph)
+    if np.isnan(matrix.data).any():
+        raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")
+    edges = sparse.coo_matrix(matrix != 0)
     off = edges.row != edges.col
     i, j = edges.row[off], edges.col[off]
     ends = np.concatenate([i, j]), np.concatenate([j, i])
@@ -111,10 +114,15 @@ def find_graph(
 ) -> tuple[NeighbourGraph, float]:
     """The graph that an estimator's parameters stand for, and its radius (NaN without one).
 
-    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``.
+    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``. With it, ``X`` may be
+    None.
     """
     if graph is not None:
-        return given_graph(graph, X.shape[0] if hasattr(X, "shape") else len(X)), np.nan
+        rows = graph if X is None else X
+        n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]
+        return given_graph(graph, n_rows), np.nan
+    if X is None:
+        raise ValueError("X is needed to find neighbours where no graph is given")
     if n_neighbors is not None:
         return nearest_graph(X, n_neighbors, metric=metric, n_jobs=n_jobs), np.nan
     if isinstance(radius, str):
@@ -129,9 +137,9 @@ def auto_radius(
 ) -> float:
     """The radius within which a given share of the pairs of rows lie.
 
-    Up to 1,000 rows all pairs count, each with the product of its rows' weights and the copies of
-    one row as pairs at distance 0, so that an integer weight is the same as repeated rows. Of more
-    rows, 1,000 evenly spaced ones are taken.
+    Up to a weight of 1,000 all pairs count, each with the product of its rows' weights and the
+    copies of one row as pairs at distance 0. Of more, 1,000 evenly spaced copies are taken. So an
+    integer weight is the same as repeated rows.
 
     Parameters
     ----------
@@ -151,17 +159,31 @@ def auto_radius(
     X = _checked(X)
     m = X.shape[0]
     weight = np.ones(m) if weight is None else np.asarray(weight, dtype=np.float64)
-    if m > SAMPLED_ROWS:
-        some = np.linspace(0, m - 1, SAMPLED_ROWS).round().astype(np.int64)
-        X, weight = X[some], weight[some]
+    some, weight = _sampled(weight)
+    X = X[some]
     distances, of = _pair_distances(X, metric), np.triu_indices(X.shape[0], 1)
-    copies = weight * np.maximum(weight - 1.0, 0.0) / 2.0
-    pairs = np.concatenate([[copies.sum()], weight[of[0]] * weight[of[1]]])
+    part = weight / weight.max()  # products of the weights themselves might be too small
+    copies = part * np.maximum(part - 1.0 / weight.max(), 0.0) / 2.0
+    pairs = np.concatenate([[copies.sum()], part[of[0]] * part[of[1]]])
     distances = np.concatenate([[0.0], distances])
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(pairs[order])
     at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
     return float(distances[order[min(at, len(order) - 1)]]) * (1.0 + 1e-9)
+
+
+def _sampled(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of copies that are spaced evenly among all, where those are many, and how many each."""
+    m, total = len(weight), weight.sum()
+    if total <= SAMPLED_ROWS:
+        if m <= SAMPLED_ROWS:
+            return np.arange(m), weight
+        weight, total = weight * (m / total), m
+    ends = np.cumsum(weight)
+    copies = np.linspace(0, total - 1, SAMPLED_ROWS).round()
+    rows = np.minimum(np.searchsorted(ends, copies, side="right"), m - 1)
+    some, counts = np.unique(rows, return_counts=True)
+    return some, counts.astype(np.float64)
 
 
 def _pair_distances(X: Any, metric: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from laconic.model.regions import inside_ball
 from laconic.regions.errors import TOGETHER, Ball, ErrorCounts, Surroundings, largest_ball
-from laconic.regions.local import constant, fit_local
+from laconic.regions.local import constant, fit_local, predicted_labels
 from laconic.threads import Threads
 
 # Centres that a round looks at, at most.
@@ -135,16 +135,16 @@ class Puncher:
     codes: np.ndarray | None = None
     """Class codes of the training rows where there are more than two classes."""
     _in_vain: np.ndarray = field(default_factory=lambda: np.empty(0))
-    """Rows of the last ball that no model helped."""
+    """Rows of the last ball of this round that no model helped."""
 
     def __post_init__(self) -> None:
         self.surroundings = Surroundings(self.train.X, self.threads)
 
     def start(self, state: State) -> None:
         """Predict with the classifier outside, and count its errors."""
-        self.train.predicted = state.base.predict(self.train.X)
-        if self.held is not None:
-            self.held.predicted = state.base.predict(self.held.X)
+        for part in (self.train, self.held):
+            if part is not None:
+                part.predicted = predicted_labels(state.base, part.X, part.y.dtype)
         wrong = np.flatnonzero(self.train.wrong)
         self.counts.change(wrong, self.train.weight[wrong])
         self.note(state)
@@ -181,6 +181,7 @@ class Puncher:
 
     def punch(self, seed: int | None) -> Hole | None:
         """The next hole, with everything brought up to date; None where none helps."""
+        self._in_vain = np.empty(0)  # a resumed fit knows nothing of earlier rounds either
         for tried, (centre, ball) in enumerate(self._balls()):
             if tried == TRIED:
                 break
@@ -289,13 +290,13 @@ class Puncher:
                 model = fit_local(self.local, X, y, weight, seed)
             if model is None:
                 continue
-            predicted = model.predict(X)
+            predicted = predicted_labels(model, X, y.dtype)
             errors = train.errors(rows, predicted)
             if not errors < fewest:
                 continue
             on_held = np.empty(0, dtype=y.dtype)
             if held is not None and len(kept):
-                on_held = model.predict(held.X[kept])
+                on_held = predicted_labels(model, held.X[kept], y.dtype)
             if held is not None and self.guarded:
                 so_far = held.errors(kept, held.predicted[kept])
                 if not held.errors(kept, on_held) < so_far:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +59,7 @@ def clump_score(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
+        None will do where a ``graph`` is given.
     errors : array-like of bool of shape (n_rows,)
         Which rows are errors.
     radius, n_neighbors, metric, graph
@@ -82,8 +84,8 @@ def clump_score(
     >>> bool(found.score > 5), found.p_value
     (True, 0.005)
     """
-    if not n_permutations >= 0:
-        raise ValueError(f"n_permutations must be at least 0, not {n_permutations!r}")
+    if not isinstance(n_permutations, Integral) or n_permutations < 0:
+        raise ValueError(f"n_permutations must be a whole number from 0, not {n_permutations!r}")
     network, used = find_graph(X, radius, n_neighbors, metric, graph, n_jobs=n_jobs)
     wrong = _checked(errors, network.n_rows)
     with Threads(n_jobs) as threads:

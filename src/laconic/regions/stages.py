@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 
 from laconic.model.regions import inside_ball
+from laconic.regions.local import predicted_labels
 from laconic.regions.punch import Hole, Part, State
 
 
-def staged_labels(base: Any, holes: list[Hole], X: Any) -> Iterator[np.ndarray]:
-    """Predicted labels with 0, 1, 2, … holes."""
-    predicted = base.predict(X)
+def staged_labels(base: Any, holes: list[Hole], X: Any, dtype: Any) -> Iterator[np.ndarray]:
+    """Predicted labels with 0, 1, 2, … holes, in the type of the labels."""
+    predicted = predicted_labels(base, X, dtype)
     yield predicted.copy()
     for hole in holes:
         rows = inside_ball(X, hole.centre, hole.radius)
         if len(rows):
-            predicted[rows] = hole.model.predict(X[rows])
+            predicted[rows] = predicted_labels(hole.model, X[rows], dtype)
         yield predicted.copy()
 
 
 def staged_errors(base: Any, holes: list[Hole], part: Part) -> np.ndarray:
     """Weighted errors with 0, 1, 2, … holes."""
     rows, total = np.arange(len(part.y)), part.weight.sum()
-    labels = staged_labels(base, holes, part.X)
+    labels = staged_labels(base, holes, part.X, part.y.dtype)
     return np.array([part.errors(rows, predicted) / total for predicted in labels])
 
 
@@ -47,13 +48,13 @@ def prune(state: State, held: Part) -> list[Hole]:
     """
     table = np.empty((len(state.holes) + 1, len(held.y)), dtype=held.y.dtype)
     decides = np.zeros(table.shape, dtype=bool)
-    table[0] = state.base.predict(held.X)
+    table[0] = predicted_labels(state.base, held.X, table.dtype)
     decides[0] = True
     for number, hole in enumerate(state.holes, start=1):
         rows = inside_ball(held.X, hole.centre, hole.radius)
         decides[number, rows] = True
         if len(rows):
-            table[number, rows] = hole.model.predict(held.X[rows])
+            table[number, rows] = predicted_labels(hole.model, held.X[rows], table.dtype)
 
     def missed(keep: np.ndarray) -> float:
         newest = len(keep) - 1 - (decides & keep[:, None])[::-1].argmax(axis=0)

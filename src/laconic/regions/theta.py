@@ -90,9 +90,10 @@ class Theta:
             self._inverse = np.full(graph.n_rows, inverse)
             self.rate = self.discount * min(float(degree.max()) * inverse**2, 1.0)
         if self.rate > 1.0 - 1e-9:
+            why = " where a row has all others for neighbours" * (normalize == "pairs")
             raise ValueError(
-                "discount=1 with normalize='pairs' leaves nothing to minimise where a row has all "
-                "others for neighbours; lower discount or radius"
+                f"discount={discount!r} with normalize={normalize!r} leaves nothing to "
+                f"minimise{why}; lower discount" + " or radius" * (normalize == "pairs")
             )
         self._copies = copies * self._inverse**2
         self.scale_excess = self.scale - self.spread(self.scale)

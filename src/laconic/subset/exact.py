@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.subset.levels import LevelSet
+from laconic.subset.levels import MISSED, LevelSet
 from laconic.subset.local import local_search
 from laconic.subset.problem import Fit, SubsetProblem
 
@@ -130,7 +130,10 @@ class _Search:
         self._lowest_leaf = np.inf
         self._seen: set[tuple[int, ...]] = set()
         root = np.zeros(len(every) + int(problem.intercept))
-        self.open = [_Node(-np.inf, 0, (), every, root)]
+        # Before any node is solved: columns that cost nothing.
+        S, free = problem.matrix(every), np.full(len(every), problem.l1)
+        _, value, promised = problem.solve(S, free, root)
+        self.open = [_Node(value - MISSED * promised, 0, (), every, root)]
 
     def bound(self) -> float:
         """Proven lower bound on the objective of every support; no loss is below 0."""
