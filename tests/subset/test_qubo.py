@@ -121,6 +121,40 @@ def test_a_seed_is_an_answer(method):
     np.testing.assert_array_equal(first.weights, again.weights)
 
 
+class _Answers:
+    """A sampler that answers with whatever it is given to make of a model."""
+
+    def __init__(self, answer):
+        self.sample = lambda model, **_: answer(model)
+
+
+def test_answers_that_are_none_are_refused_by_name():
+    X, y = stump_data(1)
+    for answer in (
+        lambda model: None,
+        lambda model: {"energy": 1.0},
+        lambda model: dimod.SampleSet.from_samples([], dimod.BINARY, energy=[]),
+        lambda model: dimod.SampleSet.from_samples([{0: 1}], dimod.BINARY, energy=[1.0]),
+    ):
+        with pytest.raises(TypeError, match=r"_Answers must answer with a dimod\.SampleSet"):
+            search(X, y, method=_Answers(answer), price=0.01)
+    with pytest.raises(ValueError, match="an object with a method sample"):
+        search(X, y, method=Exhaustive, price=0.01)
+
+
+def test_spins_are_bits():
+    X, y = stump_data(1)
+
+    def bits(model):
+        one = {v: int(v % 7 < 3) for v in model.variables}
+        return dimod.SampleSet.from_samples_bqm([one], model)
+
+    expected = search(X, y, method=_Answers(bits), price=1e-4, l1=1e-3, rounds=2)
+    spins = _Answers(lambda model: bits(model).change_vartype("SPIN", inplace=False))
+    found = search(X, y, method=spins, price=1e-4, l1=1e-3, rounds=2)
+    assert found.support.tolist() == expected.support.tolist()
+
+
 def test_any_sampler_will_do():
     X, y = stump_data(3, n_columns=4)
     problem = make(3, l1=1e-3, nonnegative=True, intercept=True, n_columns=4)

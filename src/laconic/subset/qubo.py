@@ -94,7 +94,7 @@ def qubo_search(
         unit = SPREAD * largest / (2**bits - 1) if largest > 0 else unit
         model = binary_model(problem, point, price, cap, worth, unit * 2.0 ** np.arange(bits))
         samples = sampler.sample(model, **_seeded(sampler, parameters or {}, rng))
-        supports = _supports(samples, problem.n_columns, bits)
+        supports = _supports(sampler, samples, problem.n_columns, bits)
         fits = [_within(problem, support, cap) for support in supports]
         point = min(fits, key=_objective(price))
         best = min(best, point, key=_objective(price))
@@ -204,11 +204,20 @@ def _seeded(
     return {"seed": seed, **parameters} if takes else dict(parameters)
 
 
-def _supports(samples: Any, n_columns: int, bits: int) -> list[tuple[int, ...]]:
-    """Different supports of the samples, best energies first."""
-    where = [samples.variables.index(v) for v in range(n_columns * bits)]
-    order = np.argsort(samples.record.energy, kind="stable")
-    rows = np.asarray(samples.record.sample)[order][:, where].reshape(-1, n_columns, bits)
+def _supports(sampler: Any, samples: Any, n_columns: int, bits: int) -> list[tuple[int, ...]]:
+    """Different supports of the samples, of bits or of spins, best energies first."""
+    try:
+        where = [samples.variables.index(v) for v in range(n_columns * bits)]
+        order = np.argsort(samples.record.energy, kind="stable")
+        rows = np.asarray(samples.record.sample)[order][:, where] > 0
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        rows = np.empty((0, n_columns * bits), dtype=bool)
+    if not len(rows):
+        raise TypeError(
+            f"the sample method of {type(sampler).__name__} must answer with a dimod.SampleSet "
+            f"that has a value for every variable of the model, not {samples!r:.100}"
+        )
+    rows = rows.reshape(-1, n_columns, bits)
     used = [tuple(np.flatnonzero(row.any(axis=1)).tolist()) for row in rows]
     return list(dict.fromkeys(used))[:TRIED]
 
