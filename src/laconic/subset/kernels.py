@@ -20,9 +20,9 @@ HOPE, STALE_HOPE = 2.0, 12.0
 SHRINK = 0.4
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
 RIDGE = 1e-8
-# Once steps promise a relative gain below this there is less of it, down to what keeps curvatures
-# invertible: steps would crawl where the loss is flat.
-NEAR, LEAST_DAMP = 1e-10, 1e-5
+# Of solves to a finer tolerance than this: once steps promise a relative gain below `NEAR` the ridge
+# is less, down to what keeps curvatures invertible, since steps would crawl where the loss is flat.
+FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
 
 
 # The losses themselves, compiled: what they are is written once.
@@ -98,22 +98,20 @@ def newton_step(S, second, gradient, price, w, positive, free, damp):  # type: i
 
 @njit(nogil=True, cache=True)
 def search_line(  # type: ignore[no-untyped-def]
-    S, weight, code, price, tilt, w, value, slope, step, first, second
+    S, weight, code, price, tilt, w, value, slope, step, noise, first, second
 ):
-    """Halve a step until it lowers the objective.
+    """Halve a step until it lowers the objective, but for ``noise``.
 
     Fills the derivatives at the new weights. Returns whether there are any, the weights and their
     objective.
     """
     # Very long steps overflow the loss and teach nothing.
     t = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
-    # Differences of the objective below its own rounding say nothing about the step.
-    noise = 4.0 * np.finfo(np.float64).eps * abs(value)
     for _ in range(50):
         trial = w + t * step
         new = differentiate(code, np.dot(trial, S), weight, first, second)
         new += np.dot(price, np.abs(trial)) - np.dot(tilt, trial)
-        if new <= value + 1e-4 * t * slope + noise:
+        if new <= value + 1e-4 * t * slope + noise and new < value + noise:
             return True, trial, new
         t *= 0.5
     return False, w, value
@@ -143,12 +141,16 @@ def solve(  # type: ignore[no-untyped-def]
     decrement = np.inf
     for _ in range(200):
         gradient = np.dot(S, first) - tilt
-        damp = max(min(1.0, decrement / (NEAR * max(value, 1e-3))), LEAST_DAMP)
+        damp, noise = 1.0, 0.0
+        if tol < FINE:
+            damp = max(min(1.0, decrement / (NEAR * max(value, 1e-3))), LEAST_DAMP)
+            # Differences of the objective below its own rounding say nothing about the step.
+            noise = 4.0 * np.finfo(np.float64).eps * abs(value)
         step, slope, decrement = newton_step(S, second, gradient, price, w, positive, free, damp)
         if not decrement > 0 or reach(value, HOPE * decrement) > target:
             break
         lower, w, value = search_line(
-            S, weight, code, price, tilt, w, value, slope, step, new_first, new_second
+            S, weight, code, price, tilt, w, value, slope, step, noise, new_first, new_second
         )
         if not lower:
             break

@@ -31,11 +31,12 @@ NOTHING = 1e-12
 def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no-untyped-def]
     """Fill the sign that each weight may have: its own, or where the gradient asks it to go.
 
-    Zero for a weight that stays at zero, two for the one (``free``) that has no price and no bound.
+    Zero for a weight that stays at zero, two for those that have no price and no bound: weight
+    ``free``, and all whose price is zero where they may have either sign.
     """
     for j in range(len(w)):
         sign[j] = 0.0
-        if j == free:
+        if j == free or (price[j] == 0 and not positive):
             sign[j] = 2.0
         elif w[j] != 0:
             sign[j] = np.sign(w[j])
@@ -46,7 +47,7 @@ def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no
 
 
 @njit(nogil=True, cache=True)
-def step_on_face(H, gradient, price, x, free, sign):  # type: ignore[no-untyped-def]
+def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
     """Newton step of the weights that have a sign, and how far the model falls with it.
 
     Weights at zero that it would take the other way lose their sign.
@@ -60,7 +61,7 @@ def step_on_face(H, gradient, price, x, free, sign):  # type: ignore[no-untyped-
         step[moving] = -np.linalg.solve(np.ascontiguousarray(H[moving][:, moving]), slope)
         left = False
         for j in moving:
-            if j != free and x[j] == 0 and step[j] * sign[j] < 0:
+            if sign[j] != 2.0 and x[j] == 0 and step[j] * sign[j] < 0:
                 sign[j] = 0.0
                 left = True
         if not left:
@@ -75,16 +76,16 @@ def least_of_model(H, gradient, price, w, positive, free):  # type: ignore[no-un
     fallen = 0.0
     for _ in range(10 * n + 10):
         choose_orthant(x, slope, price, positive, free, sign)
-        step, fall = step_on_face(H, slope, price, x, free, sign)
+        step, fall = step_on_face(H, slope, price, x, sign)
         if not fall > NOTHING * fallen:
             break
         t, first = 1.0, -1
         for j in range(n):
-            if j != free and (x[j] + t * step[j]) * x[j] < 0:
+            if sign[j] != 2.0 and (x[j] + t * step[j]) * x[j] < 0:
                 t, first = -x[j] / step[j], j
         for j in range(n):
             moved = x[j] + t * step[j]
-            x[j] = 0.0 if j == first or (j != free and moved * x[j] < 0) else moved
+            x[j] = 0.0 if j == first or (sign[j] != 2.0 and moved * x[j] < 0) else moved
         slope = gradient + np.dot(H, x - w)
         fallen += t * (2.0 - t) * fall
     return x
