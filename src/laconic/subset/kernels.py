@@ -20,7 +20,7 @@ HOPE, STALE_HOPE = 2.0, 12.0
 SHRINK = 0.4
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
 RIDGE = 1e-8
-# Of solves to a finer tolerance than this: once steps promise a relative gain below `NEAR` the ridge
+# In solves finer than this: once steps promise a relative gain below `NEAR` the ridge
 # is less, down to what keeps curvatures invertible, since steps would crawl where the loss is flat.
 FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
 
