@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rows of a clump that the page shows.
 EXAMPLES = 24
+# Columns that the table of a clump's rows shows at most, those that set it apart first.
+WIDEST = 12
 # Width and height of the map and of a small plot, in the units of their drawings.
 MAP, PLOT = (920, 380), (220, 64)
 
@@ -89,7 +91,8 @@ def _clump(report: HolesReport, number: int) -> str:
     )
     facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(clump))
     plots = "".join(_small_plot(gap) for gap in clump.gaps)
-    plots = f'<div class="plots">{plots}</div>' if plots else ""
+    key = '<p class="axis">Bars are the rows of the clump, the line is all others.</p>'
+    plots = f'<div class="plots">{plots}</div>{key}' if plots else ""
     rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
     opened = " open" if number == 0 else ""
     return (
@@ -148,11 +151,11 @@ def _small_plot(gap: FeatureGap) -> str:
 
 
 def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
-    names = dict.fromkeys(gap.name for gap in clump.gaps)
-    shown = [column for name in names for column in report.table.columns if column.name == name]
-    if not shown:
-        shown = report.table.columns[:6]
-    heads = ["row", "true", "predicted", *(column.name for column in shown)]
+    apart = list(dict.fromkeys(gap.name for gap in clump.gaps))
+    places = {name: place for place, name in enumerate(apart)}
+    columns = sorted(report.table.columns, key=lambda c: places.get(c.name, len(places)))
+    shown = columns[: max(WIDEST, len(apart))]
+    heads = ["row, from 0", "true", "predicted", *(column.name for column in shown)]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = ""
     for row in clump.rows[:EXAMPLES].tolist():
