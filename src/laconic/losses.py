@@ -7,6 +7,7 @@ row weights it is given; weights that sum to one make it a weighted mean.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
@@ -167,10 +168,10 @@ class LogLoss(_SoftmaxLoss):
         return softmax(scores)
 
 
-class BinaryLoss:
+class BinaryLoss(ABC):
     """A convex loss l of the margin y f, y = ±1, for one score f (TotalQBoost eq. (1)).
 
-    A subclass has a name and the four methods that raise here; the first two see margins of any
+    A subclass has a name and the four abstract methods; the first two see margins of any
     shape, and are compiled for `laconic.subset` as they stand. The state is u = −l′(margin), the
     dual weight of every row, eq. (5). The second class is the positive one.
     """
@@ -179,22 +180,22 @@ class BinaryLoss:
     shift_invariant = False
 
     @staticmethod
+    @abstractmethod
     def at(margin: Any) -> tuple[Any, Any]:
         """The loss, and the dual weight u = −l′, eq. (5)."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def bend(u: Any) -> Any:
         """l″, as a function of u."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dual(self, u: float) -> float:
         """−l*(−u), what a row of dual weight u adds to the dual (7)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def positive(self, score: np.ndarray) -> np.ndarray:
         """Probability of the second class under which a score is the population optimum."""
-        raise NotImplementedError
 
     def n_outputs(self, n_classes: int) -> int:
         """One score for two classes."""
