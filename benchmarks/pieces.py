@@ -6,7 +6,8 @@ preparing, choosing and correcting, at how many multiplications a second balls a
 peak of memory. Then prediction of one row and of the 10,000 test rows, against scikit-learn's SVC
 with Gaussian kernel on the same rows.
 
-Run: python benchmarks/pieces.py [--hard] [--rounds N] [--rows N] [--json FILE]
+Run: python benchmarks/pieces.py [--hard] [--rounds N] [--rows N] [--checkpoint FILE]
+                                [--json FILE]
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--hard", action="store_true", help="balls as in the paper, with an edge")
     parser.add_argument("--rounds", type=int, default=BALLS)
     parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--checkpoint", type=Path, help="keep the fit, for the experiment to read")
     args = parser.parse_args()
     data = load(args.data, "mnist")
     X, X_test = reduced(data["X_train"], data["X_test"])
@@ -73,7 +75,9 @@ def fit(
 
     small = Pieces(n_radii=3, centres=X[:20], soft=not args.hard)
     once = start_up(lambda: ShareBoostClassifier(2, pool=small, **FIT).fit(X[:500], y[:500]))
-    model = ShareBoostClassifier(args.rounds, pool=pool, callbacks=[told], **FIT)
+    model = ShareBoostClassifier(
+        args.rounds, pool=pool, checkpoint=args.checkpoint, callbacks=[told], **FIT
+    )
     with clocks() as spent:
         seconds, model = timed(model.fit, X, y)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
