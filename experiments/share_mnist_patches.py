@@ -10,7 +10,12 @@ copies of these alone, with --deform) and compared on 20,000 others of the train
 choice is written into `CHOSEN`. Without --choose, that setting is fitted on everything, and its
 error on the test digits is reported for every size: the test digits are read for that only.
 
-Run: python experiments/share_mnist_patches.py [--deform] [--choose NAME ...] [--json FILE]
+There are three fits: of the 60,000 digits, of deformed ones too (--deform) with the fewest patches,
+and of deformed ones too with the fewest operations (--deform --cheap): many patches that share
+templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`.
+
+Run: python experiments/share_mnist_patches.py [--deform] [--cheap] [--choose NAME ...]
+                                               [--device cuda] [--json FILE]
 """
 
 from __future__ import annotations
@@ -37,10 +42,31 @@ from _common import (
 )
 
 HELD_OUT = 20_000
-SHOWN = (10, 20, 30, 40, 50, 75, 100, 150, 200, 266, 305, 450, 600, 750, 900)
+SHOWN = (
+    10,
+    20,
+    30,
+    40,
+    50,
+    75,
+    100,
+    150,
+    200,
+    266,
+    305,
+    450,
+    600,
+    800,
+    1000,
+    1200,
+    1400,
+    1600,
+    1800,
+)
 PAPER = {
     "plain": {(266, 0.71): "the paper, 0.71 %"},
     "deformed": {(75, 1.0): "the paper, under 1 %", (305, 0.47): "the paper, 0.47 %"},
+    "cheap": {(305, 0.47): "the paper, 0.47 %"},
 }
 
 # Settings of the pool, and of the estimator, by name.
@@ -85,33 +111,62 @@ CANDIDATES: dict[str, dict[str, Any]] = {
         "alpha": 3e-6,
         "tol": 1e-4,
     },
+    "broad, more copies": {
+        "pool": {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+        "deform": {"copies": 11, "elastic_alpha": 20.0},
+    },
+    "broad, larger templates": {
+        "pool": {"n_templates": 250, "template_size": (5, 7, 9), "mask_sigma": (6.0, 9.0)},
+        "alpha": 1e-6,
+        "tol": 1e-4,
+        "deform": {"copies": 11, "elastic_alpha": 20.0},
+    },
     "shared templates": {
         "pool": {"n_templates": 120, "template_size": (5, 7), "mask_sigma": 6.0},
         "alpha": 1e-6,
         "tol": 1e-4,
         "costs": "operations",
     },
+    "shared templates, three sizes": {
+        "pool": {"n_templates": 200, "template_size": (5, 7, 9), "mask_sigma": (4.0, 7.0)},
+        "alpha": 2e-6,
+        "tol": 1e-4,
+        "costs": "operations",
+        "deform": {"copies": 11, "elastic_alpha": 20.0},
+    },
 }
-CHOSEN = {"plain": "broad, 3e-6", "deformed": "broad, fewer templates"}
+CHOSEN = {
+    "plain": "broad, 3e-6",
+    "deformed": "broad, more copies",
+    "cheap": "shared templates, three sizes",
+}
+ATOMS = {"plain": 266, "deformed": 305, "cheap": 2000}
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--deform", action="store_true", help="add deformed copies of every digit")
-    parser.add_argument("--copies", type=int, default=5, help="how many")
+    parser.add_argument("--cheap", action="store_true", help="fewest operations, not patches")
+    parser.add_argument("--copies", type=int, help="how many; the setting's by default")
     parser.add_argument("--choose", nargs="+", metavar="NAME", help="settings to compare")
-    parser.add_argument("--atoms", type=int, help="most patches (266, or 305 with --deform)")
+    parser.add_argument("--atoms", type=int, help="most patches (266, 305 or 2,000)")
     parser.add_argument("--minutes", type=float, help="stop growing after so long")
     parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
+    parser.add_argument("--device", help="cuda, or cpu: fit with PyTorch there")
     args = parser.parse_args()
-    args.atoms = args.atoms or (305 if args.deform else 266)
+    if args.cheap and not args.deform:
+        parser.error("--cheap is a fit of deformed digits: add --deform")
+    args.kind = "cheap" if args.cheap else "deformed" if args.deform else "plain"
+    args.atoms = args.atoms or ATOMS[args.kind]
     data = load(args.data, "mnist")
     X, y = digits(data["X_train"]), data["y_train"]
     if args.choose:
         choose(X, y, args)
         return
-    name = CHOSEN["deformed" if args.deform else "plain"]
+    name = CHOSEN[args.kind]
     test = digits(data["X_test"]), data["y_test"]
     results = {"setting_name": name, "setting": CANDIDATES[name]}
     results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
@@ -140,41 +195,29 @@ def fit(
     X: np.ndarray, y: np.ndarray, X_new: np.ndarray, y_new: np.ndarray, name: str, args: Any
 ) -> dict[str, Any]:
     """Fit one setting, and measure every size of its path on other digits."""
-    from laconic import ShareBoostClassifier
     from laconic.deform import Deform
+    from laconic.look.mosaic import plot_patches
     from laconic.pools import Patches
 
     setting = dict(CANDIDATES[name])
+    how = setting.pop("deform", {})
     start, used = time.perf_counter(), time.process_time()
     if args.deform:
-        how = setting.pop("deform", {})
         n = len(X)
-        X, y = Deform(args.copies, random_state=args.seed, **how).enlarge(X, y)
+        how = how if args.copies is None else {**how, "copies": args.copies}
+        X, y = Deform(random_state=args.seed, **how).enlarge(X, y)
         progress(f"{len(X)} digits with deformed ones")
         if args.json is not None:
             draw_copies(X, n, args.json.with_suffix(".copies.png"))
-    setting.pop("deform", None)
     pool = Patches(random_state=args.seed, **setting.pop("pool"))
-
-    def watch(state: Any) -> bool:
-        entry, seconds = state.last, time.perf_counter() - start
-        if entry.size % 25 == 0:
-            progress(f"{name}: {entry.size} patches, loss {entry.loss:.5f}, {seconds:.0f} s")
-        return args.minutes is not None and seconds > 60 * args.minutes
-
-    model = ShareBoostClassifier(
-        args.atoms,
-        pool=pool,
-        callbacks=[watch],
-        checkpoint=args.checkpoint,
-        **setting,
-    ).fit(X, y)
+    grow = on_processor if args.device is None else on_device
+    entries, predictor, told = grow(X, y, pool, setting, args)
     seconds = time.perf_counter() - start
-    curve = errors(model, X_new, y_new)
+    curve = errors(entries, np.unique(y), X_new, y_new)
     if args.json is not None and not args.choose:
-        model.predictor_.save(args.json.with_suffix(".laconic"))
+        predictor.save(args.json.with_suffix(".laconic"))
         sheet, [ax] = figure(1, inches=8.7, height=4.3)
-        model.plot_atoms(40, ax)
+        plot_patches(predictor, 40, ax)
         sheet.savefig(args.json.with_suffix(".patches.png"), dpi=130)
     rows = [[c["atoms"], c["error"], c["operations"], c["loss"]] for c in curve]
     table(
@@ -187,22 +230,59 @@ def fit(
         "seconds": seconds,
         "processor_seconds": time.process_time() - used,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-        "status": model.status_,
+        **told,
         "curve": curve,
     }
 
 
-def errors(model: Any, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
+def on_processor(
+    X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The library's own fit."""
+    from laconic import ShareBoostClassifier
+
+    start = time.perf_counter()
+
+    def watch(state: Any) -> bool:
+        entry, seconds = state.last, time.perf_counter() - start
+        if entry.size % 25 == 0:
+            progress(f"{entry.size} patches, loss {entry.loss:.5f}, {seconds:.0f} s")
+        return args.minutes is not None and seconds > 60 * args.minutes
+
+    model = ShareBoostClassifier(
+        args.atoms, pool=pool, callbacks=[watch], checkpoint=args.checkpoint, **setting
+    ).fit(X, y)
+    return model.path_, model.predictor_, {"status": model.status_}
+
+
+def on_device(
+    X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The same fit with PyTorch; its corrections have no tolerance."""
+    import patches_gpu
+
+    from laconic.model.predictor import Predictor
+
+    setting.pop("tol")
+    entries = patches_gpu.fit(X, y, pool, args.atoms, device=args.device, **setting)
+    last = entries[-1]
+    predictor = Predictor(
+        last.map, last.weights, last.intercept, np.unique(y), "margin", [1] * last.size, X.shape[1]
+    )
+    return entries, predictor, patches_gpu.describe(args.device)
+
+
+def errors(entries: Any, classes: np.ndarray, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
     """Error in percent and multiply-accumulates of every size; patches are computed once."""
-    last = model.path_.entries[-1]
+    *_, last = entries
     columns = last.map.columns(X)
     place = {number: at for at, number in enumerate(last.numbers)}
     out = []
-    for entry in model.path_:
+    for entry in entries:
         own = [place.get(number) for number in entry.numbers]
         values = entry.map.columns(X) if None in own else columns[:, own]
         scores = values @ entry.input_weights() + entry.intercept
-        wrong = model.classes_[scores.argmax(axis=1)] != y
+        wrong = classes[scores.argmax(axis=1)] != y
         out.append(
             {
                 "atoms": entry.size,
@@ -221,7 +301,7 @@ def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
     title = f"MNIST, {results['training_digits']:,} training digits"
     frame(left, title, "patches", "test error (%), log scale")
     frame(right, "", "million multiply-accumulates a digit", "")
-    marks = {left: PAPER["deformed" if args.deform else "plain"]}
+    marks = {left: PAPER[args.kind]}
     if args.deform:
         marks[right] = {(3.3, 0.47): "the paper, 0.47 %"}
     for ax, key, unit in ((left, "atoms", 1.0), (right, "operations", 1e6)):
