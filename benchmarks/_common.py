@@ -172,7 +172,10 @@ def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str,
 
 
 def commit() -> str:
-    """The commit of the source, marked where the tree differs from it."""
+    """The commit of the source, marked where the tree differs from it.
+
+    A copied tree without a repository is told its commit by the variable COMMIT.
+    """
 
     def git(*command: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True)
@@ -180,7 +183,7 @@ def commit() -> str:
 
     known = git("rev-parse", "HEAD")
     if not known:
-        return "unknown"
+        return os.environ.get("COMMIT", "unknown")
     code = ("src", "benchmarks", "experiments", ":(exclude)*/results/*")
     changed = git("status", "--porcelain", "--", *code)
     return known + (" with changes" if changed else "")

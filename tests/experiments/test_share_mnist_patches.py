@@ -4,6 +4,7 @@ from share_mnist_patches import CANDIDATES, CHOSEN, errors
 from sklearn.datasets import load_digits
 
 from laconic import ShareBoostClassifier
+from laconic.deform import Deform
 from laconic.pools import Patches
 
 
@@ -23,4 +24,5 @@ def test_settings_are_those_of_the_library():
     assert set(CHOSEN.values()) <= set(CANDIDATES)
     for setting in CANDIDATES.values():
         Patches(**setting["pool"])
-        ShareBoostClassifier(**{n: v for n, v in setting.items() if n != "pool"})
+        Deform(**setting.get("deform", {}))
+        ShareBoostClassifier(**{n: v for n, v in setting.items() if n not in ("pool", "deform")})
