@@ -63,9 +63,7 @@ def fit(
     columns = Columns(every, device)
     progress(f"{len(every.template)} patches of {len(X)} digits")
     stored = columns.compute(X)
-    tall = [stored[rows].amax(dim=0) for rows in blocks(len(stored))]
-    largest = torch.stack(tall).amax(dim=0).float()
-    scale = torch.where(largest > 0, 1.0 / largest, torch.zeros_like(largest))
+    scale = inverse_of_largest(stored)
     model = Weights(y, atoms, alpha, device)
     chosen: list[int] = []
     kept: list[Sized] = []
@@ -74,10 +72,8 @@ def fit(
         last = size == atoms
         loss = model.correct(STEPS_LAST if last else steps)
         if last or size <= EVERY or size % STEP == 0:
-            own = scale[chosen].cpu().numpy()[:, None]
-            weights = model.weights[: size + 1].cpu().numpy().astype(np.float64)
-            part = every.take(chosen)
-            kept.append(Sized(tuple(chosen), part, weights[1:] * own, weights[0], loss))
+            weights, intercept = model.in_units(scale[chosen])
+            kept.append(Sized(tuple(chosen), every.take(chosen), weights, intercept, loss))
         if size % 100 == 0:
             progress(f"{size} patches, loss {loss:.5f}")
         if last:
@@ -89,6 +85,32 @@ def fit(
         chosen.append(int(score.argmax()))
         columns.cover(chosen[-1])
         model.add(stored[:, chosen[-1]].float() * scale[chosen[-1]])
+
+
+def reweigh(
+    X: np.ndarray, y: np.ndarray, chosen: PatchesMap, sizes: list[int], alpha: float, device: str
+) -> list[Sized]:
+    """Weights of the first patches of a model, for a few sizes, fitted to other images."""
+    stored = Columns(chosen, device).compute(X)
+    scale = inverse_of_largest(stored)
+    model = Weights(y, max(sizes), alpha, device)
+    kept = []
+    for size in sorted(sizes):
+        for number in range(model.size - 1, size):
+            model.add(stored[:, number].float() * scale[number])
+        loss = model.correct(STEPS_LAST)
+        progress(f"{size} patches, loss {loss:.5f}")
+        weights, intercept = model.in_units(scale[:size])
+        numbers = tuple(range(size))
+        kept.append(Sized(numbers, chosen.take(numbers), weights, intercept, loss))
+    return kept
+
+
+def inverse_of_largest(stored: torch.Tensor) -> torch.Tensor:
+    """What brings every column to a largest value of 1."""
+    of_blocks = [stored[rows].amax(dim=0) for rows in blocks(len(stored))]
+    largest = torch.stack(of_blocks).amax(dim=0).float()
+    return torch.where(largest > 0, 1.0 / largest, torch.zeros_like(largest))
 
 
 def blocks(n: int, length: int = ROWS) -> Iterator[slice]:
@@ -105,61 +127,60 @@ def products(stored: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
 
 
 class Columns:
-    """Values of every template with every mask, template by template as the pool numbers them."""
+    """Values of patches on images, and the operations that each adds to those in a model."""
 
     def __init__(self, every: PatchesMap, device: str) -> None:
         self.device = device
         self.kind = torch.float32 if device == "cpu" else torch.half
         self.shape = tuple(int(n) for n in every.shape)
-        self.n_masks = len(every.template) // len(every.size)
-        self.sizes = torch.tensor(every.size, device=device)
+        self.template = torch.tensor(every.template, device=device)
+        self.area = torch.tensor(every.size[every.template] ** 2, device=device)
+        # Where each atom needs the response of its template, and where a model has it.
+        support = np.zeros((len(every.template), *self.shape), dtype=bool)
+        # Of every size: its templates, and its masks with the atoms that have them.
         self.groups = []
-        supports = []
+        images, masks = every.templates(), every.mask_numbers()
         for size in np.unique(every.size):
             of_size = np.flatnonzero(every.size == size)
-            images = np.array([every.templates()[t] for t in of_size], dtype=np.float32)
-            first = int(of_size[0]) * self.n_masks
-            masks = [atom.mask() for atom in every.atoms(range(first, first + self.n_masks))]
-            templates = torch.tensor(images[:, None], device=device, dtype=self.kind)
-            boxes = [
-                (down, across, torch.tensor(mask, device=device, dtype=self.kind))
-                for down, across, mask in map(_boxed, masks)
-            ]
-            self.groups.append((templates, boxes))
-            room = np.zeros((self.n_masks, *self.shape), dtype=bool)
-            room[:, : masks[0].shape[0], : masks[0].shape[1]] = np.array(masks) > 0
-            supports += [torch.tensor(room.reshape(self.n_masks, -1), device=device)] * len(of_size)
-        # (templates, masks, positions): where each atom needs its template's response.
-        self.supports = torch.stack(supports)
-        self.covered = torch.zeros_like(self.supports[:, 0])
+            kernels = self._tensor(np.array([images[t] for t in of_size])[:, None])
+            weighed = []
+            for number in np.unique(masks[every.size[every.template] == size]):
+                atoms = np.flatnonzero(masks == number)
+                mask = every.atoms(atoms[:1])[0].mask()
+                support[atoms, : mask.shape[0], : mask.shape[1]] = mask > 0
+                own = torch.tensor(np.searchsorted(of_size, every.template[atoms]), device=device)
+                down, across, inside = _boxed(mask)
+                places = torch.tensor(atoms, device=device)
+                weighed.append((own, down, across, self._tensor(inside), places))
+            self.groups.append((kernels, weighed))
+        self.support = torch.tensor(support, device=device).flatten(1)
+        self.covered = torch.zeros(
+            len(every.size), self.support.shape[1], dtype=torch.bool, device=device
+        )
+
+    def _tensor(self, values: np.ndarray) -> torch.Tensor:
+        return torch.tensor(values, dtype=self.kind, device=self.device)
 
     def compute(self, X: np.ndarray) -> torch.Tensor:
         """Values in half precision (single on a processor), (n_images, n_atoms)."""
-        n_atoms = len(self.sizes) * self.n_masks
-        out = torch.empty(len(X), n_atoms, dtype=self.kind, device=self.device)
+        out = torch.empty(len(X), len(self.template), dtype=self.kind, device=self.device)
         for rows in blocks(len(X), IMAGES):
-            images = torch.tensor(X[rows], device=self.device, dtype=self.kind)
-            images = images.view(-1, 1, *self.shape)
-            start = 0
-            for templates, boxes in self.groups:
-                responses = F.conv2d(images, templates)
-                stop = start + len(templates) * self.n_masks
-                values = out[rows, start:stop].view(len(images), len(templates), self.n_masks)
-                for number, (down, across, mask) in enumerate(boxes):
-                    weighed = responses[:, :, down, across] * mask
-                    values[:, :, number] = weighed.flatten(2).amax(dim=2).clamp_min(0)
-                start = stop
+            images = self._tensor(X[rows]).view(-1, 1, *self.shape)
+            for kernels, weighed in self.groups:
+                responses = F.conv2d(images, kernels)
+                for own, down, across, mask, places in weighed:
+                    values = responses[:, own, down, across] * mask
+                    out[rows, places] = values.flatten(2).amax(dim=2).clamp_min(0)
         return out
 
     def cover(self, atom: int) -> None:
         """The atom is in the model: its template's responses are there from now on."""
-        template, mask = divmod(atom, self.n_masks)
-        self.covered[template] |= self.supports[template, mask]
+        self.covered[self.template[atom]] |= self.support[atom]
 
     def operations(self) -> torch.Tensor:
         """Operations that each atom adds, as `BoundPatches.operations` counts them."""
-        new = (self.supports & ~self.covered[:, None]).sum(dim=2)
-        return (new * self.sizes[:, None] ** 2 + self.supports.sum(dim=2)).view(-1).float()
+        new = (self.support & ~self.covered[self.template]).sum(dim=1)
+        return (new * self.area + self.support.sum(dim=1)).float()
 
 
 def _boxed(mask: np.ndarray) -> tuple[slice, slice, np.ndarray]:
@@ -191,6 +212,11 @@ class Weights:
         self.columns[:, at] = column
         new = self.columns[:, : self.size].T @ column
         self.gram[at, : self.size] = self.gram[: self.size, at] = new.double()
+
+    def in_units(self, scale: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of columns before they were scaled, and the intercept."""
+        weights = self.weights[: self.size].cpu().numpy().astype(np.float64)
+        return weights[1:] * scale.cpu().numpy()[:, None], weights[0]
 
     def residual(self) -> torch.Tensor:
         """Gradient of the summed loss in every score, at the weights."""

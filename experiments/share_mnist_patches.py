@@ -12,10 +12,12 @@ error on the test digits is reported for every size: the test digits are read fo
 
 There are three fits: of the 60,000 digits, of deformed ones too (--deform) with the fewest patches,
 and of deformed ones too with the fewest operations (--deform --cheap): many patches that share
-templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`.
+templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`. There --weights FILE takes
+the patches of a predictor as they are and fits weights, for the first so many of them (--sizes), to
+--copies copies of every digit: more than could be kept while patches were chosen.
 
 Run: python experiments/share_mnist_patches.py [--deform] [--cheap] [--choose NAME ...]
-                                               [--device cuda] [--json FILE]
+                                               [--device cuda] [--weights FILE] [--json FILE]
 """
 
 from __future__ import annotations
@@ -156,7 +158,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
     parser.add_argument("--device", help="cuda, or cpu: fit with PyTorch there")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="predictor to weigh anew")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1300, 2000], help="for --weights")
     args = parser.parse_args()
+    if args.weights and not args.device:
+        parser.error("--weights needs --device")
     if args.cheap and not args.deform:
         parser.error("--cheap is a fit of deformed digits: add --deform")
     args.kind = "cheap" if args.cheap else "deformed" if args.deform else "plain"
@@ -170,7 +176,8 @@ def main() -> None:
     test = digits(data["X_test"]), data["y_test"]
     results = {"setting_name": name, "setting": CANDIDATES[name]}
     results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
-    args.checkpoint = args.checkpoint and args.checkpoint.name  # results name no folders
+    for file in ("checkpoint", "weights"):  # results name no folders
+        setattr(args, file, getattr(args, file) and getattr(args, file).name)
     save(args.json, args, [], results)
     draw(results, args)
 
@@ -223,7 +230,7 @@ def fit(
     table(
         f"{name}: {len(X)} training digits, {seconds:.0f} s",
         ["patches", "error, %", "multiply-accumulates", "loss"],
-        [row for row in rows if row[0] in SHOWN or row is rows[-1]],
+        [row for row in rows if row[0] in (*SHOWN, *args.sizes) or row is rows[-1]],
     )
     return {
         "training_digits": len(X),
@@ -264,7 +271,11 @@ def on_device(
     from laconic.model.predictor import Predictor
 
     setting.pop("tol")
-    entries = patches_gpu.fit(X, y, pool, args.atoms, device=args.device, **setting)
+    if args.weights:
+        chosen = Predictor.load(args.weights).map
+        entries = patches_gpu.reweigh(X, y, chosen, args.sizes, setting["alpha"], args.device)
+    else:
+        entries = patches_gpu.fit(X, y, pool, args.atoms, device=args.device, **setting)
     last = entries[-1]
     predictor = Predictor(
         last.map, last.weights, last.intercept, np.unique(y), "margin", [1] * last.size, X.shape[1]
