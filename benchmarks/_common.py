@@ -172,10 +172,7 @@ def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str,
 
 
 def commit() -> str:
-    """The commit of the source, marked where the tree differs from it.
-
-    A copied tree without a repository is told its commit by the variable COMMIT.
-    """
+    """The commit of the source, marked where the tree differs from it."""
 
     def git(*command: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True)
@@ -183,7 +180,7 @@ def commit() -> str:
 
     known = git("rev-parse", "HEAD")
     if not known:
-        return os.environ.get("COMMIT", "unknown")
+        return "unknown"
     code = ("src", "benchmarks", "experiments", ":(exclude)*/results/*")
     changed = git("status", "--porcelain", "--", *code)
     return known + (" with changes" if changed else "")
