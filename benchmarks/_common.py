@@ -157,7 +157,11 @@ def save(
 
 def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str, Any]:
     """Command line, commit, seed, cores and versions."""
-    settings = {k: v for k, v in vars(arguments).items() if k not in ("data", "json")}
+    settings = {
+        name: value.name if isinstance(value, Path) else value  # results name no folders
+        for name, value in vars(arguments).items()
+        if name not in ("data", "json")
+    }
     return {
         "command": " ".join([_script(), *_without_folders()]),
         "settings": settings,

@@ -176,8 +176,6 @@ def main() -> None:
     test = digits(data["X_test"]), data["y_test"]
     results = {"setting_name": name, "setting": CANDIDATES[name]}
     results |= fit(X[: args.rows], y[: args.rows], *test, name, args)
-    for file in ("checkpoint", "weights"):  # results name no folders
-        setattr(args, file, getattr(args, file) and getattr(args, file).name)
     save(args.json, args, [], results)
     draw(results, args)
 

@@ -144,7 +144,7 @@ def curve(setting: str, task: Task, most: int) -> Curve:
         scores = joint.staged_scores(task.X_new)
         errors = np.array([error(s.argmax(axis=1), task.y_new) for s in scores])
     else:
-        model = ShareBoostClassifier(most, pool="stumps", tol=1e-3, **SETTINGS[setting])
+        model = ShareBoostClassifier(most, pool="stumps", tol=1e-2, **SETTINGS[setting])
         model.fit(task.X, task.y)
         sizes, seconds = model.path_.sizes, model.path_.seconds
         errors = np.array([error(p, task.y_new) for p in model.staged_predict(task.X_new)])
