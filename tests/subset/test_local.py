@@ -31,6 +31,26 @@ def test_local_search_is_never_worse_than_its_starts():
         assert by_size[len(prefix)] <= problem.fit(tuple(sorted(prefix))).value * (1 + 1e-12)
 
 
+def test_fewer_tries_are_less_work_and_keep_the_promise_of_the_starts():
+    solved = {}
+    for tries in (1, 5):
+        problem = make(23, n_rows=300, n_columns=40)
+        prefixes = [list(range(n)) for n in range(1, 13)]
+        settle, solves = problem.settle, []
+
+        def counted(*args, settle=settle, solves=solves):
+            solves.append(1)
+            return settle(*args)
+
+        object.__setattr__(problem, "settle", counted)
+        fits = local_search(problem, 12, prefixes, sweeps=1, tries=tries)
+        by_size = {len(fit.support): fit.value for fit in fits}
+        for prefix in prefixes:
+            assert by_size[len(prefix)] <= problem.fit(tuple(prefix)).value * (1 + 1e-12)
+        solved[tries] = len(solves)
+    assert 0 < solved[1] < solved[5]
+
+
 def test_a_seed_is_an_answer_on_any_number_of_threads():
     problem = make(29, n_rows=200, n_columns=60, nonnegative=False, intercept=True)
     runs = [

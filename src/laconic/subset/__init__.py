@@ -80,10 +80,10 @@ def search(
     starts : iterable of supports
         Supports that the answer must be at least as good as.
     **options
-        Of the method: ``restarts=8``, ``sweeps=4``, ``seed=0`` and ``n_jobs=None`` of the local
-        search (see `laconic.subset.local.local_search`); ``max_nodes`` and ``max_seconds`` of the
-        exact one, which has no limits unless they are given; ``bits=6``, ``rounds=20``, ``seed=0``
-        and ``parameters`` (for the sampler) of the others.
+        Of the method: ``restarts=8``, ``sweeps=4``, ``tries=5``, ``seed=0`` and ``n_jobs=None`` of
+        the local search (see `laconic.subset.local.local_search`); ``max_nodes`` and
+        ``max_seconds`` of the exact one, which has no limits unless they are given; ``bits=6``,
+        ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of the others.
 
     Returns
     -------
@@ -322,7 +322,7 @@ METHODS: dict[str, Callable[..., tuple[Fit, float]]] = {
     "anneal": _anneal,
 }
 OPTIONS = {
-    "local": ("restarts", "sweeps", "seed", "n_jobs"),
+    "local": ("restarts", "sweeps", "tries", "seed", "n_jobs"),
     "exact": ("max_nodes", "max_seconds"),
     "tabu": ("bits", "rounds", "seed", "parameters"),
     "anneal": ("bits", "rounds", "seed", "parameters"),
