@@ -141,7 +141,7 @@ def verdict(name: str, value: float, limit: float, at_least: bool) -> dict[str, 
     met = value >= limit if at_least else value <= limit
     sign = "at least" if at_least else "at most"
     print(f"{name}: {show(value)} ({sign} {show(limit)} required: {'met' if met else 'NOT MET'})")
-    return {"value": value, "limit": limit, "at_least": at_least, "met": bool(met)}
+    return {"name": name, "value": value, "limit": limit, "at_least": at_least, "met": bool(met)}
 
 
 def save(

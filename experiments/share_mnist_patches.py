@@ -152,7 +152,9 @@ def main() -> None:
     parser.add_argument("--deform", action="store_true", help="add deformed copies of every digit")
     parser.add_argument("--cheap", action="store_true", help="fewest operations, not patches")
     parser.add_argument("--copies", type=int, help="how many; the setting's by default")
-    parser.add_argument("--choose", nargs="+", metavar="NAME", help="settings to compare")
+    parser.add_argument(
+        "--choose", nargs="+", metavar="NAME", choices=CANDIDATES, help="settings to compare"
+    )
     parser.add_argument("--atoms", type=int, help="most patches (266, 305 or 2,000)")
     parser.add_argument("--minutes", type=float, help="stop growing after so long")
     parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")

@@ -65,6 +65,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=4096, help="largest number of classes")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+    if args.most < 4:
+        parser.error("--most must be at least 4 classes")
     counts = [2**b for b in range(2, int(np.log2(args.most)) + 1)]
     examples = {"first": [], "second": []}
     for k in counts:

@@ -172,6 +172,11 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     "give a data frame here too"
                 )
         refuse_times(X)
+        if getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
+                "pixels of an image, images.reshape(len(images), -1)"
+            )
         X = encode_frame(X, self._categories)
         try:
             return validate_data(

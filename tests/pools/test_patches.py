@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -351,6 +352,26 @@ def test_transformer():
     assert made.score(X, y) > 0.9
 
 
+def test_one_spoiled_pixel_leaves_the_templates():
+    X, _ = load_digits(return_X_y=True)
+    X = X[:300]
+    settings = {"n_templates": 20, "template_size": 3, "mask_grid": 2, "mask_sigma": 1.5}
+    clean = Patches(**settings).fit(X).map_
+    X = X.copy()
+    X[3, 20] = 1000.0  # of pixels from 0 to 16
+    assert len(Patches(**settings).fit(X).map_.size) == len(clean.size) == 20
+
+
+def test_images_must_be_rows_of_pixels():
+    X, y = images()
+    model = ShareBoostClassifier(2, pool=pool()).fit(X, y)
+    stack = X.reshape(-1, 9, 12)
+    with pytest.raises(ValueError, match=r"images.reshape\(len\(images\), -1\)"):
+        ShareBoostClassifier(2, pool=pool()).fit(stack, y)
+    with pytest.raises(ValueError, match=r"X.reshape\(-1, 108\)"):
+        model.predictor_.predict(stack[0])
+
+
 # -- bad input -------------------------------------------------------------------------------------
 
 
@@ -359,11 +380,12 @@ def test_transformer():
     [
         ({"shape": None}, r"108 features, which is no square image: give shape"),
         ({"shape": (9, 11)}, r"99 pixels, but X has 108"),
-        ({"shape": (9.0, 12)}, "shape must be two positive integers"),
+        ({"shape": (9.0, 12)}, "shape must be a positive integer, or two"),
         ({"template_size": 10}, "10 does not fit into images of 9x12"),
         ({"template_size": 0}, "positive integers"),
         ({"template_size": (3, 3)}, "each size once"),
-        ({"mask_grid": 0}, "mask_grid must be two positive integers"),
+        ({"mask_grid": 0}, "mask_grid must be a positive integer, or two"),
+        ({"mask_grid": (3, 50)}, "mask_grid 3x50 has more places than a template"),
         ({"mask_sigma": 0.1}, "at least 0.5"),
         ({"mask_sigma": np.nan}, "at least 0.5"),
         ({"mask_sigma": (2, 2)}, "each width once"),

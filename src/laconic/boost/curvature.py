@@ -15,7 +15,6 @@ from scipy.linalg.blas import dsyrk, ssyrk
 from laconic.boost.blocks import total
 from laconic.boost.stores import Which
 from laconic.pools.local import LocalColumns
-from laconic.threads import row_blocks
 
 Take = Callable[[Which], np.ndarray]
 
@@ -28,29 +27,37 @@ class Map(Protocol):
 
 
 def column_grams(
-    takes: Sequence[Take], curvatures: list[np.ndarray], few: int, block: int, run: Map
+    takes: Sequence[Take], curvatures: list[np.ndarray], few: int, run: Map
 ) -> np.ndarray:
-    """Σ_i h_ic x_i x_iᵀ for every c, from about ``few`` rows where there are many.
+    """Σ_i h_ic x_i x_iᵀ for every c, from about ``few`` rows for each where there are many.
 
     ``takes`` give the columns of some rows of each block, ``curvatures`` (n_outputs, rows) those
-    of its rows. Sums are formed ``block`` rows at a time.
+    of its rows. Every output has rows of its own: those that bend the loss in one of many classes
+    hardly do in most others.
     """
-    masses = np.cumsum([0.0] + [float(h.sum()) for h in curvatures])
-    if sum(h.shape[1] for h in curvatures) <= 2 * few or not masses[-1] > 0:
+    masses = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
+    if sum(h.shape[1] for h in curvatures) <= 2 * few or not masses.any():
         columns = [take(slice(None)) for take in takes]
-    else:
+        return total(list(run(weighted_grams, zip(columns, curvatures, strict=True))))
+    before = np.cumsum(masses, axis=0) - masses
+    steps = masses.sum(axis=0) / few
 
-        def one(item: tuple[Take, np.ndarray, float]) -> tuple[np.ndarray, np.ndarray]:
-            at, h = spread(item[1], item[2], masses[-1] / few)
-            return item[0](at), h
+    def one(c: int) -> np.ndarray:
+        # A row stands for one step of curvature. An estimate needs only single precision.
+        places = [
+            even_steps(h[c], float(start), float(steps[c]))
+            for h, start in zip(curvatures, before[:, c], strict=True)
+        ]
+        taken = [take(at) for take, at in zip(takes, places, strict=True) if len(at)]
+        columns = np.asfortranarray(np.concatenate(taken, dtype=np.float32))
+        upper = ssyrk(float(steps[c]), columns, trans=1)
+        return upper + np.triu(upper, 1).T
 
-        some = list(run(one, zip(takes, curvatures, masses[:-1].tolist(), strict=True)))
-        # An estimate needs no more than single precision.
-        taken = np.concatenate([c for c, _ in some], dtype=np.float32)
-        h = np.hstack([h for _, h in some], dtype=np.float32)
-        blocks = row_blocks(len(taken), block)
-        columns, curvatures = [taken[s] for s in blocks], [h[:, s] for s in blocks]
-    return total(list(run(weighted_grams, zip(columns, curvatures, strict=True))))
+    n_columns = takes[0](slice(0)).shape[1]
+    flat = np.zeros((n_columns, n_columns), dtype=np.float32)
+    bent = [c for c in range(len(steps)) if steps[c] > 0]
+    found = dict(zip(bent, run(one, bent), strict=True))
+    return np.array([found.get(c, flat) for c in range(len(steps))])
 
 
 def local_grams(
@@ -69,15 +76,6 @@ def local_grams(
         h *= np.square(local.heights[at])
     grams: np.ndarray = local.change.T @ weighted_grams((columns, h)) @ local.change
     return grams
-
-
-def spread(h: np.ndarray, before: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rows at even steps of accumulated curvature, each standing for one step of it.
-
-    ``before`` is the curvature of the blocks before this one.
-    """
-    at = even_steps(h.sum(axis=0, dtype=np.float64), before, step)
-    return at, step * h[:, at] / h[:, at].sum(axis=0)
 
 
 def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:

@@ -33,9 +33,9 @@ BLOCK_ROWS = 4096
 TOGETHER = 64
 # Multiplications below which handing blocks to threads costs more than it saves.
 SERIAL = 1 << 22
-# Rows per column that the preconditioner is estimated from; for local atoms, whose preconditioner
-# is the coarser for being one of blocks, fewer.
-PRECONDITIONER_ROWS = 64
+# Rows per column that the preconditioner of a class is estimated from; for local atoms, whose rows
+# serve all classes, more.
+PRECONDITIONER_ROWS = 12
 LOCAL_ROWS = 16
 
 
@@ -335,8 +335,8 @@ class Rows:
         alike = self.n_outputs == 2 and self.shift_invariant  # two classes bend the loss alike
         if alike:
             curvatures = [h[:1] for h in curvatures]
-        few = PRECONDITIONER_ROWS * self._n_written
-        grams = column_grams(takes, curvatures, few, BLOCK_ROWS, self._map)
+        few = PRECONDITIONER_ROWS * max(self._n_written, 64)
+        grams = column_grams(takes, curvatures, few, self._map)
         return np.repeat(grams, 2, axis=0) if alike else grams
 
     def _local_hessians(self) -> list[np.ndarray]:

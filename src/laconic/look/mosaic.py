@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.look.plots import BLUE, INK
+from laconic.look.plots import INK
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.predictor import Predictor
 
@@ -83,8 +83,8 @@ def _frame(atom: Patch, template: np.ndarray) -> np.ndarray:
     mask = atom.mask()
     shade = np.zeros(atom.shape)
     shade[half : half + mask.shape[0], half : half + mask.shape[1]] = mask
-    paper, colour = np.full(3, 0.95), np.array(to_rgb(BLUE))
-    out = paper + 0.45 * shade[:, :, None] * (colour - paper)
+    paper, colour = np.full(3, 0.97), np.array(to_rgb(INK))
+    out = paper + 0.35 * shade[:, :, None] * (colour - paper)
     top, left = (
         min(max(round(middle - (atom.size - 1) / 2), 0), length - atom.size)
         for middle, length in zip((atom.row, atom.column), atom.shape, strict=True)

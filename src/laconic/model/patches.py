@@ -101,7 +101,7 @@ def pair(value: Any, name: str) -> tuple[int, int]:
     """Two positive integers, or one for both."""
     pair = tuple(value) if isinstance(value, tuple | list | np.ndarray) else (value, value)
     if len(pair) != 2 or not all(is_at_least(v, Integral, 1) for v in pair):
-        raise ValueError(f"{name} must be two positive integers, not {value!r}")
+        raise ValueError(f"{name} must be a positive integer, or two, not {value!r}")
     return int(pair[0]), int(pair[1])
 
 
@@ -284,7 +284,8 @@ class PatchesMap:
     def names(self, feature_names: Any = None, categories: Any = None) -> list[str]:
         """Template, size, place and width of the mask of every atom."""
         return [
-            f"patch {a.template} ({a.size}x{a.size}) near ({a.row:g}, {a.column:g}) ± {a.sigma:g}"
+            f"patch {a.template} ({a.size}x{a.size}) "
+            f"near ({a.row:.3g}, {a.column:.3g}) ± {a.sigma:.3g}"
             for a in self.atoms()
         ]
 

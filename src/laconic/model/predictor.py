@@ -96,7 +96,9 @@ class Predictor:
         """
         X = self._matrix(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}")
+            images = X.ndim > 1 and X.shape[1] != self.n_features and X.size % self.n_features == 0
+            hint = f"; give images as rows of pixels, X.reshape(-1, {self.n_features})" * images
+            raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}{hint}")
         out = map_scores(self.map, X, self.weights)
         out += self.intercept
         return out

@@ -26,7 +26,9 @@ __all__ = [
 def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int]) -> Pool:
     """The pool of that name with the estimator's settings, or the pool object as it is."""
     if isinstance(pool, str) and pool not in POOLS:
-        raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, not {pool!r}")
+        known = ", ".join(map(repr, POOLS))
+        hint = "; patches need settings: pool=laconic.pools.Patches(...)" * (pool == "patches")
+        raise ValueError(f"pool must be one of {known}, not {pool!r}{hint}")
     if groups is not None and not (isinstance(pool, str) and pool == "columns"):
         raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
     if isinstance(pool, str):

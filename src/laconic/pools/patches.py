@@ -49,7 +49,8 @@ class Patches(TransformerMixin, BaseEstimator):
         Standard deviation of the masks in pixels, at least 0.5, or several for every place.
         ``inf`` weighs all positions alike.
     min_contrast : float, default=0.3
-        Windows whose norm, at zero mean, is below this part of the largest one are not clustered.
+        Windows whose norm, at zero mean, is below this part of the largest one are not clustered
+        (of 1.5 times the 99th percentile, if that is less: a spoiled pixel is no measure).
     scale : {"max", "std"} or None, default="max"
         Scale of the columns in a pool, where the rule of ShareBoost depends on it: divided by their
         largest value, by their weighted standard deviation, or left as they are.
@@ -129,6 +130,12 @@ class Patches(TransformerMixin, BaseEstimator):
         shape = image_shape(self.shape, X.shape[1])
         sizes = self._sizes(shape)
         grid = pair(self.mask_grid, "mask_grid")
+        positions = [n - max(sizes) + 1 for n in shape]
+        if any(g > p for g, p in zip(grid, positions, strict=True)):
+            raise ValueError(
+                f"mask_grid {grid[0]}x{grid[1]} has more places than a template of {max(sizes)} "
+                f"pixels has positions, {positions[0]}x{positions[1]}: give a smaller grid"
+            )
         sigmas = self._sigmas()
         if not is_at_least(self.n_templates, Integral, 1):
             raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
@@ -153,7 +160,7 @@ class Patches(TransformerMixin, BaseEstimator):
 
     def _sizes(self, shape: tuple[int, int]) -> list[int]:
         given = self.template_size
-        sizes = list(given) if isinstance(given, tuple | list) else [given]
+        sizes = list(given) if isinstance(given, tuple | list | np.ndarray) else [given]
         for size in sizes:
             if not is_at_least(size, Integral, 1):
                 raise ValueError(f"template_size must be positive integers, not {given!r}")
@@ -167,7 +174,7 @@ class Patches(TransformerMixin, BaseEstimator):
 
     def _sigmas(self) -> np.ndarray:
         given = self.mask_sigma
-        sigmas = list(given) if isinstance(given, tuple | list) else [given]
+        sigmas = list(given) if isinstance(given, tuple | list | np.ndarray) else [given]
         if not sigmas or not all(is_at_least(s, Real, 0.5) for s in sigmas):
             raise ValueError(f"mask_sigma must be numbers of at least 0.5 pixels, not {given!r}")
         if len(set(sigmas)) < len(sigmas):

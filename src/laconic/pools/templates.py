@@ -17,6 +17,9 @@ DRAWN = 100
 SPARE = 4
 # Rows of images that are made dense together.
 ROWS = 4096
+# The largest contrast is taken as at most so many times that of all but one window in a hundred:
+# one spoiled pixel does not make all other windows look flat.
+UNUSUAL = 1.5
 
 
 def learn_templates(
@@ -30,7 +33,8 @@ def learn_templates(
     """Templates of zero mean and unit norm: k-means centres of windows drawn from the images.
 
     Windows are brought to zero mean; those whose norm is below ``min_contrast`` times the largest
-    one are dropped, the others brought to unit norm, clustered, and the centres again normalised.
+    usual one are dropped, the others brought to unit norm, clustered, and the centres again
+    normalised.
 
     Parameters
     ----------
@@ -54,7 +58,9 @@ def learn_templates(
     drawn = _draw(X, shape, size, SPARE * DRAWN * n_templates, random)
     drawn -= drawn.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(drawn, axis=1)
-    usable = np.flatnonzero((norms >= min_contrast * norms.max()) & (norms > 0))
+    usual = UNUSUAL * np.quantile(norms[norms > 0], 0.99) if norms.any() else 0.0
+    largest = min(float(norms.max()), float(usual))
+    usable = np.flatnonzero((norms >= min_contrast * largest) & (norms > 0))
     if len(usable) == 0:
         raise ValueError(
             f"every {size}x{size} window of the images is flat: patches need images with contrast"
