@@ -112,10 +112,10 @@ def test_estimated_class_hessians_come_close(monkeypatch):
     rows.evaluate(np.random.default_rng(0).standard_normal((4, 3)))
     monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 10**9)
     exact = rows.class_hessians()
-    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 200)
+    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 12)
     some = rows.class_hessians()
     monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 1)
-    assert np.isfinite(rows.class_hessians()).all()  # fewer rows than blocks
+    assert np.isfinite(rows.class_hessians()).all()
     assert np.linalg.norm(some - exact) < 0.1 * np.linalg.norm(exact)
     assert not np.array_equal(some, exact)
 
