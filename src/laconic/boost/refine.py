@@ -38,6 +38,7 @@ def refine(loop: Loop, state: State) -> None:
     for at, plain in enumerate(state.entries):
         known = at < len(state.refined)
         model = models.of(state.refined[at] if known else plain)
+        model.plain = not known
         table.offer(model)
         if known:
             table.settle("swap", model)
@@ -69,6 +70,8 @@ class Model:
     lent: float = 0.0
     """What each atom's gain is above what it was before the last one was dropped: an atom that
     takes its place gets it back."""
+    plain: bool = False
+    """Whether it is the path's own, which anything better may take the place of at first."""
 
     @property
     def value(self) -> float:
@@ -79,15 +82,26 @@ class Model:
 class RefinedSizes(Table[Model]):
     """The best entry of every size."""
 
+    def target(self, old: Model | None) -> float:
+        """What the objective must be below."""
+        return old.value if old is not None and old.plain else super().target(old)
+
     def better(self, new: Model, old: Model | None) -> bool:
         """Whether the objective falls by enough, and the loss does not rise."""
         return super().better(new, old) and (old is None or new.entry.loss <= old.entry.loss)
+
+    def swap(self, size: int) -> None:
+        """Swap atoms, each swap worth its while."""
+        model = self.best[size]
+        assert model is not None
+        model.plain = False
+        super().swap(size)
 
 
 class AtomMoves(PlainMoves):
     """Moves to the atoms that the loop's rule chooses, from a pool that is never written down."""
 
-    tries = 3  # the steepest gradient is often not the best swap
+    tries = 2  # the steepest gradient is often not the best swap
 
     def ranked(self, fit: Model, *barred: int) -> Iterator[tuple[float, int]]:
         """Atoms in the order of the rule, which does not say what they gain."""

@@ -171,7 +171,11 @@ class Table(Generic[F]):
 
     def better(self, new: F, old: F | None) -> bool:
         """Whether a fit is to take the place of another of its size."""
-        return new.value < self._target(old)
+        return new.value < self.target(old)
+
+    def target(self, old: F | None) -> float:
+        """What a value must be below to count as better than a fit's."""
+        return float("inf") if old is None else old.value - self._worth(old.value)
 
     def up(self) -> list[Callable[[], None]]:
         """The steps that grow every size from the one below."""
@@ -204,7 +208,7 @@ class Table(Generic[F]):
             else:
                 self.settle("add", below)
             self._try(size, adds, below)
-        self._swap(size)
+        self.swap(size)
 
     def shrink(self, size: int) -> None:
         """Try the best of the size above with one column less; then swap."""
@@ -212,7 +216,15 @@ class Table(Generic[F]):
         if above is not None and self._untried("drop", above):
             self.settle("drop", above)
             self._try(size, self._at(above).drops(self.limits.drops), above)
-        self._swap(size)
+        self.swap(size)
+
+    def swap(self, size: int) -> None:
+        """Swap columns of the best of a size until no swap helps."""
+        fit = self.best[size]
+        while fit is not None and self._untried("swap", fit):
+            if not self._try(size, self._at(fit).swaps(self.limits.swaps), fit, first=True):
+                self.settle("swap", fit)
+            fit = self.best[size]
 
     def settle(self, kind: str, fit: F) -> None:
         """Take the moves of a kind ("add", "drop" or "swap") from a fit as tried.
@@ -228,18 +240,11 @@ class Table(Generic[F]):
     def _untried(self, kind: str, fit: F) -> bool:
         return (kind, fit.support) not in self._tried
 
-    def _swap(self, size: int) -> None:
-        fit = self.best[size]
-        while fit is not None and self._untried("swap", fit):
-            if not self._try(size, self._at(fit).swaps(self.limits.swaps), fit, first=True):
-                self.settle("swap", fit)
-            fit = self.best[size]
-
     def _try(self, size: int, moves: Iterable[Move], fit: F, first: bool = False) -> bool:
         """Make moves and keep the best, or the first that is better; say whether one was."""
         changed = False
         for move in moves:
-            changed |= self.offer(self._at(fit).make(move, self._target(self.best[size])))
+            changed |= self.offer(self._at(fit).make(move, self.target(self.best[size])))
             if changed and first:
                 break
         return changed
@@ -251,9 +256,6 @@ class Table(Generic[F]):
         if known is None or known.fit is not fit:
             known = self._moves[size] = self._make_moves(fit)
         return known
-
-    def _target(self, old: F | None) -> float:
-        return float("inf") if old is None else old.value - self._worth(old.value)
 
     def _worth(self, value: float) -> float:
         """The least decrease of a value that counts."""
