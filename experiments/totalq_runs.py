@@ -6,6 +6,7 @@ collection's own partitions where they are stored, else drawn in its sizes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import warnings
@@ -68,16 +69,25 @@ def points_of(entries: Any, settings: Any, split: Split) -> list[list[Any]]:
     return out
 
 
+def version(*settings: Any) -> str:
+    """Settings as a few letters, for the names of files: other settings have other names."""
+    plain = json.dumps([np.asarray(setting).tolist() for setting in settings])
+    return hashlib.sha256(plain.encode()).hexdigest()[:8]
+
+
 def run(
     name: str, number: int, folder: Path, seed: int, cache: Path, only_known: bool = False
 ) -> dict[str, Any] | None:
     """All experiments on one split, A to E and F each from a file where they are known.
 
-    With ``only_known`` nothing else: ``None`` without A to E.
+    A file is known by its name, which says the settings too. With ``only_known`` nothing else:
+    ``None`` without A to E.
     """
     task, stem = (name, number, folder, seed), f"{name}_{number}_{seed}"
-    result = _cached(cache / f"{stem}.json", only_known, _paper, *task)
-    both = _cached(cache / f"{stem}_both.json", only_known, _both, *task)
+    shared = (ROUNDS, TOLERANCE, SETS[name])
+    paper, beyond = version(*shared, L1, NU, PRICES), version(*shared, BOTH_NU, BOTH_PRICES)
+    result = _cached(cache / f"{stem}_{paper}.json", only_known, _paper, *task)
+    both = _cached(cache / f"{stem}_both_{beyond}.json", only_known, _both, *task)
     if result is not None and both is not None:
         for key in ("seconds", "points"):
             result[key]["F"] = both[key]["F"]

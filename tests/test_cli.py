@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
 
 from laconic import (
     Predictor,
@@ -23,6 +24,7 @@ from laconic.boost.rules import RULES
 from laconic.cli import main
 from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
+from laconic.sizes import PRICES, one_standard_error
 from laconic.subset import METHODS
 
 
@@ -202,6 +204,25 @@ def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):
     X = two.drop(columns="species")
     model = TotalQBoostClassifier(20, price=0.05).fit(X, two.species)
     assert np.array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
+
+
+def test_fit_chooses_the_price_by_cross_validation(frame, tmp_path, capsys):
+    two = frame[frame.species != "setosa"]
+    two.to_csv(tmp_path / "two.csv", index=False)
+    fit = ("fit", tmp_path / "two.csv", "--target", "species", "--method", "totalq", "--cv", 3)
+    file = tmp_path / "model"
+    assert run(*fit, "--max-rounds", 5, "--out", file) == 0
+    X, y = two.drop(columns="species"), two.species.to_numpy()
+    scores = np.empty((3, len(PRICES)))
+    for fold, (part, test) in zip(scores, StratifiedKFold(3).split(X, y), strict=True):
+        for at, price in enumerate(PRICES):
+            model = TotalQBoostClassifier(5, price=price).fit(X.iloc[part], y[part])
+            fold[at] = model.score(X.iloc[test], y[test])
+    price = PRICES[one_standard_error(scores)]
+    model = TotalQBoostClassifier(5, price=price).fit(X, y)
+    assert f"at a price of {price:g}, chosen by 3-fold cross-validation" in capsys.readouterr().out
+    np.testing.assert_array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
+    assert "--cv chooses the price" in error_of(capsys, *fit, "--price", 0.1)
 
 
 def test_options_of_the_other_method_are_refused(table, capsys):

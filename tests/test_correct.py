@@ -167,6 +167,20 @@ class TestSeparableData:
         assert rough.value == pytest.approx(tight.value, rel=1e-5)
 
 
+def test_a_target_out_of_reach_ends_a_solve_early():
+    X, y = random_problem(seed=6)
+    rows = make_rows(X, y)
+    rows.reset([0, 1, 2])
+    whole = Newton().solve(rows, L2(1e-3), zeros(rows))
+    start = Newton().solve(rows, L2(1.0), zeros(rows))
+    hopeless = Newton().solve(rows, L2(1e-3), start.weights, 0.5 * whole.value)
+    assert hopeless.value > 0.5 * whole.value
+    assert hopeless.certificate.products < whole.certificate.products
+    assert not hopeless.certificate.converged
+    near = Newton().solve(rows, L2(1e-3), zeros(rows), whole.value * (1 + 1e-9))
+    assert np.array_equal(near.weights, whole.weights)
+
+
 def test_warm_start_at_the_optimum_costs_one_step():
     X, y = random_problem()
     rows = all_in(X, y)
@@ -291,7 +305,7 @@ class TestOneScore:
         X, y, weight, rows = self.problem(loss, intercept)
         inside = np.ones(rows.n_columns, dtype=bool)
         inside[-3:] = False
-        some = Orthant().solve(rows, L1(0.01), zeros(rows), inside)
+        some = Orthant().solve(rows, L1(0.01), zeros(rows), inside=inside)
         assert not some.weights[-3:].any()
         alone = signed_rows(X[:, :3], y, loss, intercept, weight)
         assert some.value == pytest.approx(

@@ -810,6 +810,12 @@ def test_a_path_is_indexed_by_size(three_classes):
             path[n]
 
 
+def test_an_entry_is_shown_on_one_line(three_classes):
+    path = ShareBoostClassifier(2).fit(*three_classes).path_
+    loss, objective = path.losses[2], path.objectives[2]
+    assert repr(path[2]) == f"PathEntry(size 2, loss {loss:.4g}, objective {objective:.4g})"
+
+
 # -- refinement ------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -176,6 +177,40 @@ def coordinate_descent(B, sign, l1):
             step = np.log(2 * P / (c + np.sqrt(c * c + 4 * P * N)))
             w[j] = step if abs(P - N) > l1 else 0.0
     return np.exp(-sign * (B @ w)).mean() + l1 * np.abs(w).sum()
+
+
+def multinomial_optimum(H, y, l1, loss, intercept):
+    """Optimum of loss + l1 ‖W‖₁ over all columns, with a score for every class."""
+    k = int(y.max()) + 1
+    W, b = cvxpy.Variable((H.shape[1], k)), cvxpy.Variable((1, k))
+    F = H @ W + (np.ones((len(y), 1)) @ b if intercept else 0.0)
+    own = np.eye(k)[y]
+    shift = (1.0 - own) * (loss == "margin")
+    value = cvxpy.sum(cvxpy.log_sum_exp(F + shift, axis=1)) - cvxpy.sum(cvxpy.multiply(own, F))
+    problem = cvxpy.Problem(cvxpy.Minimize(value / len(y) + l1 * cvxpy.sum(cvxpy.abs(W))))
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
+    return problem.value
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["log", "margin"])
+def test_with_many_classes_every_entry_has_its_constraint(loss, intercept):
+    """The stop (8) is where max |g_jc| ≤ l1, and there the dual value is the optimum."""
+    X, y = random_problem(seed=4, m=60, d=3)
+    X, l1 = np.round(2 * X) / 2, 0.01
+    best = multinomial_optimum(signs(X), y, l1, loss, intercept)
+    settings = {"price": 0.0, "l1": l1, "loss": loss, "fit_intercept": intercept, "tol": 1e-7}
+    model = TotalQBoostClassifier(500, **settings).fit(X, y)
+    assert "dual constraint" in model.status_
+    assert model.rounds_[-1].steepest == pytest.approx(l1, rel=1e-4)
+    assert model.objective_ == pytest.approx(best, rel=1e-6)
+    assert model.dual_value_ == pytest.approx(best, rel=1e-5)
+    for rounds in range(0, len(model.generated_), 3):
+        early = TotalQBoostClassifier(rounds, **{**settings, "price": 0.004})
+        early.fit(X, y)
+        assert early.dual_value_ <= best * (1 + 1e-7)
+        assert early.duality_gap_ >= 0.004 * early.n_atoms_ - 1e-7
+        assert early.bound_ <= early.objective_
 
 
 def test_separable_data_ends_because_of_l1():
@@ -405,6 +440,20 @@ def test_gains_add_up_to_the_decrease_of_the_loss():
     entry = model.path_[model.n_atoms_]
     assert sum(entry.gains) == pytest.approx(1.0 - entry.loss, rel=1e-9)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_importances_of_classifiers_are_split_by_their_own():
+    X, y = noisy(10)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    for classifier, own in (
+        (tree, lambda c: c.feature_importances_),
+        (LogisticRegression(), lambda c: np.abs(c.coef_[0]) / np.abs(c.coef_).sum()),
+        (GaussianNB(), lambda c: np.full(4, 0.25)),
+    ):
+        model = Paper(4, pool=classifier, price=0.0).fit(X, y)
+        gains = np.maximum(model.path_[model.n_atoms_].gains, 0.0)
+        expected = gains @ np.array([own(atom.classifier) for atom in model.atoms_])
+        np.testing.assert_allclose(model.feature_importances_, expected / gains.sum())
 
 
 # -- data as it comes ------------------------------------------------------------------------------

@@ -134,8 +134,9 @@ def _build_parser() -> argparse.ArgumentParser:
     fit.add_argument("--refine", action="store_true", help="improve every size by swapping atoms")
     size = fit.add_mutually_exclusive_group()
     size.add_argument(
-        "--cv", type=int, metavar="K", help="choose the size by K-fold cross-validation"
-    )
+        "--cv", type=int, metavar="K",
+        help="choose the size (totalq: the price) by K-fold cross-validation",
+    )  # fmt: skip
     size.add_argument(
         "--early-stopping", action="store_true", help="choose the size on held-out rows"
     )
@@ -255,7 +256,8 @@ def _fit(args: argparse.Namespace) -> int:
     console.print(size_table(model, X_test, y_test))
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
-        console.print(f"{count(model.n_atoms_, 'atom')} chosen by {how}.\n")
+        at = f" at a price of {model.price:g}," if args.method == "totalq" else ""
+        console.print(f"{count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
     if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
         console.print(
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"

@@ -44,7 +44,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
 
 def settle(args: argparse.Namespace) -> None:
     """Refuse options of the other method; fill what the pool decides."""
-    share = ("rule", "alpha", "include", "cost", "max_cost", "refine", "cv", "early_stopping")
+    share = ("rule", "alpha", "include", "cost", "max_cost", "refine", "early_stopping")
     total = ("price", "l1", "max_rounds", "hot_start", "search")
     others, method = (total, "totalq") if args.method == "share" else (share, "share")
     for name in others:
@@ -52,6 +52,8 @@ def settle(args: argparse.Namespace) -> None:
             raise UserError(f"--{name.replace('_', '-')} is for --method {method}")
     if args.method == "share" and args.loss in BINARY_LOSSES:
         raise UserError(f"--loss {args.loss} is for --method totalq")
+    if args.cv and args.price is not None:
+        raise UserError("--cv chooses the price; leave out --price, or --cv")
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
     if args.method == "share" and args.max_atoms is None:
         args.max_atoms = 20
@@ -64,7 +66,7 @@ def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 def make_model(args: argparse.Namespace, X: Any, y: Any, seed: int) -> Any:
     """The estimator that the arguments and the classes ask for, unfitted."""
-    return _totalq(args, y) if args.method == "totalq" else _share(args, X, seed)
+    return _totalq(args, X, y) if args.method == "totalq" else _share(args, X, seed)
 
 
 def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
@@ -87,15 +89,19 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
     )
 
 
-def _totalq(args: argparse.Namespace, y: Any) -> Any:
+def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
     from laconic.totalq import TotalQBoostClassifier
 
     if args.loss is None and len(set(y)) > 2:
         args.loss = "log"
-    return TotalQBoostClassifier(
+    model = TotalQBoostClassifier(
         pool=args.pool,
         class_weight="balanced" if args.balanced else None,
-        checkpoint=args.checkpoint,
-        verbose=1,
         **_given(args, "max_atoms", "loss", "price", "l1", "max_rounds", "hot_start", "search"),
     )
+    if args.cv:
+        from laconic.sizes import PRICES, cross_validate_prices, one_standard_error
+
+        scores = cross_validate_prices(model, X, y, PRICES, args.cv)
+        model.set_params(price=PRICES[one_standard_error(scores)])
+    return model.set_params(checkpoint=args.checkpoint, verbose=1)

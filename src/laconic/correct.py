@@ -26,6 +26,8 @@ from laconic.penalties import Penalty
 # How far conjugate gradients reduce the residual of a Newton step, in the preconditioner's norm.
 # Tenfold was fastest: coarser takes more evaluations, finer more products.
 FORCING = 0.1
+# A solve is given up if its target is further than so many times what the next step promises.
+HOPE = 3.0
 
 
 def conjugate_gradients(
@@ -78,8 +80,10 @@ class Newton:
         self.gradient_tol = gradient_tol
         self.max_iter = max_iter
 
-    def solve(self, problem: Problem, penalty: Penalty, start: np.ndarray) -> Solution:
-        """Minimise Φ from ``start``."""
+    def solve(
+        self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
+    ) -> Solution:
+        """Minimise Φ from ``start``; not to the end where it can hardly come down to ``target``."""
         objective = Objective(problem, penalty)
         W = start
         value, gradient = objective.evaluate(W)
@@ -95,6 +99,8 @@ class Newton:
             step, used = conjugate_gradients(partial(objective.curve, W), apply, -gradient)
             slope = float(np.vdot(gradient, step))
             decrement = -0.5 * slope
+            if value - HOPE * decrement > target:
+                break
             moved = self._search(objective, W, step, value, slope)
             if moved is None:
                 objective.evaluate(W)
@@ -142,8 +148,10 @@ class Nesterov:
         self.gradient_tol = gradient_tol
         self.max_iter = max_iter
 
-    def solve(self, problem: Problem, penalty: Penalty, start: np.ndarray) -> Solution:
-        """Minimise Φ from ``start``."""
+    def solve(
+        self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
+    ) -> Solution:
+        """Minimise Φ from ``start``; it is never given up, whatever the ``target``."""
         objective = Objective(problem, penalty)
         W = V = start
         smooth, momentum, converged = 1.0, 1.0, False
@@ -197,9 +205,14 @@ class Orthant:
         problem: Problem,
         penalty: Penalty,
         start: np.ndarray,
+        target: float = np.inf,
         inside: np.ndarray | None = None,
     ) -> Solution:
-        """Minimise Φ from ``start``; with ``inside``, a mask, over the weights of those columns."""
+        """Minimise Φ from ``start``; with ``inside``, a mask, over the weights of those columns.
+
+        It is never given up, whatever the ``target``: a step says nothing of weights that may yet
+        leave zero.
+        """
         objective = Objective(problem, penalty)
         W = start
         value, _ = objective.evaluate(W)

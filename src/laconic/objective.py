@@ -74,8 +74,13 @@ class Corrector(Protocol):
 
     tol: float
 
-    def solve(self, problem: Problem, penalty: Penalty, start: np.ndarray) -> Solution:
-        """Minimise Φ from ``start``; the problem's last evaluation is at the answer."""
+    def solve(
+        self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
+    ) -> Solution:
+        """Minimise Φ from ``start``; the problem's last evaluation is at the answer.
+
+        Where Φ can hardly come down to ``target``, the answer may be short of the best.
+        """
 
 
 class Objective:

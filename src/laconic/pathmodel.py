@@ -147,12 +147,17 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of every input feature in the decrease of the training loss."""
+        """Share of every input feature in the decrease of the training loss.
+
+        An atom's share goes to the features it reads: that of a fitted classifier by its own
+        ``feature_importances_`` or the size of its ``coef_``, all others in equal parts.
+        """
         check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
         out = np.zeros(self.n_features_in_)
         for atom, gain in zip(entry.atoms, entry.gains, strict=True):
-            out[list(atom.reads)] += max(gain, 0.0) / len(atom.reads)
+            parts = atom.shares() if hasattr(atom, "shares") else 1.0 / len(atom.reads)
+            out[list(atom.reads)] += max(gain, 0.0) * parts
         total = out.sum()
         return out / total if total > 0 else out
 

@@ -1,13 +1,19 @@
-"""Choosing the size: one path per fold, and the one-standard-error rule."""
+"""Choosing the size, or the price: one path per fold, and the one-standard-error rule."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+# Prices to choose from, of one atom in mean loss, dearest first.
+PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 
 
 def cross_validate_sizes(
@@ -23,19 +29,40 @@ def cross_validate_sizes(
         if not weight[test].sum() > 0:
             continue
         fold = clone(estimator)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="fit was interrupted")
-            fold.fit(X[fit], y[fit], sample_weight=weight[fit])
-        if fold.status_ == "interrupted":  # part of a path must not count as a whole one
-            raise KeyboardInterrupt
+        with _whole() as models:
+            models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
         predicted = fold.staged_predict(X[test])
         scores.append([float(np.average(p == y[test], weights=weight[test])) for p in predicted])
     longest = max(len(s) for s in scores)
     return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
 
 
+def cross_validate_prices(
+    estimator: Any, X: Any, y: Any, prices: Sequence[float], cv: Any
+) -> np.ndarray:
+    """Accuracy of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices)."""
+    y, scores = np.asarray(y), []
+    for fit, test in check_cv(cv, y, classifier=True).split(X, y):
+        with _whole() as models:
+            models += estimator.fit_path(_safe_indexing(X, fit), y[fit], price=prices)
+        scores.append([model.score(_safe_indexing(X, test), y[test]) for model in models])
+    return np.array(scores)
+
+
+@contextmanager
+def _whole() -> Iterator[list[Any]]:
+    """Collects the models of a fold: part of a path must not count as a whole one."""
+    models: list[Any] = []
+    with warnings.catch_warnings():
+        for message in ("fit was interrupted", "no atom is worth its price"):
+            warnings.filterwarnings("ignore", message=message)
+        yield models
+    if any(model.status_ == "interrupted" for model in models):
+        raise KeyboardInterrupt
+
+
 def one_standard_error(scores: np.ndarray) -> int:
-    """Position of the smallest size whose mean score is within one standard error of the best.
+    """Position of the first (smallest size, dearest price) within one standard error of the best.
 
     Examples
     --------

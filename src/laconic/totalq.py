@@ -12,13 +12,14 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laconic.boost.checkpoint import Checkpoint, fingerprint
+from laconic.boost.constraints import dual_value
 from laconic.boost.hooks import progress
 from laconic.boost.loop import State
 from laconic.boost.master import Master, SignsMaster, make_master
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.rows import Rows
 from laconic.boost.rules import GradientRule
-from laconic.boost.totalq import TotalLoop, dual_value
+from laconic.boost.totalq import TotalLoop
 from laconic.correct import Orthant
 from laconic.edge import normalised_weights
 from laconic.losses import find_loss
@@ -96,8 +97,8 @@ class TotalQBoostClassifier(PathClassifier):
         Multiplies the sample weights, class by class.
     tol : float, default=5e-4
         ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
-        than this (of a classifier as pool: the one it offers). With a score for every class,
-        Σ_c |g_jc| stands for the constraint's max_c |g_jc|, and the fit goes on a little longer.
+        than this (of a classifier as pool: the one it offers). An atom with several weights, one
+        for every class say, has a constraint for each of them.
     checkpoint : str or path-like, default=None
         File that the state is written to after every round. A fit that finds it resumes from it and
         ends with the identical model; other data or settings are refused.
@@ -141,7 +142,8 @@ class TotalQBoostClassifier(PathClassifier):
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares in the decrease of the training loss.
+        Shares in the decrease of the training loss. A classifier's is split up by its own
+        ``feature_importances_`` or the size of its ``coef_``, or equally where it has neither.
     status_ : str
         Why the fit ended.
     n_features_in_, feature_names_in_

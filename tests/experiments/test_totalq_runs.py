@@ -27,3 +27,22 @@ def test_experiments_of_one_split(data_dir, tmp_path, monkeypatch):
     assert not worse(result, "E", "B")["risk"]
     assert not worse(result, "D", "E")["risk"]
     assert totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path) == result
+
+
+def test_other_settings_have_files_of_their_own(tmp_path, monkeypatch):
+    calls = []
+
+    def fake(*task):
+        calls.append(task)
+        return {"seconds": {"F": 0.0}, "points": {"F": []}}
+
+    monkeypatch.setattr(totalq_runs, "_paper", fake)
+    monkeypatch.setattr(totalq_runs, "_both", fake)
+    for prices, expected in (([0.5, 5.0], 2), ([0.5, 5.0], 2), ([0.5, 6.0], 3)):
+        monkeypatch.setattr(totalq_runs, "PRICES", np.array(prices))
+        totalq_runs.run("thyroid", 1, tmp_path, 0, tmp_path)
+        assert len(calls) == expected
+    monkeypatch.setattr(totalq_runs, "BOTH_NU", (2.0,))
+    totalq_runs.run("thyroid", 1, tmp_path, 0, tmp_path)
+    assert len(calls) == 4
+    assert len(list(tmp_path.iterdir())) == 4

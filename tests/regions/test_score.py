@@ -86,3 +86,9 @@ def test_wrong_errors_are_refused(rows):
         clump_score(None, rows[:, 0] < 0.5)
     with pytest.raises(ValueError, match="radius must be"):
         clump_score(rows, rows[:, 0] < 0.5, radius="wide")
+
+
+def test_a_score_is_shown_on_one_line(rows):
+    score = clump_score(rows, rows[:, 0] < 0.2, random_state=0)
+    assert repr(score).startswith(f"ClumpScore({score.score:.3g}: {score.pairs} pairs, ")
+    assert len(repr(score)) < 100

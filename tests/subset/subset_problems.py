@@ -1,12 +1,11 @@
 """Small subset problems, and the best of all subsets of them."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
+from numba import njit
 
-from laconic.subset import SubsetProblem
-from laconic.subset.problem import LOSSES
+from laconic.subset import SubsetProblem, kernels
+from laconic.subset.problem import LOSSES, TOLERANCE
 
 LOSS = {
     "exponential": lambda g: np.exp(-g),
@@ -39,12 +38,41 @@ def make(seed, loss="exponential", l1=1e-3, nonnegative=True, intercept=False, *
 
 def brute_force(problem, price, cap=None):
     """Best objective over all supports."""
-    cap = problem.n_columns if cap is None else cap
-    return min(
-        problem.fit(support).value + price * size
-        for size in range(cap + 1)
-        for support in combinations(range(problem.n_columns), size)
-    )
+    return best_of(every_value(problem), price, cap)
+
+
+def best_of(values, price, cap=None):
+    """Best objective over all supports, from the values of all of them."""
+    sizes = np.array([support.bit_count() for support in range(len(values))])
+    fits = sizes <= (sizes.max() if cap is None else cap)
+    return float((values + price * sizes)[fits].min())
+
+
+def every_value(problem):
+    """Loss + l1 term of all 2^n supports; column j is in support number s if bit j of s is set."""
+    free = problem.n_columns if problem.intercept else -1
+    S = problem.matrix(range(problem.n_columns))
+    settings = LOSSES[problem.loss], problem.l1, problem.nonnegative, free, TOLERANCE
+    return _every_value(S, problem.weight, problem.n_columns, *settings)
+
+
+@njit(cache=True)
+def _every_value(S, weight, n, code, l1, positive, free, tol):
+    out = np.empty(2**n)
+    for support in range(len(out)):
+        rows = [j for j in range(n) if support >> j & 1]
+        price = np.full(len(rows) + (free >= 0), l1)
+        if free >= 0:
+            price[-1] = 0.0
+            rows.append(free)
+        zero = np.zeros(len(rows))
+        own = np.empty((len(rows), S.shape[1]))
+        for at, row in enumerate(rows):
+            own[at] = S[row]
+        last = len(rows) - 1 if free >= 0 else -1
+        solved = kernels.solve(own, weight, zero, code, price, zero, positive, last, tol, np.inf)
+        out[support] = solved[1]
+    return out
 
 
 SETTINGS = [

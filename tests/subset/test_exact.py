@@ -1,9 +1,12 @@
 """Branch and bound is brute force, and its bounds hold."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from subset_problems import PRICES, SETTINGS, brute_force, make
 
+from laconic.subset import exact
 from laconic.subset.exact import branch_and_bound
 from laconic.subset.levels import LevelSet
 from laconic.subset.local import local_search
@@ -65,12 +68,26 @@ def test_no_bound_is_below_zero(max_nodes):
     assert 0.0 <= proof.bound <= proof.objective
 
 
+@pytest.mark.parametrize("readings", [0, 1, 5, 40])
+def test_seconds_count_from_the_start(monkeypatch, readings):
+    """Also while weights are bounded, before the tree: there is a bound and an answer any time."""
+    problem = make(17, n_columns=12, nonnegative=False, intercept=True)
+    best, clock = brute_force(problem, 2e-3), count()
+    monkeypatch.setattr(exact, "perf_counter", lambda: next(clock))
+    proof = branch_and_bound(problem, 2e-3, known=[problem.fit(())], max_seconds=readings)
+    # One reading a weight (of 13, on both sides) and a node, one at the start and one too late.
+    assert next(clock) == readings + 2
+    assert proof.nodes == max(readings - 26, 0)
+    assert 0.0 < proof.bound <= best * (1 + 1e-12)
+    assert proof.objective >= best * (1 - 1e-12)
+
+
 @pytest.mark.parametrize("times", [1.05, 1.1, 1.2])
 def test_weight_bounds_hold_on_the_level_set(times):
     problem = make(19, l1=0.01, nonnegative=False, intercept=True, n_columns=4)
     best = problem.fit(tuple(range(4)))
     level = best.value * times
-    most = LevelSet(problem, best.value * 1.1).bounds(level)
+    most = LevelSet.of(problem, best.value * 1.1).bounds(level)
     S = problem.matrix(range(4))
     rng = np.random.default_rng(0)
     reached = np.zeros(5)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from subset_problems import PRICES, brute_force, make
 
-from laconic.subset.local import local_search
+from laconic.subset.local import Limits, Table, local_search
+from laconic.subset.moves import Moves, PlainMoves
 from laconic.subset.problem import Fit
 
 
@@ -79,6 +80,27 @@ def test_any_problem_with_the_four_methods_can_be_searched():
         assert best * (1 - 1e-9) <= fit.value <= best * 1.02
 
 
+def test_steps_that_were_tried_are_not_tried_again():
+    """A second sweep over a table that nothing betters makes no fit at all."""
+    pairs = Pairs(make(37, n_columns=12, l1=0.0, nonnegative=False))
+    table = Table(lambda fit: PlainMoves(pairs, fit), 4)
+    table.offer(pairs.fit(()))
+    table.sweep(4)
+    before = table.fits(), pairs.fits
+    table.sweep(2)
+    assert (table.fits(), pairs.fits) == before
+
+
+def test_limits_say_what_counts():
+    problem = make(23, n_rows=300, n_columns=20)
+    fits = [problem.fit(()), problem.fit((3,)), problem.fit((7,))]
+    low, high = sorted(fits[1:], key=lambda fit: fit.value)
+    for worth, kept in ((0.0, low), (1.0, high)):
+        table = Table(lambda fit: Moves(problem, fit), 2, Limits(worth=worth))
+        table.offer(high, low)
+        assert table.fits() == [kept]
+
+
 class Pairs:
     """Columns 2j and 2j + 1 of a problem are in or out together."""
 
@@ -86,12 +108,14 @@ class Pairs:
 
     def __init__(self, problem):
         self.problem = problem
+        self.fits = 0
 
     def fit(self, support, start=None):
+        self.fits += 1
         columns = tuple(c for j in support for c in (2 * j, 2 * j + 1))
         return Fit(support, *self.problem.fit(columns)[1:])
 
-    def with_column(self, fit, column):
+    def with_column(self, fit, column, target=np.inf):
         return self.fit(tuple(sorted((*fit.support, column))))
 
     def without(self, fit, column):

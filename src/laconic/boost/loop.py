@@ -182,11 +182,14 @@ class Loop:
         choice = self.rows.best(self._barred(entry, ()), None, None)
         return replace(entry, steepest=max(choice.steepest, self._intercept_norm))
 
-    def solve(self, start: np.ndarray) -> Solution:
-        """Correct the columns in from ``start``, padded with zeros for new columns."""
+    def solve(self, start: np.ndarray, target: float = np.inf) -> Solution:
+        """Correct the columns in from ``start``, padded with zeros for new columns.
+
+        Not to the end where the objective can hardly come down to ``target``.
+        """
         padded = np.zeros((self.rows.n_columns, self.rows.n_outputs))
         padded[: len(start)] = start
-        solution = self.corrector.solve(self.rows, self.penalty, padded)
+        solution = self.corrector.solve(self.rows, self.penalty, padded, target)
         self._hold(solution.weights, solution.loss_gradient)
         return solution
 

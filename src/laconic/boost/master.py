@@ -140,10 +140,10 @@ class RowsProblem:
         W = padded(self.rows, start)
         inside = self._inside(support)
         W[~inside] = 0.0
-        solution = self._corrector.solve(self.rows, self.penalty, W, inside)
+        solution = self._corrector.solve(self.rows, self.penalty, W, inside=inside)
         return Fit(support, solution.weights, solution.value)
 
-    def with_column(self, fit: Fit, column: int) -> Fit:
+    def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one more atom."""
         return self.fit(tuple(sorted((*fit.support, column))), fit.weights)
 

@@ -13,7 +13,7 @@ from laconic.model.atoms import FeatureMap, map_scores
 from laconic.objective import Certificate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PathEntry:
     """The model of one size.
 
@@ -43,8 +43,9 @@ class PathEntry:
     inner : float
         ⟨∇L(W), W⟩, the first term of the bound from Lemma 3.
     steepest : float
-        max_r ‖∇_r L(W)‖₁ over all columns of the pool and the intercept; NaN until the next scoring
-        pass has found it.
+        max_r ‖∇_r L(W)‖₁ over all columns of the pool and the intercept; of TotalQBoost, whose l1
+        term counts every entry of W, the largest entry of the gradient over the pool. NaN until the
+        next scoring pass has found it.
     cost : float
         Sum of the atoms' costs.
     seconds : float
@@ -66,6 +67,9 @@ class PathEntry:
     steepest: float
     cost: float
     seconds: float
+
+    def __repr__(self) -> str:
+        return f"PathEntry(size {self.size}, loss {self.loss:.4g}, objective {self.objective:.4g})"
 
     @property
     def size(self) -> int:
@@ -90,7 +94,8 @@ class PathEntry:
     def excess_loss_bound(self, norm: float) -> float:
         """Bound on L(W) − L(W*) for every W* with ‖W*‖_{∞,1} ≤ norm (from Lemma 3).
 
-        ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁, by convexity of L, in scaled units.
+        ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁, by convexity of L, in scaled units. For an entry of
+        TotalQBoost the norm is ‖W*‖₁.
         """
         if not norm >= 0:
             raise ValueError(f"norm must be at least 0, not {norm}")

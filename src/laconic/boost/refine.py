@@ -1,14 +1,18 @@
-"""Refinement: swap moves that replace a chosen atom by a better one while the objective falls.
+"""Refinement: the local search of `laconic.subset`, over all atoms of the pool, for a grown path.
 
-Beyond the paper, after a path is grown. First upwards: the model of size n starts from the better
-of the path's own entry and the refined model of size n − 1 with one atom added, then swaps until no
-swap helps. Then down and up once more: each size also tries the next larger model less its
-cheapest atom, and the next smaller one with an atom added. At every size the objective is never
-above the path's own; entries need not nest.
+Beyond the paper. A path entry is a fit, and its atoms outside the base terms are the support. The
+table of `laconic.subset.local` starts from the path's own entries; then it goes up the sizes, down
+and up again: each size tries its neighbour with an atom added, or less its cheapest atom, and swaps
+atoms until no swap helps. At every size neither the objective nor the loss is ever above the path's
+own; entries need not nest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
 from itertools import pairwise
 
 import numpy as np
@@ -16,34 +20,39 @@ import numpy as np
 from laconic.boost.loop import Loop, State, weights_of
 from laconic.boost.path import PathEntry
 from laconic.objective import Objective
+from laconic.subset.local import Limits, Table
+from laconic.subset.moves import PlainMoves
 
-# A swap counts when it lowers the objective by more than this part of it: above what the
-# corrector's tolerance lets two solves of one model differ by.
-WORTH = 1e-4
-# Atoms tried in a row without success before a size is left: they come cheapest first, and the
-# dearer an atom is to drop, the less likely another one makes up for it.
-TRIES = 5
-# Atoms tried in the place of one taken out: the steepest gradient is often not the best swap.
-CANDIDATES = 2
+# A move must be worth more than what the corrector's tolerance lets two solves of one model differ
+# by. The rule that grows the path names one atom to add; of the atoms to drop, the cheapest are
+# tried: the dearer one is, the less likely another makes up for it.
+LIMITS = Limits(worth=1e-4, adds=1, drops=1, swaps=5)
 
 
 def refine(loop: Loop, state: State) -> None:
     """Fill ``state.refined`` size by size, then sweep back and forth over it once."""
     if not state.refined:
         state.refined.append(state.entries[0])
-    while len(state.refined) < len(state.entries):
-        plain = state.entries[len(state.refined)]
-        state.refined.append(_swapped(loop, _better(plain, _grown(loop, state.refined))))
-        if loop.told(state):
-            return
-    last = len(state.refined) - 1
-    down, up = range(last - 1, 0, -1), range(1, last + 1)
-    moves = [(at, _shrunk, at + 1) for at in down] + [(at, _grown, at - 1) for at in up]
-    for at, move, origin in moves[state.swept :]:
-        better = _better(state.refined[at], move(loop, state.refined[: origin + 1]), WORTH)
-        if better is not state.refined[at]:
-            state.refined[at] = _swapped(loop, better)
-        state.swept += 1
+    models, tried = Models(loop), set[tuple[int, ...]]()
+    table = RefinedSizes(partial(AtomMoves, models, tried=tried), len(state.entries) - 1, LIMITS)
+    for at, plain in enumerate(state.entries):
+        known = at < len(state.refined)
+        model = models.of(state.refined[at] if known else plain)
+        model.plain = not known
+        table.offer(model)
+        if known:
+            table.settle("swap", model)
+    steps = [*table.up(), *table.down(), *table.up()]
+    for step in steps[len(state.refined) - 1 + state.swept :]:
+        step()
+        table.forget()
+        tried.clear()
+        first_way = len(state.refined) < len(state.entries)
+        best = table.fits()[: len(state.refined) + first_way]
+        for model in best:
+            model.lent = 0.0
+        state.refined = [model.entry for model in best]
+        state.swept += not first_way
         if loop.told(state):
             return
     for at, entry in enumerate(state.refined):
@@ -52,87 +61,133 @@ def refine(loop: Loop, state: State) -> None:
             state.refined[at] = loop.certified(entry)
 
 
-def _better(old: PathEntry, new: PathEntry | None, worth: float = 0.0) -> PathEntry:
-    """``new`` if it lowers the objective by more than the part ``worth``, and the loss too."""
-    if new is None or new.loss > old.loss or new.objective >= old.objective * (1.0 - worth):
-        return old
-    return new
+@dataclass(eq=False)
+class Model:
+    """A path entry as a fit."""
+
+    entry: PathEntry
+    support: tuple[int, ...]
+    lent: float = 0.0
+    """What each atom's gain is above what it was before the last one was dropped: an atom that
+    takes its place gets it back."""
+    plain: bool = False
+    """Whether it is the path's own, which anything better may take the place of at first."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return self.entry.objective
 
 
-def _grown(loop: Loop, refined: list[PathEntry]) -> PathEntry | None:
-    """The last refined model with one atom more."""
-    loop.restore(refined[-1])
-    return loop.extend(refined)
+class RefinedSizes(Table[Model]):
+    """The best entry of every size."""
+
+    def target(self, old: Model | None) -> float:
+        """What the objective must be below."""
+        return old.value if old is not None and old.plain else super().target(old)
+
+    def better(self, new: Model, old: Model | None) -> bool:
+        """Whether the objective falls by enough, and the loss does not rise."""
+        return super().better(new, old) and (old is None or new.entry.loss <= old.entry.loss)
+
+    def swap(self, size: int) -> None:
+        """Swap atoms, each swap worth its while."""
+        model = self.best[size]
+        assert model is not None
+        model.plain = False
+        super().swap(size)
 
 
-def _shrunk(loop: Loop, refined: list[PathEntry]) -> PathEntry | None:
-    """The last refined model less the atom that is cheapest to drop."""
-    entry = refined[-1]
-    drops = _drops(loop, entry)
-    if not drops:
-        return None
-    without, start = drops[0]
-    gains = list(entry.gains)
-    lost = gains.pop(entry.numbers.index(without))
-    loop.rows.reset([n for n in entry.numbers if n != without])
-    solution = loop.solve(start)
-    share = (lost + entry.loss - solution.loss) / max(len(gains), 1)
-    return loop.record(solution, tuple(g + share for g in gains))
+class AtomMoves(PlainMoves):
+    """Moves to the atoms that the loop's rule chooses, from a pool that is never written down."""
+
+    tries = 2  # the steepest gradient is often not the best swap
+
+    def ranked(self, fit: Model, *barred: int) -> Iterator[tuple[float, int]]:
+        """Atoms in the order of the rule, which does not say what they gain."""
+        named = list(barred)
+        while (atom := self.problem.choose(fit, named)) is not None:
+            yield np.inf, atom
+            named.append(atom)
 
 
-def _swapped(loop: Loop, entry: PathEntry) -> PathEntry:
-    """Try to replace atoms, the cheapest to drop first, until none of several can be."""
-    tried: set[frozenset[int]] = set()
-    improved = True
-    while improved:
-        improved = False
-        for without, start in _drops(loop, entry):
-            rest = frozenset(entry.numbers) - {without}
-            if rest in tried:
-                continue
-            tried.add(rest)
-            swapped = _better(entry, _replace(loop, entry, without, start), WORTH)
-            if swapped is not entry:
-                entry, improved = swapped, True
-                break
-    return entry
+class Models:
+    """The loop as a problem of subset search, for `AtomMoves`.
 
+    The loop's rows stand at one model at a time; the last one is remembered, so that they are put
+    back only where they were moved.
+    """
 
-def _drops(loop: Loop, entry: PathEntry) -> list[tuple[int, np.ndarray]]:
-    """The atoms cheapest to drop by the quadratic model, each with weights for the others."""
-    loop.restore(entry)
-    W = weights_of(entry, loop.rows.intercept)
-    ends = np.cumsum([int(loop.rows.intercept), *map(loop.rows.pool.width, entry.numbers)])
-    columns = [np.arange(first, last) for first, last in pairwise(ends)]
-    drops = Objective(loop.rows, loop.penalty).dropping(W, columns)
-    found = [
-        (rise, number, np.delete(moved, J, axis=0))
-        for number, J, (rise, moved) in zip(entry.numbers, columns, drops, strict=True)
-    ]
-    found.sort(key=lambda item: item[:2])
-    fixed = set(loop.include)
-    return [(number, start) for _, number, start in found if number not in fixed][:TRIES]
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._fixed = frozenset(loop.include)
+        self._standing: Model | None = None
+        self._starts: dict[int, np.ndarray] = {}
 
+    def of(self, entry: PathEntry, lent: float = 0.0) -> Model:
+        """An entry as a fit: atoms that are always in are not for the search."""
+        return Model(entry, tuple(sorted(set(entry.numbers) - self._fixed)), lent)
 
-def _replace(loop: Loop, entry: PathEntry, without: int, start: np.ndarray) -> PathEntry | None:
-    """``entry`` with one atom taken out and another put in: the first that helps, or the best."""
-    place = entry.numbers.index(without)
-    gains = list(entry.gains)
-    gain = gains.pop(place)
-    loop.rows.reset([n for n in entry.numbers if n != without])
-    reduced = loop.solve(start)
-    rest = loop.record(reduced, tuple(gains))
-    best: PathEntry | None = None
-    tried = [without]
-    while len(tried) <= CANDIDATES:
-        if best is not None:
-            loop.restore(rest)
-        if not loop.add([rest], *tried):
-            break
-        tried.append(loop.rows.atoms[-1])
-        solution = loop.solve(reduced.weights)
-        new = loop.record(solution, (*gains, gain + entry.loss - solution.loss))
-        best = new if best is None else _better(best, new)
-        if _better(entry, best, WORTH) is not entry:
-            break
-    return best
+    def choose(self, model: Model, barred: list[int]) -> int | None:
+        """The atom to add by the loop's rule; completes the entry's certificate."""
+        self._stand(model)
+        self._standing = None
+        entries = [model.entry]
+        found = self.loop.add(entries, *barred)
+        model.entry = entries[-1]
+        return self.loop.rows.atoms[-1] if found else None
+
+    def with_column(self, model: Model, atom: int, target: float = np.inf) -> Model:
+        """The model with one more atom; not to the end where it cannot reach ``target``.
+
+        Its gain is what the loss falls by; in the place of one that was dropped, it takes over
+        the gain of that one.
+        """
+        entry, rows = model.entry, self.loop.rows
+        rows.reset([*entry.numbers, atom])
+        solution = self.loop.solve(weights_of(entry, rows.intercept), target)
+        gains = [gain - model.lent for gain in entry.gains]
+        own = entry.loss - solution.loss + len(gains) * model.lent
+        self._standing = self.of(self.loop.record(solution, (*gains, own)))
+        return self._standing
+
+    def without(self, model: Model, atom: int) -> Model:
+        """The model less one of the atoms cheapest to drop; the others share what it gained."""
+        entry = model.entry
+        gains = list(entry.gains)
+        lost = gains.pop(entry.numbers.index(atom))
+        self.loop.rows.reset([n for n in entry.numbers if n != atom])
+        solution = self.loop.solve(self._starts[atom])
+        lent = (lost + entry.loss - solution.loss) / max(len(gains), 1)
+        new = self.loop.record(solution, tuple(gain + lent for gain in gains))
+        self._standing = self.of(new, lent)
+        return self._standing
+
+    def losses_of_dropping(self, model: Model) -> np.ndarray:
+        """Increase when each atom of the support is dropped, by the quadratic model.
+
+        It also says where the others go: `without` starts there.
+        """
+        self._stand(model)
+        entry, rows = model.entry, self.loop.rows
+        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, entry.numbers)])
+        columns = dict(zip(entry.numbers, (np.arange(*two) for two in pairwise(ends)), strict=True))
+        own = [columns[atom] for atom in model.support]
+        drops = Objective(rows, self.loop.penalty).dropping(weights_of(entry, rows.intercept), own)
+        rises = np.empty(len(own))
+
+        def each() -> Iterator[tuple[float, int, np.ndarray]]:
+            for at, (rise, moved) in enumerate(drops):
+                rises[at] = rise
+                yield rise, at, moved
+
+        cheapest = nsmallest(LIMITS.swaps, each(), key=lambda item: item[:2])
+        self._starts = {
+            model.support[at]: np.delete(moved, own[at], axis=0) for _, at, moved in cheapest
+        }
+        return rises
+
+    def _stand(self, model: Model) -> None:
+        if self._standing is not model:
+            self.loop.restore(model.entry)
+            self._standing = model

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.boost.constraints import most_violated
 from laconic.boost.loop import Loop, State
 from laconic.boost.master import Master
 from laconic.boost.path import PathEntry
@@ -110,7 +111,7 @@ class TotalLoop(Loop):
         """
         while True:
             barred = np.unique([*state.generated, *self._repeats]).astype(np.int64)
-            choice = self.rows.best(barred, None, None)
+            choice = most_violated(self.rows, barred, self.master.penalty.alpha + self.tol)
             entry = state.entries[-1]
             state.entries[-1] = replace(entry, steepest=choice.steepest)
             if choice.index < 0:
@@ -118,7 +119,7 @@ class TotalLoop(Loop):
                 state.status = ("the classifier offers nothing new" if endless
                                 else "the pool has no other atom")  # fmt: skip
                 return None
-            if not choice.score > self.master.penalty.alpha + self.tol:
+            if not choice.score > 0:
                 state.status = "no atom outside violates its dual constraint by more than tol"
                 return None
             self.rows.append(choice.index)
@@ -224,25 +225,5 @@ class TotalLoop(Loop):
         entry = state.entries[-1]
         if np.isnan(entry.steepest):
             barred = np.array(sorted(state.generated), dtype=np.int64)
-            choice = self.rows.best(barred, None, None)
+            choice = most_violated(self.rows, barred, self.master.penalty.alpha)
             state.entries[-1] = replace(entry, steepest=choice.steepest)
-
-
-def dual_value(entries: list[PathEntry], l1: float) -> float:
-    """Largest value of the dual (7) that the entries prove: for *all* atoms of the pool.
-
-    The dual weights u of an entry, times s = min(1, l1 / max_j |Σ_i u_i y_i h_ij|), satisfy (4) for
-    every atom; by concavity of the dual their value is at least s (L − ⟨∇L, w⟩), because u = 0 has
-    the value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
-    below this; beside an intercept, whose own constraint holds to rounding, to rounding.
-
-    With a score for every class the constraint is on every entry, max_c |g_jc| ≤ l1. The sums over
-    classes that stand for the largest entry here are no smaller: what they prove is true, but not
-    all there is. A classifier as pool does not know its steepest atom, and proves nothing but 0.
-    """
-    found = 0.0
-    for entry in entries:
-        if np.isfinite(entry.steepest):
-            shrink = 1.0 if entry.steepest <= l1 else l1 / entry.steepest
-            found = max(found, shrink * (entry.loss - entry.inner))
-    return found

@@ -162,9 +162,7 @@ class BoundPool(ABC):
             Rank by (score / 2)² / cost instead of score: for a single column in [-1, 1], the
             decrease of the loss that Lemma 2 guarantees, per cost.
         """
-        forbidden = np.empty(0, dtype=np.int64) if forbidden is None else np.sort(forbidden)
-        best, best_value, best_score, steepest = -1, -1.0, -np.inf, 0.0
-        rounding = 64.0 * np.finfo(self.dtype).eps
+        leader, steepest = Leader(forbidden, self.dtype), 0.0
         for first, norms in self.norms(residual):
             steepest = max(steepest, float(norms.max(initial=0.0)))
             if normaliser is not None:
@@ -173,17 +171,32 @@ class BoundPool(ABC):
             value = scores
             if costs is not None:
                 value = (scores / 2) ** 2 / costs[start : start + len(scores)]
-            low, high = np.searchsorted(forbidden, [start, start + len(scores)])
-            if high > low:
-                value = value.copy()
-                value[forbidden[low:high] - start] = -np.inf
-            if len(value) == 0:
-                continue
-            # Equal columns may differ by rounding: what comes that close is a tie.
-            top = int(np.argmax(value >= value.max() * (1.0 - rounding)))
-            if value[top] > best_value * (1.0 + rounding):
-                best, best_value, best_score = start + top, value[top], float(scores[top])
-        return Choice(best, best_score, steepest)
+            leader.see(start, scores, value)
+        return Choice(leader.index, leader.score, steepest)
+
+
+class Leader:
+    """The best atom of the blocks of scores seen so far, ties to the lowest number."""
+
+    def __init__(self, forbidden: np.ndarray | None, dtype: np.dtype[Any]) -> None:
+        self.index, self.score = -1, -np.inf
+        self._value = -1.0
+        self._forbidden = np.sort(np.empty(0, dtype=np.int64) if forbidden is None else forbidden)
+        self._rounding = 64.0 * np.finfo(dtype).eps
+
+    def see(self, start: int, scores: np.ndarray, value: np.ndarray) -> None:
+        """Scores of the atoms from number ``start`` on, and what they are ranked by."""
+        low, high = np.searchsorted(self._forbidden, [start, start + len(scores)])
+        if high > low:
+            value = value.copy()
+            value[self._forbidden[low:high] - start] = -np.inf
+        if len(value) == 0:
+            return
+        # Equal columns may differ by rounding: what comes that close is a tie.
+        top = int(np.argmax(value >= value.max() * (1.0 - self._rounding)))
+        if value[top] > self._value * (1.0 + self._rounding):
+            self.index, self._value = start + top, value[top]
+            self.score = float(scores[top])
 
 
 def bound_pool(pool: Pool, X: Any, weight: np.ndarray, threads: Threads) -> BoundPool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
@@ -29,6 +30,21 @@ class Hypothesis(NamedTuple):
     def width(self) -> int:
         """Number of columns the atom adds to the model."""
         return 1
+
+    def shares(self) -> np.ndarray:
+        """Each feature's part in what the classifier says, summing to one.
+
+        By its own ``feature_importances_``, or by the size of its ``coef_``; where it has neither
+        (or one that is not a number for every feature, some of them above 0), all alike.
+        """
+        for name in ("feature_importances_", "coef_"):
+            sizes = getattr(self.classifier, name, None)
+            if sizes is not None:
+                sizes = np.abs(np.asarray(sizes.toarray() if issparse(sizes) else sizes))
+                sizes = np.atleast_2d(sizes).sum(axis=0)
+                if len(sizes) == len(self.reads) and 0 < sizes.sum() < np.inf:
+                    return sizes / sizes.sum()
+        return np.full(len(self.reads), 1.0 / len(self.reads))
 
 
 class HypothesesMap:
@@ -130,8 +146,9 @@ class BoundOracle(BoundPool):
         Σ_i u_i y_i h(x_i). Number -1 if what it answers is nothing new. What the classifiers that
         it did not find would have is not known: the steepest is infinity.
         """
-        if residual.shape[1] != 1 or normaliser is not None or costs is not None:
-            raise ValueError("a classifier as pool is for two classes with a loss of the margin")
+        if normaliser is not None or costs is not None:
+            raise ValueError("a classifier as pool is for TotalQBoost, which ranks by gradients")
+        _check_one_score(residual)
         r = residual[:, 0].astype(np.float64)
         fitted = clone(self._classifier)
         fitted.fit(self._X, np.where(r < 0, -1, 1), sample_weight=np.abs(r) / np.abs(r).mean())
@@ -146,6 +163,7 @@ class BoundOracle(BoundPool):
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums of the hypotheses so far."""
+        _check_one_score(residual)
         yield 0, self._columns.T @ residual.astype(np.float64)
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
@@ -179,3 +197,8 @@ class BoundOracle(BoundPool):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Every hypothesis may read every feature."""
         return np.full(self.n_atoms, float(np.sum(feature_costs)))
+
+
+def _check_one_score(residual: np.ndarray) -> None:
+    if residual.shape[1] != 1:
+        raise ValueError("a classifier as pool is for two classes with a loss of the margin")

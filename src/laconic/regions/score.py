@@ -37,6 +37,12 @@ class ClumpScore(NamedTuple):
     share: float
     """Share of all pairs of rows that are neighbours."""
 
+    def __repr__(self) -> str:
+        return (
+            f"ClumpScore({self.score:.3g}: {self.pairs} pairs, {self.expected:.3g} expected, "
+            f"z {self.z:.3g}, p {self.p_value:.2g}, radius {self.radius:.3g})"
+        )
+
 
 def clump_score(
     X: Any,

@@ -290,10 +290,8 @@ def _exact(
     problem: SubsetProblem, price: float, cap: int, starts: Iterable[Iterable[int]], **options: Any
 ) -> tuple[Fit, float]:
     from laconic.subset.exact import branch_and_bound
-    from laconic.subset.local import local_search
 
-    known = local_search(problem, cap, starts)
-    proof = branch_and_bound(problem, price, cap, known, **options)
+    proof = branch_and_bound(problem, price, cap, starts, **options)
     return proof.fit, proof.bound
 
 

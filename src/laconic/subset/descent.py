@@ -34,8 +34,8 @@ class Searchable(Protocol):
     def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
         """Optimise the weights of a support, from ``start`` where given."""
 
-    def with_column(self, fit: Fit, column: int) -> Fit:
-        """The fit with one more column."""
+    def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one more column; it need not be the best where that is above ``target``."""
 
     def without(self, fit: Fit, column: int) -> Fit:
         """The fit with one column less."""

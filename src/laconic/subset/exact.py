@@ -30,8 +30,9 @@ one.
 from __future__ import annotations
 
 import heapq
-import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,7 @@ def branch_and_bound(
     problem: SubsetProblem,
     price: float,
     max_atoms: int | None = None,
+    starts: Iterable[Iterable[int]] = (),
     known: list[Fit] | None = None,
     max_nodes: int | None = None,
     max_seconds: float | None = None,
@@ -95,22 +97,27 @@ def branch_and_bound(
         λ for the mean loss; the paper's, for the sum, is m times this.
     max_atoms : int, optional
         Largest support; any if not given.
+    starts : iterable of supports
+        Supports that the local search which comes first starts from.
     known : list of Fit, optional
-        Fits to start from; those of a local search if not given.
+        Fits to start from in place of those of the local search.
     max_nodes, max_seconds : optional
-        Limits after which the best found is returned with the gap that is left.
+        Limits after which the best found is returned with the gap that is left. The seconds are
+        those of the whole call; only the local search is always brought to its end.
     """
-    began = time.perf_counter()
+    end = np.inf if max_seconds is None else perf_counter() + max_seconds
+
+    def late() -> bool:
+        return perf_counter() > end
+
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
-    known = local_search(problem, cap) if known is None else known
+    known = local_search(problem, cap, starts) if known is None else known
     search = _Search(problem, price, cap, known)
     nodes = 0
-    while search.open and not search.closed():
-        spent = time.perf_counter() - began
-        if nodes == max_nodes or (max_seconds is not None and spent > max_seconds):
-            break
-        search.visit(heapq.heappop(search.open))
-        nodes += 1
+    if max_nodes != 0 and not search.closed() and search.bound_weights(late):
+        while search.open and not search.closed() and nodes != max_nodes and not late():
+            search.visit(heapq.heappop(search.open))
+            nodes += 1
     return Proof(search.best, search.objective, search.bound(), nodes)
 
 
@@ -125,15 +132,23 @@ class _Search:
         self.best = min(known, key=lambda f: f.value + price * len(f.support))
         self.objective = self.best.value + price * len(self.best.support)
         every = tuple(range(problem.n_columns)) if cap else ()
-        self._levels = LevelSet(problem, self.objective - price)
         self._count = 0
         self._lowest_leaf = np.inf
         self._seen: set[tuple[int, ...]] = set()
         root = np.zeros(len(every) + int(problem.intercept))
-        # Before any node is solved: columns that cost nothing.
+        # Before any node is solved: no column, or all of them for the price of one.
         S, free = problem.matrix(every), np.full(len(every), problem.l1)
         _, value, promised = problem.solve(S, free, root)
-        self.open = [_Node(value - MISSED * promised, 0, (), every, root)]
+        lowest = min(value - MISSED * promised + price, problem.fit(()).value)
+        self.open = [_Node(lowest, 0, (), every, root)]
+
+    def bound_weights(self, late: Callable[[], bool]) -> bool:
+        """Prepare the bounds M_j; false, and nothing can be visited, if it gets too late."""
+        levels = LevelSet.of(self.problem, self.objective - self.price, late)
+        if levels is None:
+            return False
+        self._levels = levels
+        return True
 
     def bound(self) -> float:
         """Proven lower bound on the objective of every support; no loss is below 0."""

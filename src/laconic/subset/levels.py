@@ -11,6 +11,8 @@ M_j of the big-M relaxation in `laconic.subset.exact`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from laconic.subset.problem import SubsetProblem
@@ -26,16 +28,25 @@ MISSED = 10.0
 
 
 class LevelSet:
-    """Bounds on every weight, and on the intercept, for any level.
+    """Bounds on every weight, and on the intercept, for any level."""
 
-    Parameters
-    ----------
-    problem : SubsetProblem
-    level : float
-        Where the bounds are to be tight. They hold everywhere.
-    """
+    def __init__(self, sides: list[np.ndarray]) -> None:
+        self._sides = sides
 
-    def __init__(self, problem: SubsetProblem, level: float) -> None:
+    @classmethod
+    def of(
+        cls, problem: SubsetProblem, level: float, late: Callable[[], bool] = lambda: False
+    ) -> LevelSet | None:
+        """The bounds of a problem, or ``None`` if it gets too late for all of them.
+
+        Parameters
+        ----------
+        problem : SubsetProblem
+        level : float
+            Where the bounds are to be tight. They hold everywhere.
+        late : callable
+            Asked before every weight's.
+        """
         S = problem.matrix(range(problem.n_columns))
         price = np.full(problem.n_columns, problem.l1)
         sides = []
@@ -45,9 +56,11 @@ class LevelSet:
             lines = np.full((2, len(S), LINES), np.inf)
             lines[1] = 0.0  # a side that no weight can be on: zero at every level
             for j in columns:
+                if late():
+                    return None
                 lines[:, j] = _lines(problem, S, price, level, j, sign)
             sides.append(lines)
-        self._sides = sides
+        return cls(sides)
 
     def bounds(self, level: float) -> np.ndarray:
         """Bounds on |w_j| over all weights with F(w) ≤ ``level``; the intercept last."""

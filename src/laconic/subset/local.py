@@ -9,18 +9,65 @@ answers every price and every cap at once. Moves are ranked by the quadratic mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from laconic.subset.moves import Move, Moves, PlainMoves, moves_from
+from laconic.subset.moves import Move, moves_from
 from laconic.subset.problem import Fit
 from laconic.threads import Threads
 
-# A move counts when it lowers the value by more than this part of it; a value of less than SMALL
-# counts as that, since the loss of separable data has no least value to come near.
-WORTH, SMALL = 1e-7, 1e-3
+# A value of less than this counts as this in what a move must be worth, since the loss of separable
+# data has no least value to come near.
+SMALL = 1e-3
+
+
+class Limits(NamedTuple):
+    """What counts as better, and how many moves of each kind are tried from a fit, best first."""
+
+    worth: float = 1e-7
+    """Part of the value that a move must lower it by."""
+    adds: int = 5
+    drops: int = 3
+    swaps: int = 8
+
+
+LIMITS = Limits()
+
+
+class Found(Protocol):
+    """What a search knows of a fit."""
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """What it chose, ascending."""
+
+    @property
+    def value(self) -> float:
+        """The objective without any price on its size."""
+
+
+F = TypeVar("F", bound=Found)
+
+
+class MovesFrom(Protocol[F]):
+    """The moves from one fit; each list may be made while it is read."""
+
+    fit: F
+
+    def adds(self, count: int) -> Iterable[Move]:
+        """What to add, best first."""
+
+    def drops(self, count: int) -> Iterable[Move]:
+        """What to drop, cheapest first."""
+
+    def swaps(self, count: int) -> Iterable[Move]:
+        """What to swap, most promising first."""
+
+    def make(self, move: Move, target: float) -> F:
+        """The fit after a move; it need not be complete where it cannot reach ``target``."""
 
 
 def local_search(
@@ -56,14 +103,16 @@ def local_search(
         Threads to run the searches on; every core if not given. The answer does not depend on it.
     """
     given = [problem.fit(()), *(problem.fit(tuple(sorted(set(s)))) for s in starts)]
-    table = _Table(problem, max_atoms, tries)
+    moves = partial(moves_from, problem)
+    limits = Limits(adds=tries, drops=-(-tries // 2), swaps=-(-3 * tries // 2))
+    table: Table[Fit] = Table(moves, max_atoms, limits)
     table.offer(*given)
     if restarts <= 0:
         table.sweep(sweeps)
         return table.fits()
 
     def run(rng: np.random.Generator | None) -> list[Fit]:
-        one = _Table(problem, max_atoms, tries, rng)
+        one: Table[Fit] = Table(moves, max_atoms, limits, rng)
         one.offer(*(given if rng is None else given[:1]))
         one.sweep(sweeps)
         return one.fits()
@@ -76,93 +125,138 @@ def local_search(
     return table.fits()
 
 
-class _Table:
-    """The best fit of every size."""
+class Table(Generic[F]):
+    """The best fit of every size, and the steps that better them.
+
+    Parameters
+    ----------
+    moves : callable
+        Makes the moves from a fit.
+    largest : int
+        Largest size.
+    limits : Limits
+    rng : Generator, optional
+        With one, the first way up adds one of the best at random.
+    """
 
     def __init__(
-        self, problem: Any, max_atoms: int, tries: int, rng: np.random.Generator | None = None
+        self,
+        moves: Callable[[F], MovesFrom[F]],
+        largest: int,
+        limits: Limits = LIMITS,
+        rng: np.random.Generator | None = None,
     ) -> None:
-        self.problem = problem
-        self._adds, self._drops, self._swaps = tries, -(-tries // 2), -(-3 * tries // 2)
-        self.best: list[Fit | None] = [None] * (max_atoms + 1)
+        self.limits = limits
+        self.best: list[F | None] = [None] * (largest + 1)
+        self._make_moves = moves
         self._rng = rng
         self._changes = 0
-        self._settled: set[tuple[int, ...]] = set()
-        self._moves: dict[int, Moves | PlainMoves] = {}
+        self._tried: set[tuple[str, tuple[int, ...]]] = set()
+        self._moves: dict[int, MovesFrom[F]] = {}
 
-    def fits(self) -> list[Fit]:
+    def fits(self) -> list[F]:
         """The best fits, by size."""
         return [fit for fit in self.best if fit is not None]
 
-    def offer(self, *fits: Fit) -> bool:
+    def offer(self, *fits: F) -> bool:
         """Keep fits that are better than the best of their size; say whether one is."""
         changed = False
         for fit in fits:
             size = len(fit.support)
-            if size < len(self.best) and fit.value < self._target(size):
+            if size < len(self.best) and self.better(fit, self.best[size]):
                 self.best[size] = fit
                 self._changes += 1
                 changed = True
         return changed
 
+    def better(self, new: F, old: F | None) -> bool:
+        """Whether a fit is to take the place of another of its size."""
+        return new.value < self.target(old)
+
+    def target(self, old: F | None) -> float:
+        """What a value must be below to count as better than a fit's."""
+        return float("inf") if old is None else old.value - self._worth(old.value)
+
+    def up(self) -> list[Callable[[], None]]:
+        """The steps that grow every size from the one below."""
+        return [partial(self.grow, size) for size in range(1, len(self.best))]
+
+    def down(self) -> list[Callable[[], None]]:
+        """The steps that shrink every size from the one above."""
+        return [partial(self.shrink, size) for size in range(len(self.best) - 2, 0, -1)]
+
     def sweep(self, sweeps: int) -> None:
         """Go up and down the sizes until nothing changes."""
         for _ in range(sweeps):
             before = self._changes
-            for size in range(1, len(self.best)):
-                self.grow(size)
+            for step in self.up():
+                step()
             self._rng = None
-            for size in range(len(self.best) - 2, 0, -1):
-                self.shrink(size)
+            for step in self.down():
+                step()
             if self._changes == before:
                 break
 
     def grow(self, size: int) -> None:
         """Try the best of the size below with one column more; then swap."""
         below = self.best[size - 1]
-        if below is not None:
-            adds = [m for m in self._at(below).adds(self._adds) if -m.change > _worth(below.value)]
+        if below is not None and self._untried("add", below):
+            least = self._worth(below.value)
+            adds = [m for m in self._at(below).adds(self.limits.adds) if -m.change > least]
             if self._rng is not None and adds:
                 adds = [adds[self._rng.integers(len(adds))]]
+            else:
+                self.settle("add", below)
             self._try(size, adds, below)
-        self._swap(size)
+        self.swap(size)
 
     def shrink(self, size: int) -> None:
         """Try the best of the size above with one column less; then swap."""
         above = self.best[size + 1]
-        if above is not None:
-            self._try(size, self._at(above).drops(self._drops), above)
-        self._swap(size)
+        if above is not None and self._untried("drop", above):
+            self.settle("drop", above)
+            self._try(size, self._at(above).drops(self.limits.drops), above)
+        self.swap(size)
 
-    def _swap(self, size: int) -> None:
+    def swap(self, size: int) -> None:
+        """Swap columns of the best of a size until no swap helps."""
         fit = self.best[size]
-        while fit is not None and fit.support not in self._settled:
-            if not self._try(size, self._at(fit).swaps(self._swaps), fit, first=True):
-                self._settled.add(fit.support)
+        while fit is not None and self._untried("swap", fit):
+            if not self._try(size, self._at(fit).swaps(self.limits.swaps), fit, first=True):
+                self.settle("swap", fit)
             fit = self.best[size]
 
-    def _try(self, size: int, moves: list[Move], fit: Fit, first: bool = False) -> bool:
+    def settle(self, kind: str, fit: F) -> None:
+        """Take the moves of a kind ("add", "drop" or "swap") from a fit as tried.
+
+        They gave nothing, or what they gave was offered; once more they would give the same.
+        """
+        self._tried.add((kind, fit.support))
+
+    def forget(self) -> None:
+        """Let go of what was kept to save work."""
+        self._moves.clear()
+
+    def _untried(self, kind: str, fit: F) -> bool:
+        return (kind, fit.support) not in self._tried
+
+    def _try(self, size: int, moves: Iterable[Move], fit: F, first: bool = False) -> bool:
         """Make moves and keep the best, or the first that is better; say whether one was."""
         changed = False
         for move in moves:
-            changed |= self.offer(self._at(fit).make(move, self._target(size)))
+            changed |= self.offer(self._at(fit).make(move, self.target(self.best[size])))
             if changed and first:
                 break
         return changed
 
-    def _at(self, fit: Fit) -> Moves | PlainMoves:
+    def _at(self, fit: F) -> MovesFrom[F]:
         """The moves from a fit; those from the last one of a size are kept."""
         size = len(fit.support)
         known = self._moves.get(size)
         if known is None or known.fit is not fit:
-            known = self._moves[size] = moves_from(self.problem, fit)
+            known = self._moves[size] = self._make_moves(fit)
         return known
 
-    def _target(self, size: int) -> float:
-        old = self.best[size]
-        return float("inf") if old is None else old.value - _worth(old.value)
-
-
-def _worth(value: float) -> float:
-    """The least decrease of a value that counts."""
-    return WORTH * max(value, SMALL)
+    def _worth(self, value: float) -> float:
+        """The least decrease of a value that counts."""
+        return self.limits.worth * max(value, SMALL)

@@ -20,6 +20,8 @@ adding is ranked by that gain times H_jj / c_j.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +39,7 @@ class Move(NamedTuple):
     """A column to drop, one to add, or both."""
 
     change: float
-    """Predicted change of the value."""
+    """Predicted change of the value; -inf where nothing is predicted."""
     out: int
     """Place in the support of the column that goes; -1 for none."""
     into: int
@@ -58,16 +60,20 @@ class PlainMoves:
         With the methods ``with_column``, ``without``, ``gains`` and ``losses_of_dropping`` of
         `SubsetProblem`. Columns may be groups, and weights of any shape.
     fit : Fit
+    tried : set, optional
+        Supports that something was put into before: swaps pass them over, and add to them.
     """
 
-    def __init__(self, problem: Any, fit: Fit) -> None:
-        self.problem, self.fit = problem, fit
-        self._reduced: dict[int, Fit] = {-1: fit}
+    tries = 1
+    """Columns tried in the place of one that goes."""
+
+    def __init__(self, problem: Any, fit: Any, tried: set[tuple[int, ...]] | None = None) -> None:
+        self.problem, self.fit, self.tried = problem, fit, tried
+        self._last: tuple[int, Any] = (-1, fit)
 
     def adds(self, count: int) -> list[Move]:
         """The best columns to add, best first by the step along them alone."""
-        gains = self.problem.gains(self.fit)
-        return [Move(-gains[j], -1, int(j)) for j in _smallest(-gains, count) if gains[j] > 0]
+        return [Move(-gain, -1, column) for gain, column in islice(self.ranked(self.fit), count)]
 
     def drops(self, count: int) -> list[Move]:
         """The cheapest columns to drop, cheapest first."""
@@ -76,27 +82,44 @@ class PlainMoves:
         rise = self.problem.losses_of_dropping(self.fit)
         return [Move(rise[s], int(s), -1) for s in _smallest(rise, count)]
 
-    def swaps(self, count: int) -> list[Move]:
-        """Swaps of the cheapest columns, each for the best one once it is gone."""
-        found = []
+    def swaps(self, count: int) -> Iterator[Move]:
+        """Swaps of the cheapest columns, each for the best ones once it is gone.
+
+        They are found while they are asked for: each takes a refit.
+        """
         for drop in self.drops(count):
+            support, gone = self.fit.support, self.fit.support[drop.out]
+            if self.tried is not None:
+                rest = tuple(column for column in support if column != gone)
+                if rest in self.tried:
+                    continue
+                self.tried.add(rest)
             reduced = self._without(drop.out)
-            gains = self.problem.gains(reduced)
-            gains[self.fit.support[drop.out]] = -np.inf
-            j = int(gains.argmax())
-            if gains[j] > 0:
-                found.append(Move(reduced.value - self.fit.value - gains[j], drop.out, j))
-        return sorted(found, key=lambda move: move.change)
+            rise = reduced.value - self.fit.value
+            for gain, column in islice(self.ranked(reduced, gone), self.tries):
+                yield Move(rise - gain, drop.out, column)
 
-    def make(self, move: Move, target: float = np.inf) -> Fit:
-        """The fit after a move."""
+    def ranked(self, fit: Any, *barred: int) -> Iterator[tuple[float, int]]:
+        """What columns outside a fit would gain, and their numbers, best first."""
+        gains = self.problem.gains(fit)
+        gains[list(barred)] = -np.inf
+        for column in np.argsort(-gains, kind="stable"):
+            if gains[column] <= 0:
+                return
+            yield float(gains[column]), int(column)
+
+    def make(self, move: Move, target: float = np.inf) -> Any:
+        """The fit after a move; not to the end where it cannot reach ``target``."""
         reduced = self._without(move.out)
-        return reduced if move.into < 0 else self.problem.with_column(reduced, move.into)
+        return reduced if move.into < 0 else self.problem.with_column(reduced, move.into, target)
 
-    def _without(self, out: int) -> Fit:
-        if out not in self._reduced:
-            self._reduced[out] = self.problem.without(self.fit, self.fit.support[out])
-        return self._reduced[out]
+    def _without(self, out: int) -> Any:
+        """The fit without a column; without none, itself. The last one is kept."""
+        if out < 0:
+            return self.fit
+        if self._last[0] != out:
+            self._last = out, self.problem.without(self.fit, self.fit.support[out])
+        return self._last[1]
 
 
 class Moves:

@@ -149,11 +149,11 @@ class SubsetProblem:
         )
         return w, value
 
-    def with_column(self, fit: Fit, column: int) -> Fit:
-        """The fit with one more column."""
+    def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one more column; ``target`` as in `fit`."""
         at = int(np.searchsorted(fit.support, column))
         support = (*fit.support[:at], column, *fit.support[at:])
-        return self.fit(support, np.insert(fit.weights, at, 0.0))
+        return self.fit(support, np.insert(fit.weights, at, 0.0), target)
 
     def without(self, fit: Fit, column: int) -> Fit:
         """The fit with one column less."""
