@@ -262,6 +262,22 @@ def test_rows_far_from_zero_are_as_good_as_near():
     assert far.score(X + 1e5, y) == near.score(X, y)
 
 
+@every_kind
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_rows_in_other_units_get_the_same_balls(kind, unit):
+    X, y = rings(m=200)
+    one, other = (
+        ShareBoostClassifier(
+            3, pool=Pieces(n_radii=3, centres=u * X[:8], max_share=1.0, **KINDS[kind]), alpha=1e-3
+        ).fit(u * X, y)
+        for u in (1.0, unit)
+    )
+    assert [a.centre for a in one.atoms_] == [a.centre for a in other.atoms_]
+    radii = np.array([[a.radius for a in model.atoms_] for model in (one, other)])
+    np.testing.assert_allclose(radii[1], unit * radii[0])
+    np.testing.assert_allclose(other.path_.losses, one.path_.losses, rtol=1e-7)
+
+
 def test_checkpoint_resumes_to_the_identical_model(tmp_path):
     X, y = rings()
     settings = {"pool": Pieces(20, 5, soft=True), "alpha": 1e-4}

@@ -398,13 +398,15 @@ def _squared_radii(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Squared radii of balls that hold at least some shares of the rows, and what they hold.
 
-    ``d2`` are sorted squared distances. A radius lies halfway to the next row outside.
+    ``d2`` are sorted squared distances. A radius lies halfway to the next row outside; beyond the
+    last row there is thought to be one at twice its distance, so that rows in other units get the
+    same balls.
     """
     mass = np.cumsum(weight)
     # The tolerance makes a sum that should equal a share reach it whatever its rounding.
     inside = np.searchsorted(mass, shares * mass[-1] * (1.0 - 1e-9))
     inside = np.minimum(inside, len(d2) - 1)
     after = np.searchsorted(d2, d2[inside], side="right")  # rows at the same distance come too
-    farther = np.append(d2, 4.0 * d2[-1] + 1.0)[after]
+    farther = np.append(d2, 4.0 * d2[-1] or 1.0)[after]
     squares = 0.5 * (d2[inside] + farther)
     return squares, mass[after - 1] / mass[-1]
