@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scipy import ndimage
-from sklearn.base import clone
 
 from laconic.deform import Deform
 
@@ -105,12 +104,6 @@ def test_strengths_are_bounds():
     assert (slanted[:, 0] == [1, 0, 0]).all()
 
 
-def test_what_scikit_learn_expects():
-    d = deform(copies=2, shear=0.3)
-    assert clone(d).get_params() == d.get_params()
-    assert deform().fit_transform(images()).shape == (40, 117)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -120,6 +113,9 @@ def test_what_scikit_learn_expects():
         ({"shift": np.nan}, "shift must be"),
         ({"scale": 1.0}, "scale must be below 1"),
         ({"elastic_sigma": 0}, "elastic_sigma must be positive"),
+        ({"fill": np.nan}, "fill must be a finite number"),
+        ({"fill": -np.inf}, "fill must be a finite number"),
+        ({"fill": "white"}, "fill must be a finite number"),
         ({"shape": None}, "no square image"),
         ({"shape": (5, 5)}, "25 pixels"),
     ],

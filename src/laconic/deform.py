@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from laconic.model.patches import image_shape, is_at_least
 from laconic.threads import Threads, row_blocks
@@ -23,7 +23,7 @@ from laconic.threads import Threads, row_blocks
 BLOCK = 1024
 
 
-class Deform(TransformerMixin, BaseEstimator):
+class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Random elastic and affine deformations of images (Simard, Steinkraus, Platt 2003).
 
     A pixel p of the deformed image is the image's value, interpolated between four pixels, at
@@ -123,7 +123,7 @@ class Deform(TransformerMixin, BaseEstimator):
         X_more, or (X_more, *arrays_more) where arrays were given
             Rows first as they came, then the first copy of each in the same order, and so on.
         """
-        X, shape = self._checked(X)
+        X, shape = self._checked(check_array(X, dtype=None, estimator=self))
         given = [np.asarray(a) for a in arrays]
         for a in given:
             if a.ndim == 0 or len(a) != len(X):
@@ -137,18 +137,25 @@ class Deform(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Deform:
         """Check the settings; there is nothing to learn."""
-        X, _ = self._checked(X)
-        self.n_features_in_ = X.shape[1]
+        self._checked(validate_data(self, X, dtype=None))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The first deformed copy of every image."""
+        """The first deformed copy of every image.
+
+        Needs no `fit`; after one, images must be as wide as those it was given.
+        """
+        if hasattr(self, "n_features_in_"):
+            X = validate_data(self, X, dtype=None, reset=False)
+        else:
+            X = check_array(X, dtype=None, estimator=self)
         X, shape = self._checked(X)
         out = np.empty_like(X, order="C")
         self._deform(X, shape, range(1), out)
         return out
 
-    def _checked(self, X: Any) -> tuple[np.ndarray, tuple[int, int]]:
+    def _checked(self, X: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
+        """Pixels as numbers and the shape of an image, once the settings make sense."""
         for name in ("elastic_alpha", "rotation", "scale", "shear", "shift"):
             value = getattr(self, name)
             if not is_at_least(value, Real, 0) or value == np.inf:
@@ -160,10 +167,16 @@ class Deform(TransformerMixin, BaseEstimator):
             raise ValueError(f"scale must be below 1, not {self.scale!r}")
         if not is_at_least(self.copies, Integral, 0):
             raise ValueError(f"copies must be an integer of at least 0, not {self.copies!r}")
-        X = check_array(X, dtype=None, estimator=self)
+        if not (isinstance(self.fill, Real) and abs(self.fill) < np.inf):
+            raise ValueError(f"fill must be a finite number, not {self.fill!r}")
         if X.dtype.kind not in "iuf":
             X = check_array(X, dtype=np.float64, estimator=self)
         return X, image_shape(self.shape, X.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
 
     def _deform(
         self, X: np.ndarray, shape: tuple[int, int], copies: range, out: np.ndarray

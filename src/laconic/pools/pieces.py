@@ -8,6 +8,7 @@ and a running sum over the codes answers for every ball.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from laconic.model.patches import is_at_least
 from laconic.model.pieces import Piece, PiecesMap, squared_distances
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.local import LocalColumns
@@ -153,21 +155,25 @@ class Pieces(TransformerMixin, BaseEstimator):
         return tags
 
     def _check(self) -> None:
-        for name, most in (("n_centres", None), ("n_radii", MOST_RADII)):
+        for name, most in (("n_centres", np.inf), ("n_radii", MOST_RADII)):
             value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not whole or value < 1 or (most is not None and value > most):
-                limit = "at least 1" if most is None else f"from 1 to {most}"
+            if not is_at_least(value, Integral, 1) or value > most:
+                limit = "at least 1" if most == np.inf else f"from 1 to {most}"
                 raise ValueError(f"{name} must be a whole number, {limit}, not {value!r}")
-        if not 0 < self.min_share <= self.max_share <= 1:
+        shares = self.min_share, self.max_share
+        if not all(is_at_least(s, Real, 0) for s in shares) or not 0 < shares[0] <= shares[1] <= 1:
             raise ValueError(
                 "min_share and max_share must be parts of the rows, 0 < min_share <= max_share <= "
                 f"1, not {self.min_share!r} and {self.max_share!r}"
             )
-        if self.slope is not None and not self.slope > 0:
-            raise ValueError(f"slope must be positive, not {self.slope!r}")
-        if not 0 <= self.balance <= 1:
+        slope = self.slope
+        if slope is not None and (not is_at_least(slope, Real, 0) or slope in (0, np.inf)):
+            raise ValueError(f"slope must be positive, not {slope!r}")
+        if not is_at_least(self.balance, Real, 0) or self.balance > 1:
             raise ValueError(f"balance must lie between 0 and 1, not {self.balance!r}")
+        for name in ("soft", "relative"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
 
     def _centres(self, X: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.centres is not None:
