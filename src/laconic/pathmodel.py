@@ -138,7 +138,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def plot_atoms(self, n_atoms: int | None = None, ax: Any = None) -> Any:
         """Draw the chosen patches with their masks (see `laconic.look.mosaic.plot_patches`).
 
-        Only for a pool of `laconic.pools.Patches`. Needs the ``plot`` extra.
+        Only for a pool of `laconic.pools.Patches`; `laconic.look.balls.plot_balls` draws pieces.
+        Needs the ``plot`` extra.
         """
         from laconic.look.mosaic import plot_patches
 

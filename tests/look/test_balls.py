@@ -50,8 +50,10 @@ def test_pictures_are_those_of_the_nearest_rows(fitted):
 
 def test_what_has_no_balls_is_refused(fitted):
     _, X, y = fitted
-    with pytest.raises(TypeError, match="atoms are columns, not pieces"):
-        ball_facts(ShareBoostClassifier(1).fit(X, y), X)
+    columns = ShareBoostClassifier(1).fit(X, y)
+    for look in (lambda: ball_facts(columns, X), lambda: plot_balls(columns, X, X[:, None])):
+        with pytest.raises(ValueError, match="only models of pieces have balls; this one has col"):
+            look()
     with pytest.raises(ValueError, match="one for each of the 300 rows"):
         plot_balls(fitted[0], X, np.zeros((3, 2, 2)))
 
@@ -63,6 +65,9 @@ def test_card_has_a_line_for_every_ball(fitted):
     for j in range(3):
         assert f"like row {balls.nearest[j]}" in text
     assert text.startswith("3 pieces")
+    how = "laconic.look.balls.plot_balls(model, X, images, y)"
+    assert text.splitlines()[-1] == f"To see every ball with its nearest rows: {how}"
+    assert "To see" not in card(model.at(0), width=100)
     names, added = balls.summary(model.predictor_.weights)
     assert len(names) == 3
     for j, centre in enumerate(balls.centre):  # the only ball, at its centre

@@ -1,10 +1,13 @@
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier
+from laconic.look.card import PLOT_BALLS, card
 from laconic.look.mosaic import GAP, HEAD, plot_patches
-from laconic.pools import Patches
+from laconic.pools import Patches, Pieces
 
 mpl.use("Agg")
 
@@ -52,5 +55,16 @@ def test_predictors_and_sizes(model, tmp_path):
 
 def test_other_atoms_are_refused():
     X = np.random.default_rng(0).random((20, 3))
-    with pytest.raises(ValueError, match="only models of patches"):
-        ShareBoostClassifier(1).fit(X, np.arange(20) % 2).plot_atoms()
+    y = np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"only models of patches can be drawn so, not columns$"):
+        ShareBoostClassifier(1).fit(X, y).plot_atoms()
+    balls = ShareBoostClassifier(1, pool=Pieces(4, 2)).fit(X, y)
+    with pytest.raises(ValueError, match=re.escape(PLOT_BALLS)):
+        balls.plot_atoms()
+
+
+def test_the_card_says_how_to_see_them(model):
+    how = "To see every patch with its mask: "
+    assert card(model, 100).splitlines()[-1] == how + "model.plot_atoms()"
+    saved = card(model.predictor_, 100).splitlines()[-1]
+    assert saved == how + "laconic.look.mosaic.plot_patches(model)"

@@ -38,7 +38,7 @@ def ball_facts(model: Any, X: Any, y: Any = None, examples: int = 5) -> list[Bal
     predictor = getattr(model, "predictor_", model)
     balls = predictor.map
     if not isinstance(balls, PiecesMap):
-        raise TypeError(f"the model's atoms are {balls.kind}, not pieces")
+        raise ValueError(f"only models of pieces have balls; this one has {balls.kind}")
     X = np.asarray(X)
     wrong = None if y is None else predictor.predict(X) != np.asarray(y)
     out = []

@@ -34,7 +34,13 @@ _HOW_TO_READ = {
     f"A class adds up the weights of the stumps that count and {_SUM}",
     "patches": "A patch is the largest response of its template near a pixel (row, column), "
     "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
-    f"{_SUM} The classifier's plot_atoms() draws them.",
+    f"{_SUM}",
+}
+# Atoms that are better seen than read, and what shows them.
+PLOT_BALLS = "laconic.look.balls.plot_balls(model, X, images, y)"
+_TO_SEE = {
+    "pieces": f"To see every ball with its nearest rows: {PLOT_BALLS}",
+    "patches": "To see every patch with its mask: {}",
 }
 # The same where one score tells two classes apart: a score card.
 _ALWAYS = 'Add the points up, with the "always in" number: '
@@ -98,6 +104,9 @@ def card(model: Any, width: int | None = None) -> str:
         _table(_rows(predictor, entry, widths), heads, width),
         textwrap.fill(_closing(predictor, entry), width),
     ]
+    if widths and predictor.map.kind in _TO_SEE:
+        plot = "model.plot_atoms()" if fitted else "laconic.look.mosaic.plot_patches(model)"
+        parts.append(textwrap.fill(_TO_SEE[predictor.map.kind].format(plot), width))
     return "\n\n".join(parts)
 
 

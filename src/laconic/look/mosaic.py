@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.look.card import PLOT_BALLS
 from laconic.look.plots import INK
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.predictor import Predictor
@@ -43,7 +44,8 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     predictor: Predictor = getattr(model, "predictor_", model)
     map = predictor.map
     if not isinstance(map, PatchesMap):
-        raise ValueError(f"only models of patches can be drawn so; this one has {map.kind}")
+        instead = f"; {PLOT_BALLS} draws those" if map.kind == "pieces" else ""
+        raise ValueError(f"only models of patches can be drawn so, not {map.kind}{instead}")
     atoms = map.atoms()[:n_atoms]
     templates = map.templates()
     height, width = (int(n) for n in map.shape)
