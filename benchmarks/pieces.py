@@ -40,7 +40,7 @@ from experiments.share_mnist_pieces import (
 from laconic import ShareBoostClassifier
 from laconic.correct import Newton
 from laconic.pools import Pieces
-from laconic.pools.pieces import BoundPieces
+from laconic.pools.piecestore import BoundPieces
 
 MINUTES, GIGABYTES, FASTER = 30.0, 6.0, 20.0
 

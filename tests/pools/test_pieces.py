@@ -96,19 +96,43 @@ def test_sums_and_scores_of_every_ball_are_those_of_its_columns(kind):
     np.testing.assert_allclose(pool.squares(weight), squares.reshape(-1), rtol=1e-9)
 
 
+@every_kind
+@pytest.mark.parametrize(("dtype", "shift"), [(np.float32, 0.0), (np.float64, 1e5)])
+def test_squares_are_those_of_the_balls_written_down(kind, dtype, shift):
+    X, _ = rings(m=300, dtype=dtype)
+    X = np.vstack([X, X[:20], np.zeros((1, 3), dtype=dtype)]) + dtype(shift)
+    weight = np.random.default_rng(5).integers(0, 3, len(X)).astype(float)
+    pool = bound(X, n_jobs=2, centres=X[-25:], min_share=0.003, **KINDS[kind])
+    naive = [
+        weight @ np.square(pool.local(a).written(), dtype=np.float64) for a in range(pool.n_atoms)
+    ]
+    squares = pool.squares(weight).reshape(-1, 4)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(squares, naive, rtol=tolerance, atol=tolerance * np.max(naive))
+
+
+def test_squares_of_a_row_at_its_own_centre_are_zero():
+    X, _ = rings(m=300)
+    weight = np.full(300, 1 / 300)
+    pool = bound(X, n_radii=1, centres=X[:40], min_share=1e-3, max_share=1e-3, relative=True)
+    squares = pool.squares(weight).reshape(-1, 4)
+    np.testing.assert_array_equal(squares[:, :3], 0.0)
+    np.testing.assert_allclose(squares[:, 3], 1 / 300)
+
+
 @pytest.mark.parametrize("m", [1, 7, 2048, 4100])
 def test_rows_that_fill_no_whole_stretch_are_summed_too(m):
     rng = np.random.default_rng(m)
     codes = rng.integers(0, 4, (2, m)).astype(np.uint8)  # code 3 is outside
     depths = rng.random((2, m))
     table, residual = rng.standard_normal((m, 32)), rng.standard_normal((m, 2))
-    sums = np.zeros((2, 3, 4, 32))
+    sums = np.zeros((2, 3, 6, 32))
     balls.sums_by_code(codes, depths, table, residual, sums)
     for j in range(2):
-        both = np.hstack([residual, residual * depths[j][:, None]])
+        powers = np.hstack([residual * depths[j][:, None] ** p for p in range(3)])
         for b in range(3):
             of = codes[j] == b
-            np.testing.assert_allclose(sums[j, b], both[of].T @ table[of], atol=1e-10)
+            np.testing.assert_allclose(sums[j, b], powers[of].T @ table[of], atol=1e-10)
 
 
 @every_kind

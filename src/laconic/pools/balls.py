@@ -1,4 +1,4 @@
-"""Sums over the balls of many centres and radii: what `laconic.pools.pieces` stands on.
+"""Sums over the balls of many centres and radii: what `laconic.pools.piecestore` stands on.
 
 The code of a row for a centre is the number of radii that do not reach it. One pass over the codes
 sums the rows of every code, and a running sum over the codes gives the rows of every ball. This
@@ -40,8 +40,9 @@ def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) 
     """Add Σ_i residual_ic table_id over the rows of every code to ``sums``.
 
     ``codes`` is (centres, rows), ``sums`` (centres, radii, k, t) in float64. Rows of the last code,
-    outside every ball, are left out. Where ``sums`` has twice the outputs of the residual, the
-    second half gets the same sums with every row times its entry of ``depths``, (centres, rows).
+    outside every ball, are left out. Where ``sums`` has several times the outputs of the residual,
+    the further parts get the same sums with every row times the first, second, ... power of its
+    entry of ``depths``, (centres, rows).
 
     A stretch of rows is put in the order of their codes; BLAS then sums the rows of each code.
     """
@@ -68,8 +69,8 @@ def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) 
                     R[p, c] = residual[i, c]
                 if outputs > k:
                     depth = depths[j, i]
-                    for c in range(k):
-                        R[p, k + c] = R[p, c] * depth
+                    for c in range(k, outputs):
+                        R[p, c] = R[p, c - k] * depth
             first = 0
             for b in range(n_codes):
                 last = ends[b]

@@ -1,13 +1,10 @@
 """The pool of pieces: balls, each with a linear function inside (ShareBoost section 3.2).
 
-An atom is a ball (centre, radius) with the group of columns 1[‖v − c‖ < r]·[v, 1]. All radii of a
-centre share one pass over the rows: distances are coded once, a round sums the rows of every code,
-and a running sum over the codes answers for every ball.
+An atom is a ball (centre, radius) with the group of columns 1[‖v − c‖ < r]·[v, 1].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,17 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from laconic.model.patches import is_at_least
-from laconic.model.pieces import Piece, PiecesMap, squared_distances
-from laconic.pools.base import BoundPool, feature_number
-from laconic.pools.local import LocalColumns
-from laconic.threads import Threads, row_blocks
+from laconic.pools.piecestore import BoundPieces
+from laconic.threads import Threads
 
 # Codes are bytes, and one of them means outside every ball.
 MOST_RADII = 255
-# Centres that one task sums together: rows are read once for all of them.
-TOGETHER = 8
-# Bytes of sums that may wait to be asked for.
-WAVE = 1 << 26
 # Rows of a batch of the clustering, and times that every row is looked at (at most).
 BATCH, EPOCHS = 4096, 20
 
@@ -81,7 +72,8 @@ class Pieces(TransformerMixin, BaseEstimator):
     Notes
     -----
     Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), a
-    copy of the rows, and 64 MiB of sums. A sparse matrix is made dense.
+    copy of the rows, and 64 MiB of sums; the projection rule needs two more copies of the rows, in
+    float64, before its first round. A sparse matrix is made dense.
 
     Examples
     --------
@@ -202,217 +194,3 @@ class Pieces(TransformerMixin, BaseEstimator):
         with threadpool_limits(1):
             kmeans.fit(X, sample_weight=weight * len(X))
         return kmeans.cluster_centers_.astype(np.float64)
-
-
-class BoundPieces(BoundPool):
-    """`Pieces` over training rows; ball ``radius`` of ``centre`` is atom centre · n_radii + radius.
-
-    Parameters
-    ----------
-    settings : Pieces
-    X : ndarray of shape (n_rows, n_features)
-    weight : ndarray of shape (n_rows,)
-    centres : ndarray of shape (n_centres, n_features)
-    shares : ndarray of shape (n_radii,)
-        Part of the rows inside the balls of a centre, ascending.
-    threads : Threads
-    """
-
-    def __init__(
-        self,
-        settings: Pieces,
-        X: np.ndarray,
-        weight: np.ndarray,
-        centres: np.ndarray,
-        shares: np.ndarray,
-        threads: Threads,
-    ) -> None:
-        self._threads = threads
-        self._soft, self._relative = bool(settings.soft), bool(settings.relative)
-        self._centres = centres
-        self._n_features = n = X.shape[1]
-        self._n_radii = len(shares)
-        self.dtype = X.dtype
-        self.n_atoms = len(centres) * len(shares)
-        self.n_columns = self.n_atoms * (n + 1)
-        # Rows far from zero would lose their differences to rounding.
-        self._mean = np.average(X, axis=0, weights=weight)
-        self._table = np.ones((len(X), n + 1), dtype=X.dtype)
-        self._table[:, :n] = X - self._mean
-        self._code(X, weight, shares)
-        spread = np.sqrt(weight @ np.square(self._table[:, :n], dtype=np.float64).sum(axis=1))
-        unit = self._radii if settings.relative else np.full_like(self._radii, spread or 1.0)
-        self._origins = centres if settings.relative else np.tile(self._mean, (len(centres), 1))
-        slope = np.sqrt(n) if settings.slope is None else float(settings.slope)
-        height = self._shares**-settings.balance
-        fall = (self._radii[:, -1:] / self._radii) ** 2
-        self._factors = np.stack([height * slope / unit, height, fall], axis=-1)
-
-    def _code(self, X: np.ndarray, weight: np.ndarray, shares: np.ndarray) -> None:
-        """Radii, codes of the rows, what the balls hold and the row nearest to every centre."""
-        n_centres, n_rows = len(self._centres), len(X)
-        self._codes = np.empty((n_centres, n_rows), dtype=np.uint8)
-        self._radii = np.empty((n_centres, len(shares)))
-        self._shares = np.empty((n_centres, len(shares)))
-        self._nearest = np.empty(n_centres, dtype=np.int64)
-        # Squared distances in units of the largest ball, for soft balls only.
-        self._depths = np.empty((n_centres, n_rows if self._soft else 0), dtype=X.dtype)
-
-        def some(s: slice) -> None:
-            for j, d2 in enumerate(squared_distances(X, self._centres[s]).T, s.start):
-                order = np.argsort(d2, kind="stable")
-                self._nearest[j] = order[0]
-                squares, below = _squared_radii(d2[order], weight[order], shares)
-                self._radii[j] = np.sqrt(squares)
-                self._shares[j] = below
-                squares = self._radii[j] ** 2
-                self._codes[j] = np.searchsorted(squares, d2, side="right")
-                if self._soft:
-                    self._depths[j] = d2 / squares[-1]
-
-        list(self._threads.map(some, row_blocks(n_centres, TOGETHER)))
-
-    # -- sums over rows ------------------------------------------------------------------------
-
-    def _ball_sums(self, residual: np.ndarray) -> Callable[[slice], np.ndarray]:
-        """A function that sums the columns of all balls of some centres.
-
-        It gives (centres, radii, at least k, width), of which the first k outputs are the sums.
-        """
-        from laconic.pools.balls import sums_by_ball, sums_by_code  # it imports Numba
-
-        residual = np.ascontiguousarray(residual, dtype=self.dtype)
-        k = residual.shape[1]
-        shape = (self._n_radii, 2 * k if self._soft else k, self._n_features + 1)
-        origins = self._origins - self._mean
-
-        def sums_of(s: slice) -> np.ndarray:
-            sums = np.zeros((s.stop - s.start, *shape))
-            sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
-            sums_by_ball(sums, k, origins[s], self._factors[s])
-            return sums
-
-        return sums_of
-
-    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Column sums, a few centres at a time."""
-        k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
-        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
-        for wave in row_blocks(len(tasks), max(1, WAVE // (16 * TOGETHER * size * k))):
-            for s, sums in zip(tasks[wave], self._threads.map(sums_of, tasks[wave]), strict=True):
-                yield s.start * size, sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
-
-    def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """l1 norms of the column sums, a few centres at a time."""
-        from laconic.pools.balls import column_norms
-
-        k, width = residual.shape[1], self._n_features + 1
-        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
-
-        def norms_of(s: slice) -> np.ndarray:
-            sums = sums_of(s)
-            out = np.empty((*sums.shape[:2], width))
-            column_norms(sums, k, out)
-            return out.reshape(-1)
-
-        for s, norms in zip(tasks, self._threads.map(norms_of, tasks), strict=True):
-            yield s.start * self._n_radii * width, norms
-
-    def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms of every column."""
-        width = self._n_features + 1
-        out = np.empty((self.n_atoms, width))
-        for atom in range(self.n_atoms):
-            out[atom] = weight @ np.square(self.local(atom).written(), dtype=np.float64)
-        return out.reshape(-1)
-
-    def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
-        """Sum the scores of each ball's columns."""
-        width = self._n_features + 1
-        return first // width, column_scores.reshape(-1, width).sum(axis=1)
-
-    # -- atoms ---------------------------------------------------------------------------------
-
-    def local(self, index: int) -> LocalColumns:
-        """The columns of a ball: the rows inside it, and how to make them of the table."""
-        centre, radius = divmod(int(index), self._n_radii)
-        n = self._n_features
-        linear, constant, fall = self._factors[centre, radius]
-        change = np.zeros((n + 1, n + 1))
-        np.fill_diagonal(change, linear)
-        change[n, :n] = -linear * (self._origins[centre] - self._mean)
-        change[n, n] = constant
-        rows = np.flatnonzero(self._codes[centre] <= radius)
-        heights = None
-        if self._soft:
-            heights = 1.0 - self.dtype.type(fall) * self._depths[centre, rows]
-        return LocalColumns(rows, self._table, change, heights)
-
-    def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Scaled training columns, written down."""
-        parts = [self.local(a).written() for a in atoms]
-        return np.hstack(parts or [np.empty((len(self._table), 0), dtype=self.dtype)])
-
-    def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Factors of the columns."""
-        factors = self._factors.reshape(-1, 3)[list(atoms), :2]
-        return np.repeat(factors, [self._n_features, 1], axis=1).reshape(-1)
-
-    def width(self, index: int) -> int:
-        """Number of columns of a ball."""
-        return self._n_features + 1
-
-    def atom(self, index: int) -> Piece:
-        """The record of atom ``index``."""
-        centre, radius = divmod(int(index), self._n_radii)
-        return Piece(centre, float(self._radii[centre, radius]), self._n_features)
-
-    def index(self, atom: Any) -> int:
-        """The number of an atom record."""
-        if isinstance(atom, Piece) and 0 <= atom.centre < len(self._centres):
-            found = np.flatnonzero(self._radii[atom.centre] == atom.radius)
-            if len(found) and atom.n_features == self._n_features:
-                return int(atom.centre * self._n_radii + found[0])
-        raise ValueError(f"{atom!r} is not an atom of this pool")
-
-    def matching(self, item: Any) -> np.ndarray:
-        """An atom record, or a feature's number: every ball reads it."""
-        if isinstance(item, Piece):
-            return np.array([self.index(item)])
-        feature_number(item, self._n_features)
-        return np.arange(self.n_atoms)
-
-    def extract(self, atoms: Sequence[int]) -> PiecesMap:
-        """The feature map of the balls."""
-        centre, radius = np.divmod(np.asarray(atoms, dtype=np.int64), self._n_radii)
-        return PiecesMap(
-            self._centres[centre],
-            self._radii[centre, radius],
-            self._origins[centre] if self._relative else self._mean[None],
-            self._soft,
-            self._shares[centre, radius],
-            self._nearest[centre],
-        )
-
-    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Every ball reads every feature."""
-        return np.full(self.n_atoms, float(np.sum(feature_costs)))
-
-
-def _squared_radii(
-    d2: np.ndarray, weight: np.ndarray, shares: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Squared radii of balls that hold at least some shares of the rows, and what they hold.
-
-    ``d2`` are sorted squared distances. A radius lies halfway to the next row outside; beyond the
-    last row there is thought to be one at twice its distance, so that rows in other units get the
-    same balls.
-    """
-    mass = np.cumsum(weight)
-    # The tolerance makes a sum that should equal a share reach it whatever its rounding.
-    inside = np.searchsorted(mass, shares * mass[-1] * (1.0 - 1e-9))
-    inside = np.minimum(inside, len(d2) - 1)
-    after = np.searchsorted(d2, d2[inside], side="right")  # rows at the same distance come too
-    farther = np.append(d2, 4.0 * d2[-1] or 1.0)[after]
-    squares = 0.5 * (d2[inside] + farther)
-    return squares, mass[after - 1] / mass[-1]
