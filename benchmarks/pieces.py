@@ -24,16 +24,18 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # the experiment, by its full name
+# Before this folder: the experiment's helpers, which hold those of the benchmarks.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 from _common import arguments, error, load, progress, save, start_up, table, timed, verdict
-from experiments.share_mnist_pieces import (
+from share_mnist_pieces import (
     BALLS,
     FIT,
     KINDS,
     POOL,
     prediction_times,
     reduced,
+    show_prediction,
     support_vectors,
 )
 
@@ -136,20 +138,7 @@ def clocks() -> Iterator[dict[str, float]]:
 
 def judge(results: dict[str, Any]) -> list[dict[str, Any]]:
     ours, svm = results["fit"], results["svm"]
-    table(
-        "Prediction",
-        ["", "test %", "balls or vectors", "batch of 10,000, s", "one row, µs"],
-        [
-            [
-                name,
-                100 * r["test"],
-                r.get("balls", r.get("support_vectors")),
-                r["batch_seconds"],
-                1e6 * r["row_seconds"],
-            ]
-            for name, r in (("pieces", ours), ("SVM", svm))
-        ],
-    )
+    show_prediction(ours, svm)
     faster = svm["batch_seconds"] / ours["batch_seconds"]
     return [
         verdict("minutes of the fit", ours["seconds"] / 60, MINUTES, False),

@@ -17,6 +17,7 @@ from benchmarks._common import (  # noqa: E402
     arguments,
     error,
     load,
+    median_time,
     progress,
     save,
     show,
@@ -28,8 +29,8 @@ from benchmarks._common import (  # noqa: E402
 
 __all__ = [
     "BLUE", "CORES", "GREEN", "INK", "ORANGE", "PURPLE", "ROOT", "Task", "arguments", "error",
-    "figure", "finish", "frame", "load", "logarithmic", "progress", "save", "show", "start_up",
-    "table", "tasks", "timed", "verdict",
+    "figure", "finish", "frame", "load", "logarithmic", "median_time", "progress", "save", "show",
+    "start_up", "table", "tasks", "timed", "verdict",
 ]  # fmt: skip
 
 # Okabe and Ito's colours, as in `laconic.look.plots`: told apart by readers with any colour vision.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+from _common import error
 from sklearn.svm import SVC
 
 STRENGTHS = (1.0, 10.0)
@@ -12,22 +15,31 @@ WIDTHS = (0.3, 1.0, 3.0)
 
 
 def choose_svm(
-    X: np.ndarray, y: np.ndarray, X_held: np.ndarray, y_held: np.ndarray
+    X: np.ndarray,
+    y: np.ndarray,
+    X_held: np.ndarray,
+    y_held: np.ndarray,
+    strengths: Sequence[float] = STRENGTHS,
+    gammas: Sequence[float] | None = None,
 ) -> tuple[SVC, dict[str, Any]]:
-    """A machine fitted on (X, y), its C and width those of lowest error on the held-out rows.
+    """A machine fitted on (X, y), its C and gamma those of lowest error on the held-out rows.
 
-    gamma is a factor of `WIDTHS` times scikit-learn's "scale", 1 / (features · variance).
+    Without ``gammas``, they are factors of `WIDTHS` times scikit-learn's "scale",
+    1 / (features · variance). Of equally good machines the first tried is taken.
     """
-    unit = 1.0 / (X.shape[1] * X.var())
-    tried = []
-    for C in STRENGTHS:
-        for factor in WIDTHS:
-            model = SVC(C=C, gamma=factor * unit).fit(X, y)
-            tried.append((1.0 - model.score(X_held, y_held), C, factor, model))
-    wrong, C, factor, model = min(tried, key=lambda t: t[0])
+    scale = 1.0 / (X.shape[1] * X.var())
+    models, tried = [], []
+    for C, gamma in product(strengths, gammas or [factor * scale for factor in WIDTHS]):
+        models.append(SVC(C=C, gamma=gamma, cache_size=500).fit(X, y))
+        wrong = error(models[-1].predict(X_held), y_held)
+        tried.append({"C": C, "gamma": gamma, "error": wrong})
+    best = int(np.argmin([t["error"] for t in tried]))
+    model, chosen = models[best], tried[best]
     return model, {
-        "C": C,
-        "gamma / scale": factor,
-        "validation error": wrong,
+        "C": chosen["C"],
+        "gamma": chosen["gamma"],
+        "gamma / scale": chosen["gamma"] / scale,
+        "validation error": chosen["error"],
         "support vectors": int(model.n_support_.sum()),
+        "tried": tried,
     }

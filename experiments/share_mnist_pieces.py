@@ -10,25 +10,25 @@ Settings are chosen by `--tune`: fits of 50 balls on 10,000 training rows, compa
 are read once, by the models fitted to all training rows.
 
 Run: python experiments/share_mnist_pieces.py [--tune] [--hard] [--checkpoint FILE] [--json FILE]
-                                              [--figure FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(1, str(ROOT))  # the benchmarks' helpers, under their full name
-
-from benchmarks._common import (  # noqa: E402
+from _common import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
     arguments,
     error,
+    figure,
+    finish,
+    frame,
     load,
     median_time,
     progress,
@@ -37,9 +37,10 @@ from benchmarks._common import (  # noqa: E402
     timed,
     verdict,
 )
+from gaussian_svm import choose_svm
 
-from laconic import ShareBoostClassifier  # noqa: E402
-from laconic.pools import Pieces  # noqa: E402
+from laconic import ShareBoostClassifier
+from laconic.pools import Pieces
 
 DIMENSIONS = 50
 BALLS = 230
@@ -65,7 +66,7 @@ TRIED: list[dict[str, Any]] = [
 ]
 TUNED_ON, TUNED_BALLS, TUNED_CENTRES = 10_000, 50, 500
 HELD = 10_000
-GRID = {"C": (2.0, 5.0, 10.0), "gamma": (0.03, 0.04, 0.05, 0.06)}
+GRID = {"strengths": (2.0, 5.0, 10.0), "gammas": (0.03, 0.04, 0.05, 0.06)}
 # Read off figure 4: the Gaussian SVM's error, which ShareBoost comes close to at 230 balls.
 PAPER = 0.014
 SHOWN = (1, 2, 5, 10, *range(20, BALLS + 1, 10))
@@ -78,7 +79,6 @@ def main() -> None:
     parser.add_argument("--hard", action="store_true", help="balls as in the paper, with an edge")
     parser.add_argument("--balls", type=int, default=BALLS)
     parser.add_argument("--checkpoint", type=Path, help="file that the fit is resumed from")
-    parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
     data = load(args.data, "mnist")
     X, X_test = reduced(data["X_train"], data["X_test"])
@@ -90,8 +90,7 @@ def main() -> None:
     results["svm"] = support_vectors(X, y, X_test, y_test, args.seed)
     compare(results)
     save(args.json, args, [], results)
-    if args.figure is not None:
-        draw(results, args.figure)
+    finish(draw(results), args)
 
 
 def reduced(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,19 +171,14 @@ def support_vectors(
     """The Gaussian SVM, its settings chosen on the held part of the training rows."""
     from sklearn.svm import SVC
 
-    X_fit, y_fit, X_held, y_held = parts(X, y, seed)
-    tried = []
-    for C, gamma in product(*GRID.values()):
-        model = SVC(C=C, gamma=gamma, cache_size=500).fit(X_fit, y_fit)
-        tried.append({"C": C, "gamma": gamma, "error": error(model.predict(X_held), y_held)})
-    best = min(tried, key=lambda t: t["error"])
-    progress(f"SVM: C {best['C']:g}, gamma {best['gamma']:g}, held out {100 * best['error']:.2f} %")
-    model = SVC(C=best["C"], gamma=best["gamma"], cache_size=500)
-    seconds, model = timed(model.fit, X, y)
+    _, chosen = choose_svm(*parts(X, y, seed), **GRID)
+    C, gamma, wrong = (chosen[key] for key in ("C", "gamma", "validation error"))
+    progress(f"SVM: C {C:g}, gamma {gamma:g}, held out {100 * wrong:.2f} %")
+    seconds, model = timed(SVC(C=C, gamma=gamma, cache_size=500).fit, X, y)
     return {
-        "tried": tried,
-        "C": best["C"],
-        "gamma": best["gamma"],
+        "tried": chosen["tried"],
+        "C": C,
+        "gamma": gamma,
         "test": error(model.predict(X_test), y_test),
         "support_vectors": int(model.n_support_.sum()),
         "fit_seconds": seconds,
@@ -205,46 +199,41 @@ def prediction_times(predict: Any, X: np.ndarray, repeats: int) -> dict[str, flo
 
 def compare(results: dict[str, Any]) -> None:
     """Print errors and prediction times side by side."""
-    ours, svm = results["pieces"], results["svm"]
-    rows = [[s, 100 * a, 100 * b] for s, a, b in zip(ours["sizes"], ours["train"], ours["test"],
-                                                     strict=True)]  # fmt: skip
+    ours = results["pieces"]
+    columns = zip(ours["sizes"], ours["train"], ours["test"], strict=True)
+    rows = [[size, 100 * train, 100 * test] for size, train, test in columns]
     table("Error against the number of balls", ["balls", "train %", "test %"], rows)
+    show_prediction({**ours, "test": ours["test"][-1]}, results["svm"])
+    results["verdict"] = verdict("test error, %", 100 * ours["test"][-1], 1.6, False)
+
+
+def show_prediction(ours: dict[str, Any], svm: dict[str, Any]) -> None:
+    """Print error, size and prediction times of a fit of balls and of the SVM."""
+    sizes = {"pieces": (ours, ours["balls"]), "SVM": (svm, svm["support_vectors"])}
     table(
         "Prediction",
         ["", "test %", "balls or vectors", "batch of 10,000, s", "one row, µs"],
         [
-            ["pieces", 100 * ours["test"][-1], ours["balls"], ours["batch_seconds"],
-             1e6 * ours["row_seconds"]],
-            ["SVM", 100 * svm["test"], svm["support_vectors"], svm["batch_seconds"],
-             1e6 * svm["row_seconds"]],
+            [name, 100 * r["test"], size, r["batch_seconds"], 1e6 * r["row_seconds"]]
+            for name, (r, size) in sizes.items()
         ],
-    )  # fmt: skip
-    results["verdict"] = verdict("test error, %", 100 * ours["test"][-1], 1.6, False)
+    )
 
 
-def draw(results: dict[str, Any], file: Path) -> None:
+def draw(results: dict[str, Any]) -> Any:
     """Figure 4: error against the number of balls."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from laconic.look.plots import BLUE, FAINT, GREEN, INK, ORANGE
-
     ours, svm = results["pieces"], results["svm"]
-    sheet, ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
-    ax.plot(ours["sizes"], 100 * np.array(ours["test"]), color=ORANGE, label="pieces, test")
-    ax.plot(ours["sizes"], 100 * np.array(ours["train"]), color=BLUE, label="pieces, train")
+    sheet, (ax,) = figure(1, 5.6, 3.8)
+    frame(ax, "MNIST, 50 principal components", "balls", "error (%)")
+    for part, colour in (("test", ORANGE), ("train", BLUE)):
+        errors = 100 * np.array(ours[part])
+        ax.plot(ours["sizes"], errors, color=colour, label=f"pieces, {part}", linewidth=1.8)
     name = f"SVM, {svm['support_vectors']:,} support vectors"
     ax.axhline(100 * svm["test"], color=GREEN, linestyle="--", linewidth=1.2, label=name)
     ax.plot([BALLS], [100 * PAPER], marker="D", color=INK, linestyle="", label="paper, about")
-    ax.set(xlabel="balls", ylabel="error, %", ylim=(0, 8), xlim=(0, BALLS + 8))
-    ax.grid(color=FAINT)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    sheet.savefig(file, dpi=150)
-    plt.close(sheet)
+    ax.set(ylim=(0, 8), xlim=(0, BALLS + 8))
+    ax.legend(frameon=False, labelcolor=INK, fontsize="small")
+    return sheet
 
 
 if __name__ == "__main__":
