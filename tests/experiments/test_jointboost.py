@@ -50,36 +50,52 @@ def small_problem(seed, k=4):
     return X, y, z, w / w.sum()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_round_is_that_of_the_naive_search(seed):
-    X, y, z, w = small_problem(seed)
+def one_round(X, y, z, w):
+    """The stump of a round, the squared error it leaves, and every stump's column."""
     with Threads(1) as threads:
         bound = Stumps().bind(X, np.full(len(y), 1 / len(y)), threads)
         stump = best_shared_stump(bound, z, w, threads)
         columns = bound.columns(range(bound.n_atoms)) > 0
+    h = np.where(columns[:, [stump.atom]], stump.yes, stump.no)
+    return stump, np.sum(w * (z - h) ** 2), columns
+
+
+def least_error(columns, z, w, sizes):
+    """The least squared error of any stump shared by any subset of these sizes."""
+    return min(
+        squared_error(yes, z, w, list(subset))
+        for yes in columns.T
+        for n in sizes
+        for subset in combinations(range(z.shape[1]), n)
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_round_is_that_of_the_naive_search(seed):
+    X, y, z, w = small_problem(seed)
+    stump, left, columns = one_round(X, y, z, w)
     value, _, subset = naive_best_first(columns, z, w)
     assert np.flatnonzero(stump.shared).tolist() == sorted(subset)
-    h = np.where(columns[:, [stump.atom]], stump.yes, stump.no)
-    assert np.sum(w * (z - h) ** 2) == pytest.approx(value, rel=1e-10)
+    assert left == pytest.approx(value, rel=1e-10)
     assert len(set(stump.yes[stump.shared])) == 1
     assert np.array_equal(stump.yes[~stump.shared], stump.no[~stump.shared])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_best_first_is_never_better_than_all_subsets(seed):
+def test_best_first_lies_between_all_subsets_and_those_it_always_tries(seed):
+    """It tries every class alone and all together, each with its best stump."""
     X, y, z, w = small_problem(seed, k=3)
-    with Threads(1) as threads:
-        bound = Stumps().bind(X, np.full(len(y), 1 / len(y)), threads)
-        stump = best_shared_stump(bound, z, w, threads)
-        columns = bound.columns(range(bound.n_atoms)) > 0
-    h = np.where(columns[:, [stump.atom]], stump.yes, stump.no)
-    least = min(
-        squared_error(yes, z, w, list(subset))
-        for yes in columns.T
-        for n in (1, 2, 3)
-        for subset in combinations(range(3), n)
-    )
-    assert np.sum(w * (z - h) ** 2) >= least - 1e-12
+    _, left, columns = one_round(X, y, z, w)
+    assert left == pytest.approx(naive_best_first(columns, z, w)[0], rel=1e-10)
+    assert left >= least_error(columns, z, w, (1, 2, 3)) - 1e-12
+    assert left <= least_error(columns, z, w, (1, 3)) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_two_classes_best_first_tries_every_subset(seed):
+    X, y, z, w = small_problem(seed, k=2)
+    _, left, columns = one_round(X, y, z, w)
+    assert left == pytest.approx(least_error(columns, z, w, (1, 2)), rel=1e-10)
 
 
 def test_rounds_add_up_and_lower_the_exponential_loss():

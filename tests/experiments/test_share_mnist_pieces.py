@@ -45,3 +45,42 @@ def test_results_and_figure_lie_beside_each_other(small, monkeypatch, capsys):
         "pieces",
         "SVM",
     ]
+
+
+def test_settings_are_chosen_on_training_rows_and_compared_on_others(monkeypatch):
+    monkeypatch.setattr(experiment, "HELD", 30)
+    monkeypatch.setattr(experiment, "TUNED_ON", 50)
+    number = np.arange(200)
+    X, y = number[:, None].astype(float), number % 7
+    fit, y_fit, held, y_held = experiment.parts(X, y, seed=0)
+    assert (len(fit), len(held)) == (50, 30)
+    assert len(np.unique(fit)) == 50
+    np.testing.assert_array_equal(held[:, 0], number[-30:])
+    assert not np.isin(fit, held).any()
+    np.testing.assert_array_equal(y_fit, fit[:, 0] % 7)
+    np.testing.assert_array_equal(y_held, held[:, 0] % 7)
+    again, other = (experiment.parts(X, y, seed)[0] for seed in (0, 1))
+    np.testing.assert_array_equal(again, fit)
+    assert not np.array_equal(other, fit)
+    # Few rows leave some to fit: a fifth is held.
+    assert [len(part) for part in experiment.parts(X[:20], y[:20], 0)] == [16, 16, 4, 4]
+
+
+def test_no_test_row_is_read_before_the_settings_are_known(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, X_test = rng.standard_normal((60, 3)), 100 + rng.standard_normal((20, 3))
+    y, y_test = np.arange(60) % 2, np.arange(20) % 2
+    seen = []
+
+    def spy(*rows, **grid):
+        seen.append((rows, grid))
+        return experiment_chooser(*rows, **grid)
+
+    experiment_chooser = experiment.choose_svm
+    monkeypatch.setattr(experiment, "choose_svm", spy)
+    svm = experiment.support_vectors(X, y, X_test, y_test, seed=0)
+    [((fit, _, held, _), grid)] = seen
+    assert max(fit.max(), held.max()) < 50
+    assert grid == experiment.GRID
+    best = min(svm["tried"], key=lambda t: t["error"])
+    assert (svm["C"], svm["gamma"]) == (best["C"], best["gamma"])
