@@ -86,3 +86,11 @@ def test_wrong_errors_are_refused(rows):
         clump_score(None, rows[:, 0] < 0.5)
     with pytest.raises(ValueError, match="radius must be"):
         clump_score(rows, rows[:, 0] < 0.5, radius="wide")
+
+
+def test_a_score_prints_in_one_line():
+    rng = np.random.default_rng(0)
+    found = clump_score(rng.random((50, 2)), np.arange(50) < 10, radius=0.3, n_permutations=0)
+    assert len(repr(found)) < 100
+    assert repr(found).startswith("ClumpScore(score=")
+    assert "p=" not in repr(found)
