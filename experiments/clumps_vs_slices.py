@@ -20,7 +20,7 @@ The methods:
   ranked by errors in excess of the overall rate: depth, least rows of a leaf and the number of
   leaves are tuned.
 
-Tuned means: of `BUDGET` fits, and the first 2, 4 or 8 regions of each, whatever had the highest
+Tuned means: of `BUDGET` fits, and the first 2, 4, 8 or 16 regions of each, whatever had the highest
 mean F1 on other planted tables of the same kind.
 
 Run: python experiments/clumps_vs_slices.py [--rows N] [--repeats N] [--tuning N] [--json FILE]
@@ -55,8 +55,8 @@ from laconic.model.regions import inside_ball
 from laconic.regions.clumps import find_clumps
 
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
-REGIONS, COUNTS = 2, (2, 4, 8)
-BUDGET = 8
+REGIONS, COUNTS = 2, (2, 4, 8, 16)
+BUDGET = 10
 TUNED_APART = 1  # what the seeds of tables to tune on differ by from those to test on
 SEEDS_OF_CENTRES = 0
 COLOURS = {
@@ -262,8 +262,8 @@ def error_tree(
 METHODS: dict[str, tuple[Finder, list[tuple[Any, ...]]]] = {
     "clumps": (clumps(weighed=True), [()]),
     "clumps, plain distances": (clumps(weighed=False), [()]),
-    "SliceLine": (sliceline, list(product(((3,), (4,), (8,), (4, 8)), (2, 3)))),
-    "error tree": (error_tree, list(product((3, 4, 5, 7), (20, 50)))),
+    "SliceLine": (sliceline, list(product(((2,), (3,), (4,), (8,), (4, 8)), (2, 3)))),
+    "error tree": (error_tree, list(product((3, 4, 5, 7, 10), (20, 50)))),
 }
 """Every method and the settings of its fits, `BUDGET` where they are tuned."""
 
