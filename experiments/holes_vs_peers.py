@@ -122,7 +122,7 @@ def cut_off(model: Any, depth: int, X: np.ndarray) -> tuple[np.ndarray, int]:
     return said, 4 * (len(ends) * (X.shape[1] + 1) + 2 * (len(ends) - 1))
 
 
-def split_features(task: Task, most: int = 5) -> list[int]:
+def split_features(task: Task, most: int = 8) -> list[int]:
     """Features that a linear tree may split on; refitting for every split of all would take hours.
 
     Those that are most correlated with the class.
