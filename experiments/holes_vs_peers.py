@@ -18,11 +18,13 @@ and tested once. All of it is repeated with other training rows (of spambase: an
 the settings are chosen anew; standard errors are over the repeats.
 
 Run: python experiments/holes_vs_peers.py [--rows N] [--repeats N] [--sets mnist adult spambase]
-                                          [--json FILE]
+                                          [--add] [--json FILE]
 """
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -259,8 +261,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3000, help="training rows (%(default)s)")
     parser.add_argument("--repeats", type=int, default=3, help="training sets (%(default)s)")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
+        "--add", action="store_true", help="to the results of other sets in the file of --json"
+    )
     args = parser.parse_args()
-    results: dict[str, Any] = {}
+    results = earlier(args) if args.add else {}
     for name in args.sets:
         runs: dict[str, list[dict[int, Any]]] = {label: [] for label in METHODS}
         for repeat in range(args.repeats):
@@ -272,6 +277,18 @@ def main() -> None:
             save(args.json, args, ["linear-tree", "lightgbm"], results)
         show(name, results[name], whole)
     draw(results, args)
+
+
+def earlier(args: Any) -> dict[str, Any]:
+    """Results of other sets, from a run of as many rows and repeats and the same seed."""
+    stored = json.loads(args.json.read_text())
+    for setting in ("rows", "repeats", "seed"):
+        if stored["provenance"]["settings"][setting] != getattr(args, setting):
+            sys.exit(f"{args.json.name} was made with another --{setting}")
+    return {
+        name: {label: {int(n): one for n, one in of.items()} for label, of in methods.items()}
+        for name, methods in stored["results"].items()
+    }
 
 
 def validation(whole: Task, seed: int) -> Task:
