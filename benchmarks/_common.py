@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -142,6 +142,17 @@ def verdict(name: str, value: float, limit: float, at_least: bool) -> dict[str, 
     sign = "at least" if at_least else "at most"
     print(f"{name}: {show(value)} ({sign} {show(limit)} required: {'met' if met else 'NOT MET'})")
     return {"name": name, "value": value, "limit": limit, "at_least": at_least, "met": bool(met)}
+
+
+def short_of(excess: Mapping[str, float | None], close: float) -> list[str]:
+    """Names of the solvers that ended farther than ``close`` above the lowest value of all.
+
+    ``excess`` is relative to one value for all, which need not be the lowest; None is a run that
+    was cut off, whose time is a lower bound, so that it is never short.
+    """
+    ended = {name: e for name, e in excess.items() if e is not None}
+    lowest = np.nanmin([*ended.values(), np.inf])
+    return [name for name, e in ended.items() if not e - lowest <= close]
 
 
 def save(

@@ -6,9 +6,10 @@ before any clock starts. All solvers are judged by one function that belongs to 
 (1) at their w with the best slack.
 
 1. m = 2,000: CVXPY with Clarabel and with OSQP. All must come within `CLOSE` (relative) of the
-   lowest value found. OSQP gets ever smaller tolerances until it does, and only the last run
-   counts; time is that of `solve` (problem set-up by CVXPY included, ours too). A run is cut off
-   at `--cap` seconds, and then counts with the cap.
+   lowest value that any of them found. The peers get ever smaller tolerances until they do, and
+   only the last run counts; time is that of `solve` (problem set-up by CVXPY included, ours too).
+   A run is cut off at `--cap` seconds, and then counts with the cap, which is less than it needs.
+   Where a solver ends above `CLOSE`, ours included, times do not compare: the verdict is not met.
 2. m = 35,000: the Newton method to a duality gap of 1e-6, for three λ and both precisions.
 3. m = 35,000: the paper's stochastic dual averaging to 1e-3 (relative), compiled, its learning rate
    the best of `RATES` after ten passes over `TUNED` rows; evaluating the objective is not counted.
@@ -22,12 +23,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from _common import arguments, load, progress, save, show, table, timed, verdict
+from _common import arguments, load, progress, save, short_of, show, table, timed, verdict
 
 from laconic.regions.averaging import Averages, take_pass
 from laconic.regions.clumping import solve
@@ -41,7 +42,8 @@ DISCOUNT, SHARE = 0.5, 0.05
 SMALL, LARGE, TUNED = 2_000, 35_000, 2_000
 ALPHA, ALPHAS = 0.1, (1e-3, 0.1, 3.0)
 CLOSE, GAP, ROUGH = 1e-6, 1e-6, 1e-3
-OSQP_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)
+CLARABEL_TOLERANCES = (1e-8, 1e-9, 1e-10, 1e-11)  # the first is its default
+OSQP_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)  # the first is CVXPY's default
 RATES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
 FASTER_THAN_CVXPY, SECONDS, FASTER_THAN_AVERAGING = 50.0, 60.0, 10.0
 
@@ -99,6 +101,10 @@ def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -
     faster = {r["solver"]: r["seconds"] / runs[0]["seconds"] for r in runs[1:]}
     print(" · ".join(f"{show(f)} times faster than {name}" for name, f in faster.items()))
     least = verdict("times faster than CVXPY", min(faster.values()), FASTER_THAN_CVXPY, True)
+    short = short_of({r["solver"]: r["excess"] for r in runs}, CLOSE)
+    if short:
+        print(f"NOT MET: {' and '.join(short)} did not come within {CLOSE:g} of the lowest value")
+    least |= {"close": CLOSE, "short of it": short, "met": least["met"] and not short}
     return {"runs": runs, "faster": faster, "verdict": least}
 
 
@@ -134,19 +140,32 @@ def modelled(problem: Problem) -> tuple[Any, Any]:
 
 
 def clarabel(problem: Problem, best: float, cap: int) -> dict[str, Any]:
-    """CVXPY with Clarabel, its default tolerances."""
-    task, w = modelled(problem)
-    return rival("CVXPY, Clarabel", problem, best, cap, task, w, {"solver": "CLARABEL"}, "")
+    """CVXPY with Clarabel, the largest tolerance that is close enough."""
+    return tightened("CVXPY, Clarabel", problem, best, cap, CLARABEL_TOLERANCES, lambda eps: {
+        "solver": "CLARABEL", "tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps,
+    })  # fmt: skip
 
 
 def osqp(problem: Problem, best: float, cap: int) -> dict[str, Any]:
     """CVXPY with OSQP, the largest tolerance that is close enough."""
-    for tolerance in OSQP_TOLERANCES:
+    return tightened("CVXPY, OSQP", problem, best, cap, OSQP_TOLERANCES, lambda eps: {
+        "solver": "OSQP", "eps_abs": eps, "eps_rel": eps, "max_iter": 1_000_000,
+    })  # fmt: skip
+
+
+def tightened(
+    name: str,
+    problem: Problem,
+    best: float,
+    cap: int,
+    tolerances: tuple[float, ...],
+    settings: Callable[[float], dict[str, Any]],
+) -> dict[str, Any]:
+    """The run of the first tolerance whose answer is close enough, or else of the last."""
+    for tolerance in tolerances:
         task, w = modelled(problem)
-        settings = {"solver": "OSQP", "eps_abs": tolerance, "eps_rel": tolerance,
-                    "max_iter": 1_000_000}  # fmt: skip
         note = f"eps {tolerance:g}"
-        run = rival("CVXPY, OSQP", problem, best, cap, task, w, settings, note)
+        run = rival(name, problem, best, cap, task, w, settings(tolerance), note)
         if run["excess"] is None or run["excess"] <= CLOSE:
             break
     return run

@@ -4,25 +4,34 @@ In a table (the census rows of adult, or six independent numbers) errors are str
 probability 0.05, and with probability 0.7 in two planted slices of about 5 % of the rows each:
 *boxes*, conjunctions of two conditions, which SliceLine and trees are made to find, or *balls*, the
 rows nearest to a random row, which clumps are made to find. Each method is given half of the rows
-and names two regions; on the other half
+and names regions; on the other half
 
-* precision is the share of the rows of the two regions that lie in a planted slice,
-* recall is the share of the rows of planted slices that lie in one of the two regions.
+* precision is the share of the rows of its regions that lie in a planted slice,
+* recall is the share of the rows of planted slices that lie in one of its regions.
 
-The methods: clumps of `laconic.report_holes`, with distances that weigh a feature by how much
-errors depend on it, and with plain ones; SliceLine (package sliceline, at most two conditions;
-numbers are cut into eighths, which the sides of planted boxes are one to three of); the tree of
-Responsible AI's error analysis (package erroranalysis: one LightGBM tree, of depth 3 by default,
-and 5), its leaves ranked by errors in excess of the overall rate.
+The methods:
 
-Run: python experiments/clumps_vs_slices.py [--rows N] [--repeats N] [--json FILE]
+* clumps of `laconic.report_holes`, with distances that weigh a feature by how much errors depend on
+  it, and with plain ones: two clumps, nothing is tuned;
+* SliceLine (package sliceline): numbers are cut into equally full bins, and the number of bins (or
+  two numbers, each cut a feature of its own, so that conditions of two widths can be had), the most
+  conditions of a slice and the number of slices are tuned;
+* the tree of Responsible AI's error analysis (package erroranalysis: one LightGBM tree), its leaves
+  ranked by errors in excess of the overall rate: depth, least rows of a leaf and the number of
+  leaves are tuned.
+
+Tuned means: of `BUDGET` fits, and the first 2, 4, 8 or 16 regions of each, whatever had the highest
+mean F1 on other planted tables of the same kind.
+
+Run: python experiments/clumps_vs_slices.py [--rows N] [--repeats N] [--tuning N] [--json FILE]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from _common import (
@@ -46,46 +55,92 @@ from laconic.model.regions import inside_ball
 from laconic.regions.clumps import find_clumps
 
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
-REGIONS = 2
-BINS = 8
+REGIONS, COUNTS = 2, (2, 4, 8, 16)
+BUDGET = 8
+TUNED_APART = 1  # what the seeds of tables to tune on differ by from those to test on
 SEEDS_OF_CENTRES = 0
-COLOURS = {"clumps": BLUE, "clumps, plain distances": GREEN, "SliceLine": ORANGE}
-TREE = PURPLE
+COLOURS = {
+    "clumps": BLUE,
+    "clumps, plain distances": GREEN,
+    "SliceLine": ORANGE,
+    "error tree": PURPLE,
+}
 
-Finder = Callable[[Table, np.ndarray, np.ndarray], list[np.ndarray]]
-"""Table, errors and the rows to learn from; rows (of all) in each region."""
+Finder = Callable[..., list[np.ndarray]]
+"""Table, errors, the rows to learn from, settings; rows (of all) in each region, best first."""
+
+
+class Planted(NamedTuple):
+    """A table with errors in planted slices."""
+
+    rows: Table
+    planted: np.ndarray
+    wrong: np.ndarray
+    given: np.ndarray
+    """Rows to learn from."""
 
 
 def main() -> None:
-    """Plant, find, compare."""
+    """Plant, tune, find, compare."""
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=8000, help="rows of a table (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="tables of a kind (%(default)s)")
+    parser.add_argument("--rows", type=int, default=4000, help="rows of a table (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=8, help="tables of a kind (%(default)s)")
+    parser.add_argument("--tuning", type=int, default=6, help="others to tune on (%(default)s)")
     args = parser.parse_args()
     census = adult(load(args.data, "adult"))
     warm_up()
-    runs = []
-    for repeat in range(args.repeats):
-        rng = np.random.default_rng([args.seed, repeat])
-        some = rng.permutation(len(census))[: args.rows]
-        tables = {
-            "adult": as_table(_frame(census, some)),
-            "numbers": as_table(rng.standard_normal((args.rows, 6))),
-        }
-        for name, rows in tables.items():
-            for shape in ("boxes", "balls"):
-                planted = plant(rows, shape, rng)
-                wrong = rng.random(len(rows)) < np.where(planted, PLANTED, STREWN)
-                given = rng.permutation(len(rows))[: len(rows) // 2]
-                for method, find in FINDERS.items():
-                    seconds, found = timed(find, rows, wrong, given)
-                    scores = measure(found, planted, given)
-                    run = {"table": name, "shape": shape, "method": method, "repeat": repeat}
-                    runs.append({**run, "seconds": seconds, **scores})
-                    progress(f"{run} {scores}")
-    results = {"runs": runs, "means": summarise(runs)}
+    runs, tuned = [], []
+    for name, shape in product(("adult", "numbers"), ("boxes", "balls")):
+
+        def tables(number: int, apart: int, name: str = name, shape: str = shape) -> list[Planted]:
+            seeds = [[args.seed, apart, repeat] for repeat in range(number)]
+            return [planted_table(census, name, shape, args.rows, seed) for seed in seeds]
+
+        others = tables(args.tuning, TUNED_APART)
+        chosen = {method: tune(find, grid, others) for method, (find, grid) in METHODS.items()}
+        tuned += [{"table": name, "shape": shape, "method": method, "chosen": settings, "tried": f}
+                  for method, (settings, f) in chosen.items()]  # fmt: skip
+        for repeat, one in enumerate(tables(args.repeats, 0)):
+            for method, (find, _) in METHODS.items():
+                (*settings, count), _ = chosen[method]
+                seconds, found = timed(find, one.rows, one.wrong, one.given, *settings)
+                scores = measure(found[:count], one.planted, one.given)
+                run = {"table": name, "shape": shape, "method": method, "repeat": repeat}
+                runs.append({**run, "settings": chosen[method][0], "seconds": seconds, **scores})
+                progress(f"{runs[-1]}")
+    results = {"runs": runs, "tuned": tuned, "means": summarise(runs)}
     save(args.json, args, ["sliceline", "erroranalysis", "lightgbm", "pandas"], results)
     draw(results["means"], args)
+
+
+def planted_table(census: Any, name: str, shape: str, n_rows: int, seed: list[int]) -> Planted:
+    """Rows of the census or of numbers, with errors that are many in two slices."""
+    rng = np.random.default_rng(seed)
+    if name == "adult":
+        some = rng.permutation(len(census))[:n_rows]
+        rows = as_table(census.iloc[some].reset_index(drop=True))
+    else:
+        rows = as_table(rng.standard_normal((n_rows, 6)))
+    planted = plant(rows, shape, rng)
+    wrong = rng.random(n_rows) < np.where(planted, PLANTED, STREWN)
+    return Planted(rows, planted, wrong, rng.permutation(n_rows)[: n_rows // 2])
+
+
+def tune(
+    find: Finder, grid: list[tuple[Any, ...]], tables: list[Planted]
+) -> tuple[tuple[Any, ...], list[dict[str, Any]]]:
+    """The settings, and number of regions, of the highest mean F1; and all that was tried."""
+    if grid == [()]:
+        return (REGIONS,), []
+    tried = []
+    for settings in grid:
+        found = [find(t.rows, t.wrong, t.given, *settings) for t in tables]
+        for count in COUNTS:
+            pairs = zip(found, tables, strict=True)
+            f1 = np.mean([measure(f[:count], t.planted, t.given)["F1"] for f, t in pairs])
+            tried.append({"settings": (*settings, count), "F1": float(f1)})
+    best = max(tried, key=lambda one: one["F1"])
+    return best["settings"], tried
 
 
 def adult(data: dict[str, np.ndarray]) -> Any:
@@ -101,10 +156,6 @@ def adult(data: dict[str, np.ndarray]) -> Any:
         else:
             out[name] = values
     return pd.DataFrame(out)
-
-
-def _frame(census: Any, rows: np.ndarray) -> Any:
-    return census.iloc[rows].reset_index(drop=True)
 
 
 # -- planting ----------------------------------------------------------------------------------
@@ -158,67 +209,63 @@ def clumps(weighed: bool) -> Finder:
     return find
 
 
-def codes(rows: Table) -> np.ndarray:
-    """Features as integers: categories, or eighths of numbers."""
-    out = np.zeros((len(rows), len(rows.columns)), dtype=np.int64)
-    for i, column in enumerate(rows.columns):
-        if column.names is not None:
-            out[:, i] = column.values
-        else:
-            cuts = np.unique(np.quantile(column.values, np.arange(1, BINS) / BINS))
-            out[:, i] = np.searchsorted(cuts, column.values)
-    return out + 1  # 0 would mean anything
+def codes(rows: Table, bins: tuple[int, ...]) -> np.ndarray:
+    """Features as integers from 1: categories, or equally full bins of numbers, for each count."""
+    out = []
+    for column in rows.columns:
+        if column.names is not None:  # what is missing is a category too
+            out.append(np.where(column.values < 0, len(column.names), column.values))
+            continue
+        for n in bins:
+            cuts = np.unique(np.quantile(column.values, np.arange(1, n) / n))
+            out.append(np.searchsorted(cuts, column.values))
+    return np.column_stack(out).astype(np.int64) + 1  # 0 would mean anything
 
 
-def sliceline(rows: Table, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
+def sliceline(
+    rows: Table, wrong: np.ndarray, given: np.ndarray, bins: tuple[int, ...], conditions: int
+) -> list[np.ndarray]:
     """The best slices of SliceLine."""
     from sliceline.slicefinder import Slicefinder
 
-    coded = codes(rows)
-    finder = Slicefinder(alpha=0.95, k=REGIONS, max_l=2, min_sup=20, verbose=False)
+    coded = codes(rows, bins)
+    finder = Slicefinder(alpha=0.95, k=max(COUNTS), max_l=conditions, min_sup=20, verbose=False)
     finder.fit(coded[given], wrong[given].astype(float))
     found = []
-    for conditions in finder.top_slices_:
+    for slice_ in finder.top_slices_:
         met = np.ones(len(rows), dtype=bool)
-        for feature, value in enumerate(conditions):
+        for feature, value in enumerate(slice_):
             if value is not None:
                 met &= coded[:, feature] == value
         found.append(np.flatnonzero(met))
     return found
 
 
-def error_tree(depth: int) -> Finder:
+def error_tree(
+    rows: Table, wrong: np.ndarray, given: np.ndarray, depth: int, least: int
+) -> list[np.ndarray]:
     """Leaves of the tree of error analysis with the most errors in excess."""
+    from erroranalysis._internal import surrogate_error_tree as tree
 
-    def find(rows: Table, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
-        from erroranalysis._internal import surrogate_error_tree as tree
-
-        X = np.column_stack([column.values for column in rows.columns])
-        named = [i for i, column in enumerate(rows.columns) if column.names is not None]
-        task = SimpleNamespace(model_task=tree.ModelTask.CLASSIFICATION)
-        model = tree.create_surrogate_model(
-            task, X[given], wrong[given].astype(int), depth, tree.DEFAULT_NUM_LEAVES,
-            tree.DEFAULT_MIN_CHILD_SAMPLES, named,
-        )  # fmt: skip
-        leaf = model.predict(X, pred_leaf=True).reshape(-1)
-        rate = wrong[given].mean()
-        excess = {
-            number: float((wrong[given] - rate)[leaf[given] == number].sum())
-            for number in np.unique(leaf[given])
-        }
-        best = sorted(excess, key=lambda number: -excess[number])[:REGIONS]
-        return [np.flatnonzero(leaf == number) for number in best]
-
-    return find
+    X = np.column_stack([column.values for column in rows.columns])
+    named = [i for i, column in enumerate(rows.columns) if column.names is not None]
+    task = SimpleNamespace(model_task=tree.ModelTask.CLASSIFICATION)
+    model = tree.create_surrogate_model(
+        task, X[given], wrong[given].astype(int), depth, tree.DEFAULT_NUM_LEAVES, least, named
+    )
+    leaf = model.predict(X, pred_leaf=True).reshape(-1)
+    excess = np.bincount(leaf[given], wrong[given] - wrong[given].mean(), minlength=leaf.max() + 1)
+    best = np.argsort(-excess, kind="stable")[: max(COUNTS)]
+    return [np.flatnonzero(leaf == number) for number in best if excess[number] > 0]
 
 
-FINDERS: dict[str, Finder] = {
-    "clumps": clumps(weighed=True),
-    "clumps, plain distances": clumps(weighed=False),
-    "SliceLine": sliceline,
-    "error tree, depth 3": error_tree(3),
-    "error tree, depth 5": error_tree(5),
+METHODS: dict[str, tuple[Finder, list[tuple[Any, ...]]]] = {
+    "clumps": (clumps(weighed=True), [()]),
+    "clumps, plain distances": (clumps(weighed=False), [()]),
+    "SliceLine": (sliceline, list(product(((3,), (4,), (8,), (4, 8)), (2, 3)))),
+    "error tree": (error_tree, list(product((3, 5, 7, 10), (20, 50)))),
 }
+"""Every method and the settings of its fits, `BUDGET` where they are tuned."""
 
 
 def warm_up() -> None:
@@ -226,8 +273,8 @@ def warm_up() -> None:
     rng = np.random.default_rng(0)
     rows = as_table(rng.standard_normal((400, 4)))
     wrong = rng.random(400) < np.where(rows.Z[:, 0] > 1, 0.8, 0.1)
-    for find in FINDERS.values():
-        find(rows, wrong, np.arange(200))
+    for find, grid in METHODS.values():
+        find(rows, wrong, np.arange(200), *grid[0])
 
 
 # -- comparing ---------------------------------------------------------------------------------
@@ -242,9 +289,11 @@ def measure(found: list[np.ndarray], planted: np.ndarray, given: np.ndarray) -> 
         covered[rows] = True
     both = (covered & planted & fresh).sum()
     held = (covered & fresh).sum()
+    hidden = (planted & fresh).sum()
     return {
         "precision": float(both / held) if held else 0.0,
-        "recall": float(both / (planted & fresh).sum()),
+        "recall": float(both / hidden),
+        "F1": float(2 * both / (held + hidden)),
         "regions": len(found),
     }
 
@@ -253,22 +302,19 @@ def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Means and standard errors over the repeats, printed."""
     out = []
     kinds = list(dict.fromkeys((run["table"], run["shape"]) for run in runs))
+    heads = ["method", "precision", "s.e.", "recall", "s.e.", "F1", "s.e.", "seconds"]
     for name, shape in kinds:
-        for method in FINDERS:
+        lines = []
+        for method in METHODS:
             of = [r for r in runs if (r["table"], r["shape"], r["method"]) == (name, shape, method)]
-            line: dict[str, Any] = {"table": name, "shape": shape, "method": method}
-            for what in ("precision", "recall", "seconds"):
+            line: dict[str, Any] = {}
+            for what in ("precision", "recall", "F1", "seconds"):
                 values = np.array([run[what] for run in of])
                 line[what] = values.mean()
                 line[f"{what} s.e."] = values.std(ddof=1) / np.sqrt(len(values))
-            f = [2 / (1 / max(r["precision"], 1e-9) + 1 / max(r["recall"], 1e-9)) for r in of]
-            line["F1"] = float(np.mean(f))
-            out.append(line)
-    heads = ["method", "precision", "s.e.", "recall", "s.e.", "F1", "seconds"]
-    for name, shape in kinds:
-        of = [line for line in out if (line["table"], line["shape"]) == (name, shape)]
-        keys = ("method", "precision", "precision s.e.", "recall", "recall s.e.", "F1", "seconds")
-        table(f"{shape} in {name}", heads, [[line[key] for key in keys] for line in of])
+            lines.append([method, *list(line.values())[:-1]])
+            out.append({"table": name, "shape": shape, "method": method, **line})
+        table(f"{shape} in {name}", heads, lines)
     return out
 
 
@@ -280,13 +326,10 @@ def draw(means: list[dict[str, Any]], args: Any) -> None:
         for line in means:
             if (line["table"], line["shape"]) != (name, shape):
                 continue
-            method = line["method"]
-            colour = COLOURS.get(method, TREE)
-            marker = "s" if method.endswith("5") else "o"
             ax.errorbar(
                 line["recall"], line["precision"], xerr=line["recall s.e."],
-                yerr=line["precision s.e."], color=colour, marker=marker, markersize=7,
-                linewidth=1.2, label=method, linestyle="none",
+                yerr=line["precision s.e."], color=COLOURS[line["method"]], marker="o",
+                markersize=7, linewidth=1.2, label=line["method"], linestyle="none",
             )  # fmt: skip
         frame(ax, f"{shape} in {name}", "recall", "precision" if ax is axes[0] else "")
         ax.set_xlim(0, 1.03)

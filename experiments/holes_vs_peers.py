@@ -5,21 +5,26 @@ Test error with 1, 2, 4, 8 and 16 pieces of
 * hole punching (the part outside and each hole is a piece), around error clumping or logistic
   regression;
 * a linear model tree (package linear-tree) with ridge classifiers in its leaves;
-* LightGBM with linear trees, all leaves of all trees counted;
+* LightGBM with linear trees, all leaves of all trees counted (it makes no tree of one leaf);
 * k-means, and a logistic regression in every cluster;
 
 and of a Gaussian SVM, whose size is that of its support vectors. Size is bytes of the numbers that
 predicting needs, at four bytes each. On 0-4 against 5-9 of MNIST (30 principal components), adult
 (categories as 0/1 columns, numbers scaled) and spambase (logarithms, scaled).
 
-A quarter of the training rows is held out to choose the settings of every method for every number
-of pieces; the chosen ones are then fitted to all training rows and tested once.
+Every method has the same budget, `BUDGET` settings. A quarter of the training rows is held out to
+choose among them for every number of pieces; the chosen ones are then fitted to all training rows
+and tested once. All of it is repeated with other training rows (of spambase: another split), and
+the settings are chosen anew; standard errors are over the repeats.
 
-Run: python experiments/holes_vs_peers.py [--rows N] [--sets mnist adult spambase] [--json FILE]
+Run: python experiments/holes_vs_peers.py [--rows N] [--repeats N] [--sets mnist adult spambase]
+                                          [--add] [--json FILE]
 """
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -55,6 +60,8 @@ from sklearn.svm import SVC
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier
 
 PIECES = (1, 2, 4, 8, 16)
+DEPTHS = {n: n.bit_length() - 1 for n in PIECES}
+BUDGET = 8
 SETS = ("mnist", "adult", "spambase")
 COLOURS = {"hole punching": BLUE, "linear tree": ORANGE, "LightGBM, linear leaves": GREEN,
            "k-means, then linear": PURPLE}  # fmt: skip
@@ -84,30 +91,40 @@ def hole_punching(task: Task, base: str, strength: float, min_rows: int) -> Answ
     return out
 
 
-def linear_tree(task: Task, alpha: float, bins: int) -> Answer:
-    """A tree of every depth that has enough leaves."""
+def linear_tree(task: Task, alpha: float, least: float) -> Answer:
+    """One tree, cut off at the depth that has as many leaves as pieces are asked for.
+
+    A tree grows from the root by one greedy choice after the other, so that the tree of a smaller
+    ``max_depth`` is this one cut off.
+    """
     from lineartree import LinearTreeClassifier
 
-    out = {}
-    for n in PIECES:
-        if n == 1:
-            model = RidgeClassifier(alpha=alpha).fit(task.X, task.y)
-            leaves = 1
-        else:
-            model = LinearTreeClassifier(
-                RidgeClassifier(alpha=alpha),
-                max_depth=max(1, int(np.log2(n))),
-                max_bins=bins,
-                min_samples_leaf=0.02,
-                split_features=split_features(task),
-            ).fit(task.X, task.y)
-            leaves = len(model.summary(only_leaves=True))
-        size = leaves * (task.X.shape[1] + 1) + 2 * (leaves - 1)
-        out[n] = np.asarray(model.predict(task.X_new)), 4 * size
-    return out
+    model = LinearTreeClassifier(
+        RidgeClassifier(alpha=alpha),
+        max_depth=DEPTHS[max(PIECES)],
+        max_bins=10,
+        min_samples_leaf=least,
+        split_features=split_features(task),
+    ).fit(task.X, task.y)
+    return {n: cut_off(model, DEPTHS[n], task.X_new) for n in PIECES}
 
 
-def split_features(task: Task, most: int = 5) -> list[int]:
+def cut_off(model: Any, depth: int, X: np.ndarray) -> tuple[np.ndarray, int]:
+    """What a linear tree without the nodes below a depth predicts, and its bytes."""
+    X = X.astype(np.float32)  # as linear-tree sees rows
+    ends = {key: leaf for key, leaf in model._leaves.items() if len(key) <= depth}
+    ends |= {key: node for key, node in model._nodes.items() if len(key) == depth}
+    said = np.empty(len(X), dtype=model.classes_.dtype)
+    for end in ends.values():
+        here = np.ones(len(X), dtype=bool)
+        for feature, side, threshold in end.threshold:
+            here &= (X[:, feature] <= threshold) == (side == "L")
+        if here.any():
+            said[here] = end.model.predict(X[here])
+    return said, 4 * (len(ends) * (X.shape[1] + 1) + 2 * (len(ends) - 1))
+
+
+def split_features(task: Task, most: int = 8) -> list[int]:
     """Features that a linear tree may split on; refitting for every split of all would take hours.
 
     Those that are most correlated with the class.
@@ -119,21 +136,21 @@ def split_features(task: Task, most: int = 5) -> list[int]:
 
 
 def lightgbm(task: Task, leaves: int, rate: float, shrink: float) -> Answer:
-    """As many trees of so many leaves as make the number of pieces."""
+    """As many trees of so many leaves as make the number of pieces, from two on."""
     from lightgbm import LGBMClassifier
 
     out = {}
-    for n in PIECES:
+    for n in PIECES[1:]:
         each = min(leaves, n)
         model = LGBMClassifier(
-            n_estimators=max(1, n // max(each, 2)),
-            num_leaves=max(each, 2),
+            n_estimators=n // each,
+            num_leaves=each,
             learning_rate=rate,
             linear_tree=True,
             linear_lambda=shrink,
             min_child_samples=20,
             verbosity=-1,
-            n_jobs=2,
+            n_jobs=1,
         ).fit(task.X, task.y)
         trees = model.booster_.dump_model()["tree_info"]
         size = sum(_tree_numbers(tree["tree_structure"]) for tree in trees)
@@ -147,11 +164,11 @@ def _tree_numbers(node: dict[str, Any]) -> int:
     return 1 + 2 * len(node.get("leaf_coeff", []))
 
 
-def clustered(task: Task, strength: float) -> Answer:
+def clustered(task: Task, strength: float, seed: int) -> Answer:
     """A logistic regression in every cluster of k-means."""
     out = {}
     for n in PIECES:
-        groups = KMeans(n, n_init=2, random_state=0).fit(task.X)
+        groups = KMeans(n, n_init=2, random_state=seed).fit(task.X)
         here, there = groups.labels_, groups.predict(task.X_new)
         said = np.empty(len(task.y_new), dtype=task.y.dtype)
         for group in range(n):
@@ -180,14 +197,15 @@ METHODS: dict[str, tuple[Method, list[tuple[Any, ...]]]] = {
         hole_punching,
         list(product(("clumping", "logistic"), (1e-3, 1e-2), (10, 40))),
     ),
-    "linear tree": (linear_tree, [(1.0, 10), (100.0, 10)]),
+    "linear tree": (linear_tree, list(product((1.0, 10.0, 100.0, 1000.0), (0.02, 0.1)))),
     "LightGBM, linear leaves": (
         lightgbm,
         list(product((2, 16), (0.3, 1.0), (0.0, 10.0))),
     ),
-    "k-means, then linear": (clustered, [(1e-4,), (1e-3,), (1e-2,)]),
-    "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.1, 0.3)))),
+    "k-means, then linear": (clustered, list(product((1e-4, 1e-3, 1e-2, 1e-1), (0, 1)))),
+    "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.03, 0.1, 0.3, 1.0)))),
 }
+"""Every method and the settings it may choose from, `BUDGET` of them."""
 
 
 # -- data --------------------------------------------------------------------------------------
@@ -241,58 +259,99 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=3000, help="training rows (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="training sets (%(default)s)")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
+        "--add", action="store_true", help="to the results of other sets in the file of --json"
+    )
     args = parser.parse_args()
-    results: dict[str, Any] = {}
+    results = earlier(args) if args.add else {}
     for name in args.sets:
-        whole = task_of(name, args.data, args.rows, args.seed)
-        rows = np.arange(len(whole.y))
-        fit, held = train_test_split(rows, test_size=0.25, random_state=args.seed, stratify=whole.y)
-        part = Task(whole.X[fit], whole.y[fit], whole.X[held], whole.y[held])
-        results[name] = {m: compare(name, m, part, whole) for m in METHODS}
+        runs: dict[str, list[dict[int, Any]]] = {label: [] for label in METHODS}
+        for repeat in range(args.repeats):
+            whole = task_of(name, args.data, args.rows, args.seed + repeat)
+            part = validation(whole, args.seed + repeat)
+            for label in METHODS:
+                runs[label].append(compare(f"{name} {repeat}", label, part, whole))
+            results[name] = {label: summarise(found) for label, found in runs.items()}
+            save(args.json, args, ["linear-tree", "lightgbm"], results)
         show(name, results[name], whole)
-        save(args.json, args, ["linear-tree", "lightgbm"], results)
     draw(results, args)
 
 
-def compare(name: str, label: str, part: Task, whole: Task) -> dict[str, Any]:
+def earlier(args: Any) -> dict[str, Any]:
+    """Results of other sets, from a run of as many rows and repeats and the same seed."""
+    stored = json.loads(args.json.read_text())
+    for setting in ("rows", "repeats", "seed"):
+        if stored["provenance"]["settings"][setting] != getattr(args, setting):
+            sys.exit(f"{args.json.name} was made with another --{setting}")
+    return {
+        name: {label: {int(n): one for n, one in of.items()} for label, of in methods.items()}
+        for name, methods in stored["results"].items()
+    }
+
+
+def validation(whole: Task, seed: int) -> Task:
+    """Training rows alone: three quarters to fit to, and a quarter to compare settings on."""
+    X, X_held, y, y_held = train_test_split(
+        whole.X, whole.y, test_size=0.25, random_state=seed, stratify=whole.y
+    )
+    return Task(X, y, X_held, y_held)
+
+
+def compare(name: str, label: str, part: Task, whole: Task) -> dict[int, Any]:
     """Settings chosen on held-out rows for every number of pieces, and what they give."""
     method, grid = METHODS[label]
-    held: dict[int, list[float]] = {}
     spent, tried = 0.0, []
     for settings in grid:
         seconds, answer = timed(method, part, *settings)
         spent += seconds
         tried.append({n: error(said, part.y_new) for n, (said, _) in answer.items()})
-    sizes = list(tried[0])
-    best = {n: int(np.argmin([errors[n] for errors in tried])) for n in sizes}
-    answers, seconds = {}, {}
-    for which in sorted(set(best.values())):
-        seconds[which], answers[which] = timed(method, whole, *grid[which])
+    best = {n: int(np.argmin([errors[n] for errors in tried])) for n in tried[0]}
+    answers = {which: timed(method, whole, *grid[which]) for which in sorted(set(best.values()))}
     out = {}
-    for n in sizes:
-        said, size = answers[best[n]][n]
+    for n, which in best.items():
+        seconds, answer = answers[which]
+        said, size = answer[n]
         out[n] = {
             "test": error(said, whole.y_new),
-            "held out": tried[best[n]][n],
+            "held out": tried[which][n],
             "bytes": size,
-            "settings": list(grid[best[n]]),
-            "seconds of all sizes": seconds[best[n]],
+            "settings": list(grid[which]),
+            "seconds of all sizes": seconds,
+            "seconds to choose": spent,
         }
-        held.setdefault(n, []).append(tried[best[n]][n])
     progress(f"{name}, {label}: { ({n: round(o['test'], 4) for n, o in out.items()}) }")
-    return {"pieces": out, "seconds to choose": spent}
+    return out
+
+
+def summarise(runs: list[dict[int, Any]]) -> dict[int, Any]:
+    """Means and standard errors over the repeats, for every number of pieces."""
+    out: dict[int, Any] = {}
+    for n in runs[0]:
+        tests = np.array([run[n]["test"] for run in runs])
+        spread = float(tests.std(ddof=1) / np.sqrt(len(tests))) if len(tests) > 1 else None
+        size = float(np.mean([run[n]["bytes"] for run in runs]))
+        out[n] = {"test": tests.mean(), "standard error": spread, "bytes": size,
+                  "runs": [run[n] for run in runs]}  # fmt: skip
+    return out
+
+
+def shown(found: dict[int, Any], n: int) -> str:
+    """A test error in per cent, with its standard error."""
+    if n not in found:
+        return "-"
+    spread = found[n]["standard error"]
+    return f"{100 * found[n]['test']:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
 
 
 def show(name: str, methods: dict[str, Any], task: Task) -> None:
     rows = []
     for label, found in methods.items():
         if label == "Gaussian SVM":
-            only = found["pieces"][0]
-            rows.append([f"{label}, {only['bytes']:,} bytes", 100 * only["test"], *[""] * 4, ""])
+            rows.append([label, shown(found, 0), *[""] * (len(PIECES) - 1), found[0]["bytes"]])
             continue
-        errors = [100 * found["pieces"][n]["test"] for n in PIECES]
-        rows.append([label, *errors, found["pieces"][PIECES[-1]]["bytes"]])
+        rows.append([label, *(shown(found, n) for n in PIECES), found[PIECES[-1]]["bytes"]])
     heads = ["test error (%) with pieces:", *map(str, PIECES), "bytes of the last"]
     shape = f"{len(task.y):,} x {task.X.shape[1]} training, {len(task.y_new):,} test rows"
     table(f"{name}: {shape}", heads, rows)
@@ -303,11 +362,13 @@ def draw(results: dict[str, Any], args: Any) -> None:
     sheet, axes = figure(len(results), inches=3.6, height=3.4)
     for ax, (name, methods) in zip(axes, results.items(), strict=True):
         for label, colour in COLOURS.items():
-            errors = [100 * methods[label]["pieces"][n]["test"] for n in PIECES]
-            ax.plot(PIECES, errors, color=colour, marker="o", markersize=4, label=label)
-        svm = methods["Gaussian SVM"]["pieces"][0]
-        ax.axhline(100 * svm["test"], color=INK, linewidth=1, linestyle=(0, (3, 3)),
-                   label="Gaussian SVM")  # fmt: skip
+            found = {n: one for n, one in methods[label].items() if n in PIECES}
+            errors = [100 * one["test"] for one in found.values()]
+            spread = [100 * (one["standard error"] or 0.0) for one in found.values()]
+            ax.errorbar(list(found), errors, yerr=spread, color=colour, marker="o", markersize=4,
+                        capsize=2, elinewidth=1, label=label)  # fmt: skip
+        ax.axhline(100 * methods["Gaussian SVM"][0]["test"], color=INK, linewidth=1,
+                   linestyle=(0, (3, 3)), label="Gaussian SVM")  # fmt: skip
         frame(ax, name, "pieces", "test error (%)" if ax is axes[0] else "")
         ax.set_xscale("log")
         logarithmic(ax.xaxis, (1.0, 2.0, 4.0, 8.0))

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 
 from laconic import (
+    ErrorClumpingClassifier,
     Predictor,
     ShareBoostClassifier,
     TotalQBoostClassifier,
@@ -332,6 +333,14 @@ def test_predict_finds_columns_by_name(saved, frame, tmp_path, capsys):
     np.testing.assert_allclose(
         got[[f"p_{c}" for c in model.classes_]], model.predict_proba(X), atol=1e-5
     )
+
+
+def test_no_probabilities_where_the_model_has_none(frame, table, tmp_path, capsys):
+    model = ErrorClumpingClassifier().fit(frame.drop(columns="species"), frame.species)
+    file = tmp_path / "clumped.laconic"
+    model.predictor_.save(file)
+    assert "leave --proba out" in error_of(capsys, "predict", file, table, "--proba")
+    assert predictions(capsys, file, table).prediction.nunique() > 1
 
 
 def test_predict_to_a_file(saved, table, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -48,12 +49,14 @@ def test_a_pickle_that_is_trusted(table, model, tmp_path, capsys):
     assert run(*arguments, "--html", page) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    for said in ("LogisticRegression (model.joblib) fails", "confirmed", "Clump 1", "saved"):
-        assert said in shown.out
+    headline = "Where LogisticRegression (model.joblib) fails on rows.csv"
+    for said in (headline, "confirmed", "Clump 1", "saved", "The first row of rows.csv is row 1"):
+        assert said in " ".join(shown.out.split())
     assert "a is higher" in shown.out
     text = page.read_text(encoding="utf-8")
     assert "<details" in text
     assert "http" not in text
+    assert f"<title>{headline}</title>" in text
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
     assert run("holes", tmp_path / "model.pkl", table, "--target", "label", "--trust") == 0
 
@@ -74,7 +77,9 @@ def test_models_of_our_own(rows, table, tmp_path, capsys, kind):
     model.fit(rows[["a", "b", "c"]][:600], rows.label[:600])
     model.predictor_.save(tmp_path / "model.laconic")
     assert run("holes", tmp_path / "model.laconic", table, "--target", "label") == 0
-    assert "Predictor (model.laconic) fails" in capsys.readouterr().out
+    atoms = "1 column" if kind is ShareBoostClassifier else "2 regions"
+    headline = f"Where the Laconic model of {atoms} (model.laconic) fails on rows.csv"
+    assert headline in " ".join(capsys.readouterr().out.split())
 
 
 def test_stumps_read_text_as_it_is_spelled(rows, table, tmp_path, capsys):
@@ -84,6 +89,51 @@ def test_stumps_read_text_as_it_is_spelled(rows, table, tmp_path, capsys):
     ignored = ["--ignore", "c", "--clumps", 2, "--min-rows", 5, "--seed", 3]
     assert run("holes", tmp_path / "model.laconic", table, "--target", "label", *ignored) == 0
     assert "Clump 3" not in capsys.readouterr().out
+
+
+def wrong_rows(text):
+    """Rows that the terminal marks as misclassified, by the number it gives them."""
+    return {int(row) for row in re.findall(r"\b(\d+)\*", text)}
+
+
+def test_rows_are_numbered_as_in_the_file(table, model, tmp_path, capsys):
+    joblib.dump(model, tmp_path / "model.joblib")
+    known = ["holes", tmp_path / "model.joblib", table, "--target", "label", "--trust"]
+    assert run(*known) == 0
+    named = wrong_rows(capsys.readouterr().out)
+    assert named
+    frame = pd.read_csv(table)
+    missed = np.flatnonzero(model.predict(frame[["a", "b", "c"]]) != frame.label)
+    assert named <= set((missed + 1).tolist())
+
+
+def test_ignored_columns_still_reach_a_model_that_reads_them(table, model, tmp_path, capsys):
+    joblib.dump(model, tmp_path / "model.joblib")
+    known = ["holes", tmp_path / "model.joblib", table, "--target", "label", "--trust"]
+    shown = []
+    for ignored in ([], ["--ignore", "c"]):
+        assert run(*known, *ignored) == 0
+        shown.append(capsys.readouterr().out)
+    errors = [re.search(r"\((\d+) errors\)", text).group(1) for text in shown]
+    assert errors[0] == errors[1]
+    assert run(*known, "--ignore", "a") == 0
+    assert "a is higher" not in capsys.readouterr().out
+
+
+def test_a_model_without_names_gets_as_many_columns_as_it_was_fitted_on(rows, tmp_path, capsys):
+    X = rows[["a", "b", "c"]].to_numpy()
+    file, table = tmp_path / "model.joblib", tmp_path / "rows.csv"
+    joblib.dump(LogisticRegression().fit(X[:600], rows.label[:600]), file)
+    rows[["a", "b", "c", "label"]][600:].to_csv(table, index=False)
+    known = ["holes", file, table, "--target", "label", "--trust"]
+    assert run(*known) == 0
+    assert run(*known, "--ignore", "c") == 0  # the model still gets it
+    rows[600:].assign(id=range(600)).to_csv(table, index=False)
+    assert run(*known, "--ignore", "id", "--ignore", "way") == 0
+    capsys.readouterr()
+    said = error_of(capsys, *known, "--ignore", "id")
+    assert "fitted on 3 columns" in said
+    assert "has 5 beside the labels, 4 of them not ignored; --ignore the others" in said
 
 
 def test_skops(table, model, tmp_path, capsys):
@@ -125,6 +175,10 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     few = tmp_path / "few.csv"
     rows.drop(columns="b").to_csv(few, index=False)
     assert "'b', which the model reads" in error_of(
+        capsys, "holes", file, few, "--target", "label", "--trust"
+    )
+    rows[:3].to_csv(few, index=False)
+    assert "few.csv has 3 rows: too few to look for clumps" in error_of(
         capsys, "holes", file, few, "--target", "label", "--trust"
     )
     joblib.dump({"no": "model"}, file)

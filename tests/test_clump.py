@@ -1,6 +1,8 @@
 """`ErrorClumpingClassifier`: what it promises its users, one statement at a time."""
 
+import io
 import os
+import pickle
 import signal
 import time
 import warnings
@@ -13,11 +15,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import balanced_accuracy_score, get_scorer, roc_auc_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from laconic import ErrorClumpingClassifier, Predictor
+from laconic import ErrorClumpingClassifier, Predictor, clump_score, grouped_scorer
 from laconic.regions.neighbours import nearest_graph, radius_graph
 from laconic.regions.resume import Resumable
 
@@ -147,11 +152,52 @@ def test_label_groups_make_one_problem_of_many_labels():
         ({0: [0], "rest": range(1, 10)}, "must all be text"),
         ({"low": [0], "high": [0, 1]}, "label 0 in two groups"),
         ({"low": range(5), "high": range(5, 9)}, "no group for label 9"),
+        ({0: range(5), 1: range(5, 10)}, "group 0, which is also a label of group 0.*'group 0'"),
+        ({10: range(5), 3: range(5, 10)}, "group 3, which is also a label of group 10"),
     ):
         with pytest.raises(ValueError, match=match):
             clone(model).set_params(label_groups=wrong).fit(X, y)
     with pytest.raises(ValueError, match="at least two classes"):
         clone(model).set_params(label_groups={"all": range(10)}).fit(X, y)
+
+
+def test_scorers_that_compare_groups():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400], y[:400]
+    groups = {"low": range(5), "high": range(5, 10)}
+    model = ErrorClumpingClassifier(1e-2, label_groups=groups).fit(X, y)
+    truth = np.where(y < 5, "low", "high")
+    assert grouped_scorer("accuracy")(model, X, y) == model.score(X, y)
+    assert grouped_scorer("balanced_accuracy")(model, X, y) == pytest.approx(
+        balanced_accuracy_score(truth, model.predict(X))
+    )
+    area = grouped_scorer("roc_auc")(model, X, y)
+    assert area == pytest.approx(roc_auc_score(truth == "low", model.decision_function(X)))
+    piped = make_pipeline(StandardScaler(), clone(model))
+    scoring = pickle.loads(pickle.dumps(grouped_scorer("accuracy")))
+    found = cross_val_score(piped, X, y, scoring=scoring, cv=2)
+    assert np.array_equal(found, cross_val_score(piped, X, y, cv=2))
+    assert repr(scoring) == "grouped_scorer('accuracy')"
+    plain = ErrorClumpingClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="use scoring='accuracy' itself"):
+        scoring(plain, X, y)
+    with pytest.raises(ValueError):  # scikit-learn's own: text against numbers
+        get_scorer("accuracy")(model, X, y)
+
+
+def test_a_group_of_one_label_may_bear_its_name():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], np.where(y[:200] == 3, "three", np.where(y[:200] < 3, "less", "more"))
+    model = ErrorClumpingClassifier(label_groups={"three": "three", "rest": ["less", "more"]})
+    assert model.fit(X, y).classes_.tolist() == ["rest", "three"]
+
+
+def test_a_radius_and_nearest_neighbours_are_one_too_many(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=r"n_neighbors=3 and radius=0.5 were both given"):
+        ErrorClumpingClassifier(n_neighbors=3, radius=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="both given"):
+        clump_score(X, y == y[0], n_neighbors=3, radius=0.5)
 
 
 def test_the_certificate_holds(two_classes):
@@ -248,11 +294,14 @@ def test_the_predictor_predicts_the_same_after_saving(tmp_path, n_classes):
     expected = model.decision_function(X)
     assert scores[:, -1] == pytest.approx(expected if n_classes == 2 else expected[:, -1])
     assert loaded.cost().features == 4
-    p = loaded.predict_proba(X)
-    assert p.sum(axis=1) == pytest.approx(1)
-    assert (p >= 0).all()
-    if n_classes == 2:
-        assert p[:, 1] == pytest.approx((1 + np.clip(expected, -1, 1)) / 2)
+    for one in (model, loaded):
+        assert not hasattr(one, "predict_proba")
+    with pytest.raises(AttributeError, match="its scores are no probabilities; use predict"):
+        loaded.predict_proba(X)
+    out = io.StringIO()
+    loaded.describe(file=out)
+    assert "no probabilities" in out.getvalue()
+    assert "petal length" in out.getvalue()
 
 
 def test_data_frames_keep_their_names(two_classes):

@@ -335,7 +335,39 @@ def test_probabilities_where_every_model_has_them():
     p = model.predict_proba(X)
     assert np.allclose(p.sum(axis=1), 1.0)
     assert np.array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
-    assert not hasattr(holes(estimator=LinearSVC(), max_holes=1).fit(X, y), "predict_proba")
+    np.testing.assert_allclose(model.predictor_.predict_proba(X), p, atol=1e-12)
+    for base in (LinearSVC(), ErrorClumpingClassifier()):
+        without = holes(estimator=base, max_holes=1).fit(X, y)
+        assert not hasattr(without, "predict_proba")
+        assert not hasattr(without.predictor_, "predict_proba")
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        (LogisticRegression(), ShareBoostClassifier(2)),  # two losses
+        (ShareBoostClassifier(2), DummyClassifier()),  # the margin loss and constants
+        (LogisticRegression(solver="liblinear"), LogisticRegression()),
+        (ShareBoostClassifier(2, loss="log"), LogisticRegression()),
+        (RidgeClassifier(), LogisticRegression()),
+    ],
+)
+def test_a_predictor_has_the_same_probabilities_or_none(models):
+    X, y = rings()
+    outside, inside = models
+    model = holes(estimator=outside, local_estimator=inside, max_holes=3).fit(X, y)
+    predictor = model.predictor_
+    np.testing.assert_array_equal(predictor.predict(X), model.predict(X))
+    if hasattr(predictor, "predict_proba"):
+        np.testing.assert_allclose(predictor.predict_proba(X), model.predict_proba(X), atol=1e-9)
+    alike = [isinstance(m, LogisticRegression) or getattr(m, "loss", "") == "log" for m in models]
+    assert hasattr(predictor, "predict_proba") == all(alike)
+
+
+def test_a_hole_of_no_rows_is_refused():
+    X, y = rings(60)
+    with pytest.raises(ValueError, match="'min_rows' parameter of HolePunchingClassifier must be"):
+        holes(min_rows=0).fit(X, y)
 
 
 def test_sparse_rows_are_as_good():

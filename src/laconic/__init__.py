@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from laconic.holes import HolePunchingClassifier
     from laconic.look.report import report_holes
     from laconic.model.predictor import Predictor
+    from laconic.regions.groups import grouped_scorer
     from laconic.regions.score import clump_score
     from laconic.share import ShareBoostClassifier
     from laconic.totalq import TotalQBoostClassifier
@@ -24,6 +25,7 @@ __all__ = [
     "TotalQBoostClassifier",
     "__version__",
     "clump_score",
+    "grouped_scorer",
     "report_holes",
 ]
 
@@ -34,6 +36,7 @@ _WHERE = {
     "ShareBoostClassifier": "laconic.share",
     "TotalQBoostClassifier": "laconic.totalq",
     "clump_score": "laconic.regions.score",
+    "grouped_scorer": "laconic.regions.groups",
     "report_holes": "laconic.look.report",
 }
 

@@ -284,6 +284,8 @@ def _column_and_cost(text: str) -> tuple[str, float]:
 def _predict(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities where asked for."""
     predictor = load_predictor(args.model)
+    if args.proba and not hasattr(predictor, "predict_proba"):
+        raise UserError(f"{args.model} has scores but no probabilities; leave --proba out")
     made = ["prediction", *(f"p_{c}" for c in predictor.classes if args.proba)]
     if taken := set(made) & set(args.keep):
         raise UserError(f"--keep {min(taken)!r} would be overwritten; rename that column")

@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of true labels")
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN",
-        help="column to leave out of distances and sentences; may be repeated",
+        help="column to leave out of distances and sentences; the model still gets it where it "
+        "was fitted on it; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--trust", action="store_true",
@@ -46,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the model and the rows, look for clumps, show them."""
-    from laconic.look.report import report_holes
+    from laconic.look.card import count
+    from laconic.look.report import LEAST_ROWS, report_holes
     from laconic.look.words import report_lines
 
     check_writable(args.html)
@@ -60,11 +62,13 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args.model, args.trust)
     spelled = _spelled(model)
     X, labels = labelled_table(args.table, args.target, text=spelled)
-    predicted = _predictions(model, X, args.table)
     absent = [name for name in args.ignore if name not in X.columns]
     if absent:
         raise UserError(f"{args.table} has no column {absent[0]!r} to ignore")
+    if len(X) < LEAST_ROWS:
+        raise UserError(f"{args.table} has {count(len(X), 'row')}: too few to look for clumps")
     kept = X.drop(columns=args.ignore)
+    predicted = _predictions(model, X, kept, args.table)
     if kept.shape[1] == 0:
         raise UserError("--ignore leaves no column")
     report = report_holes(
@@ -75,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
         min_rows=args.min_rows,
         image_shape=shape,
         title=_title(model, args.model),
+        source=Path(args.table).name,
+        first_row=1,
         random_state=args.seed,
     )
     console = make_console()
@@ -128,8 +134,13 @@ def _spelled(model: Any) -> list[str]:
     return [names[f] for f in categories] if names is not None else []
 
 
-def _predictions(model: Any, X: Any, file: str) -> Any:
-    """The model's labels of the table's rows; columns are found by name where it knows names."""
+def _predictions(model: Any, X: Any, kept: Any, file: str) -> Any:
+    """The model's labels of the table's rows, from the columns that it was fitted on.
+
+    They are found by name where it knows names, whether they are to be ignored or not. Where it
+    knows none, they are all columns of the table, or those ``kept`` beside the ignored ones: by
+    their number.
+    """
     names = getattr(model, "feature_names_in_", None)
     known = names if names is not None else getattr(model, "feature_names", None)
     if names is not None:
@@ -137,6 +148,8 @@ def _predictions(model: Any, X: Any, file: str) -> Any:
         if absent:
             raise UserError(f"{file} has no column {str(absent[0])!r}, which the model reads")
         X = X[list(names)]
+    if known is None:
+        X = _by_number(model, X, kept, file)
     try:
         return model.predict(X if known is not None else X.to_numpy())
     except (TypeError, ValueError) as error:
@@ -144,8 +157,30 @@ def _predictions(model: Any, X: Any, file: str) -> Any:
         raise UserError(f"the model cannot predict the rows of {file}: {first}") from error
 
 
+def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
+    """All columns, or those kept: as many as a model without names was fitted on."""
+    from laconic.look.card import count
+
+    wanted = getattr(model, "n_features_in_", getattr(model, "n_features", None))
+    if wanted is None or X.shape[1] == wanted:
+        return X
+    if kept.shape[1] == wanted:
+        return kept
+    ignored = X.shape[1] - kept.shape[1]
+    beside = f", {kept.shape[1]} of them not ignored" if ignored else ""
+    raise UserError(
+        f"the model knows no column names and was fitted on {count(wanted, 'column')}, but {file} "
+        f"has {X.shape[1]} beside the labels{beside}; --ignore the others"
+    )
+
+
 def _title(model: Any, file: str) -> str:
+    from laconic.look.card import atoms_in_words
+    from laconic.model.predictor import Predictor
+
     kind = type(getattr(model, "steps", [(None, model)])[-1][1]).__name__
+    if isinstance(model, Predictor):
+        kind = f"the Laconic model of {atoms_in_words(model)}"
     return f"{kind} ({Path(file).name})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,12 +16,13 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import check_labels, check_scale, class_weighted, kept_rows
-from laconic.losses import OneVsRest
+from laconic.edge import check_scale, class_weighted, kept_rows
+from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
 from laconic.regions.clumping import Hook, State, solve
 from laconic.regions.graph import NeighbourGraph
+from laconic.regions.groups import group_labels
 from laconic.regions.margins import Margins
 from laconic.regions.neighbours import find_graph, given_graph
 from laconic.regions.problem import Problem, Solution
@@ -67,12 +68,15 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         at any m and ρ. By pairs it costs 1 − η d_i/(m − 1), so that the discount is weak unless
         the radius spans much of the data.
     n_neighbors : int, default=None
-        Nearest rows as neighbours (of either of the two) instead of a radius.
+        Nearest rows as neighbours (of either of the two) instead of a radius, which must then be
+        left at ``"auto"``.
     metric : str or callable, default="euclidean"
         Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
     label_groups : dict, default=None
         Names of groups and the labels in each: groups are told apart instead of labels. A problem
-        of two groups is binary whatever the number of labels. ``classes_`` are then the groups.
+        of two groups is binary whatever the number of labels. ``classes_`` are then the groups,
+        and ``predict`` answers with them. A scorer of scikit-learn would compare them with the
+        labels in y: wrap it in `laconic.grouped_scorer` (``score`` itself compares groups).
     fit_intercept : bool, default=True
         Whether rows have a constant feature 1. Its weight is penalised like all others.
     solver : {"newton", "averaging"}, default="newton"
@@ -257,20 +261,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
 
     def _grouped(self, y: np.ndarray) -> np.ndarray:
         """Labels, or the groups that they are in."""
-        if self.label_groups is None:
-            return y
-        if len({isinstance(name, str) for name in self.label_groups}) > 1:
-            raise ValueError("names of label_groups must all be text, or none of them")
-        group_of: dict[Any, Any] = {}
-        for name, labels in self.label_groups.items():
-            for label in _listed(labels):
-                if group_of.setdefault(label, name) != name:
-                    raise ValueError(f"label_groups has label {label!r} in two groups")
-        check_labels(y)
-        strange = [label for label in np.unique(y).tolist() if label not in group_of]
-        if strange:
-            raise ValueError(f"label_groups has no group for label {strange[0]!r} of y")
-        return np.array([group_of[label] for label in y.tolist()])
+        return y if self.label_groups is None else group_labels(self.label_groups, y)
 
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None
@@ -351,7 +342,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             np.ascontiguousarray(coef[:, read].T),
             intercept,
             self.classes_,
-            OneVsRest.name,
+            ScoresOnly.name,
             [1] * len(read),
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
@@ -380,10 +371,3 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _listed(labels: Any) -> list[Any]:
-    """The labels of a group: one, or any collection of them."""
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        return [labels]
-    return np.ravel(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from laconic.boost.checkpoint import fingerprint
 from laconic.edge import check_scale, class_weighted, held_out_rows, kept_rows
-from laconic.model.predictor import Predictor
-from laconic.model.regions import RegionsMap, newest_hole
+from laconic.holesmodel import HolesModel
 from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.errors import ErrorCounts
-from laconic.regions.local import (
-    check_classifier,
-    check_takes_weights,
-    class_probabilities,
-    class_scores,
-    fit_model,
-    flat_parts,
-    link_of,
-    predicted_labels,
-)
+from laconic.regions.local import check_classifier, check_takes_weights, fit_model
 from laconic.regions.neighbours import auto_radius
-from laconic.regions.punch import Hole, Hook, Part, Puncher, State
-from laconic.regions.stages import prune, staged_errors, staged_labels, staged_shares
+from laconic.regions.punch import Hook, Part, Puncher, State
+from laconic.regions.stages import prune, staged_errors, staged_shares
 from laconic.threads import Threads
 
 # Settings that change how a fit runs or how far it goes, but not what it finds on the way.
@@ -41,12 +27,7 @@ _NOT_IN_FINGERPRINT = {
 }  # fmt: skip
 
 
-def _has_probabilities(self: HolePunchingClassifier) -> bool:
-    check_is_fitted(self, "holes_")
-    return all(hasattr(model, "predict_proba") for model in self._models())
-
-
-class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
+class HolePunchingClassifier(HolesModel):
     """A piecewise classifier: one outside, and another in every hole punched where errors are many.
 
     The loop of Dekel and Shamir, section 5.2. Starting from a classifier h of all rows, each round
@@ -78,8 +59,8 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         fitted ``estimator`` if it has a ``radius_`` of Euclidean distances (error clumping does),
         or else one within which a row has 5 % of the others.
     min_rows : float, default=10
-        Least number of training rows in a hole (their weight, where rows are weighted). The paper's
-        procedure has 1.
+        Least number of training rows in a hole (their weight, where rows are weighted), above 0.
+        The paper's procedure has 1.
     n_candidates : int, default=1
         Balls to compare in every round: of so many centres with the most errors around them, the
         one whose largest ball holds most errors is taken. 1 is the paper's procedure.
@@ -156,7 +137,7 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
         "max_holes": [Interval(Integral, 0, None, closed="left")],
         "local_estimator": [HasMethods(["fit", "predict"]), None],
         "radius": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "min_rows": [Interval(Real, 0, None, closed="left")],
+        "min_rows": [Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "early_stopping": ["boolean"],
@@ -397,133 +378,3 @@ class HolePunchingClassifier(ClassifierMixin, BaseEstimator):
             self.validation_errors_ = staged_errors(state.base, self._every_hole, held)
         self._shares = staged_shares(self._every_hole, train)
         self._use(use)
-
-    # -- numbers of holes ----------------------------------------------------------------------
-
-    def _use(self, n_holes: int) -> None:
-        self.n_holes_ = n_holes
-        self.holes_: list[Hole] = self._every_hole[:n_holes]
-
-    def at(self, n_holes: int) -> HolePunchingClassifier:
-        """The model of the first ``n_holes`` holes, as a fitted classifier of its own."""
-        check_is_fitted(self, "holes_")
-        if n_holes not in range(len(self._every_hole) + 1):
-            most = len(self._every_hole)
-            raise ValueError(f"no model of {n_holes!r} holes; there are those of 0 to {most}")
-        other = copy.copy(self)
-        other._use(int(n_holes))
-        return other
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predicted labels with 0, 1, 2, … holes."""
-        X = self._rows(X)
-        yield from staged_labels(self.estimator_, self._every_hole, X, self.classes_.dtype)
-
-    # -- predicting ----------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label by the newest hole that contains a row, or by the classifier outside, eq. (6)."""
-        X = self._rows(X)
-        out = np.empty(X.shape[0], dtype=self.classes_.dtype)
-        for model, rows in self._routes(X):
-            out[rows] = predicted_labels(model, X[rows], out.dtype)
-        return out
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes); for two classes the second less the first.
-
-        Each row is scored by the model that decides it. Models of different kinds score on
-        different scales, so scores of rows in different regions need not compare.
-        """
-        X = self._rows(X)
-        out, link = np.empty((X.shape[0], len(self.classes_))), link_of(self._models())
-        for model, rows in self._routes(X):
-            out[rows] = class_scores(model, X[rows], self.classes_, link)
-        return out[:, 1] - out[:, 0] if len(self.classes_) == 2 else out
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities by the model that decides each row, where every model has them."""
-        X = self._rows(X)
-        out = np.empty((X.shape[0], len(self.classes_)))
-        for model, rows in self._routes(X):
-            out[rows] = class_probabilities(model, X[rows], self.classes_)
-        return out
-
-    def apply(self, X: Any) -> np.ndarray:
-        """The region of every row: 0 outside every hole, j in the j-th hole of ``holes_``."""
-        X = self._rows(X)
-        return newest_hole(X, *self._balls())
-
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "holes_")
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
-
-    def _balls(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centres and radii of the holes in use."""
-        centres = np.array([hole.centre for hole in self.holes_])
-        radii = np.array([hole.radius for hole in self.holes_])
-        return centres.reshape(len(self.holes_), self.n_features_in_), radii
-
-    def _models(self) -> list[Any]:
-        return [self.estimator_, *(hole.model for hole in self.holes_)]
-
-    def _routes(self, X: Any) -> Iterator[tuple[Any, np.ndarray]]:
-        """Every model that decides rows, and which."""
-        region = newest_hole(X, *self._balls())
-        for number, model in enumerate(self._models()):
-            rows = np.flatnonzero(region == number)
-            if len(rows):
-                yield model, rows
-
-    # -- explaining ----------------------------------------------------------------------------
-
-    @property
-    def predictor_(self) -> Predictor:
-        """Flat arrays that predict the same; see the class for which models can be written so."""
-        check_is_fitted(self, "holes_")
-        models, shape = self._models(), (self.classes_, self.n_features_in_)
-        link = link_of(models)
-        try:
-            flat = [flat_parts(model, *shape, link) for model in models]
-        except TypeError as error:
-            raise AttributeError(f"no predictor_: {error}") from error
-        centre, radius = self._balls()
-        rows = np.array([hole.row for hole in self.holes_], dtype=np.int64)
-        share = self._shares[self.n_holes_][: self.n_holes_ + 1]
-        map = RegionsMap([part for part, _, _ in flat], centre, radius, share, rows)
-        weights = np.vstack([np.vstack([w, b]) for _, w, b in flat])
-        return Predictor(
-            map,
-            weights,
-            np.zeros(len(self.classes_)),
-            self.classes_,
-            link,
-            map.widths,
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-        )
-
-    def describe(self, file: Any = None) -> None:
-        """Print the holes for people: rows, errors before and after, and the model in each."""
-        from laconic.look.holes import holes_card
-
-        check_is_fitted(self, "holes_")
-        print(holes_card(self), file=file)
-
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Plot the training error, and the error on (X, y) where given, against the holes.
-
-        Returns the matplotlib axes. Needs the ``plot`` extra.
-        """
-        from laconic.look.holes import plot_holes
-
-        check_is_fitted(self, "holes_")
-        return plot_holes(self, X, y, ax)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -364,6 +364,19 @@ class OneVsRest:
         return p
 
 
+class ScoresOnly:
+    """One score per class that stands for no probability, as those of error clumping.
+
+    A discount moves scores away from the f = 2p − 1 that the squared hinge would aim at.
+    """
+
+    name = "scores"
+
+    def n_outputs(self, n_classes: int) -> int:
+        """One score per class."""
+        return n_classes
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -400,18 +413,20 @@ def find_loss(loss: Any) -> Loss:
 
 
 class Link(Protocol):
-    """What a predictor's scores mean."""
+    """What a predictor's scores mean.
+
+    It also has ``probabilities(scores)``, (n_rows, n_classes), where scores stand for any.
+    """
 
     name: str
 
     def n_outputs(self, n_classes: int) -> int:
         """Scores of a row."""
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Class probabilities (n_rows, n_classes)."""
 
-
-LINKS: dict[str, Any] = {**LOSSES, **BINARY_LOSSES, OneVsRest.name: OneVsRest}
+LINKS: dict[str, Any] = {
+    **LOSSES, **BINARY_LOSSES, OneVsRest.name: OneVsRest, ScoresOnly.name: ScoresOnly,
+}  # fmt: skip
 """Links that predictors can be saved with, by name."""
 
 

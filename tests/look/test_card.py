@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import (
+    ErrorClumpingClassifier,
+    HolePunchingClassifier,
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+)
 from laconic.look.card import card, shares, shorten
 from laconic.model.atoms import ColumnsMap
 
@@ -189,3 +195,26 @@ def test_shorten_keeps_both_ends():
 def test_describe_prints_the_card(model, capsys):
     model.describe()
     assert capsys.readouterr().out == card(model) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (ShareBoostClassifier(2), "2 columns"),
+        (ShareBoostClassifier(2, pool="stumps"), "2 stumps"),
+        (ShareBoostClassifier(2, pool="products"), "2 products"),
+        (ShareBoostClassifier(2, pool="pieces"), "2 pieces"),
+        (TotalQBoostClassifier(max_rounds=3, price=0.0), "3 stumps"),
+        (ErrorClumpingClassifier(), "4 columns"),
+        (HolePunchingClassifier(max_holes=1, min_rows=2), "region"),
+    ],
+)
+def test_saved_predictors_of_every_kind_describe_themselves(iris, tmp_path, capsys, model, said):
+    some = iris.target > 0
+    y = iris.target_names[iris.target[some]]
+    model.fit(iris.data[some], y).predictor_.save(tmp_path / "model.laconic")
+    Predictor.load(tmp_path / "model.laconic").describe()
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert "2 classes" in shown
+    assert "bytes" in shown

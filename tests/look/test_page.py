@@ -3,6 +3,7 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -76,6 +77,41 @@ def test_only_misclassified_rows(opened, report):
     clump.locator(".only input").check()
     assert all(not figure.is_visible() for figure in right.all())
     assert clump.locator(".rows .wrong").first.is_visible()
+
+
+@pytest.fixture(scope="module")
+def table_report():
+    """A report on a table: numbers, categories, a linear fix."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(0, 1, (3000, 3)), columns=["age", "length", "score"])
+    X = X.assign(way=np.where(rng.random(3000) < X.age, "by telephone and letter", "web"))
+    y = np.where(X.age > 0.8, X.length > 0.5, X.score > 0.5)
+    return report_holes((X.score > 0.5).to_numpy(), X, y, source="rows.csv", first_row=1)
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+def test_small_plots_have_labelled_axes(browser, table_report, tmp_path, width):
+    table_report.save(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.title() == "Where this classifier fails on rows.csv"
+    plots = page.locator("details.clump").first.locator(".plot")
+    gaps = table_report.clumps[0].gaps
+    assert plots.count() == len(gaps) > 1
+    for number, gap in enumerate(gaps):
+        plot = plots.nth(number)
+        assert plot.locator(".name").inner_text() == gap.name
+        assert plot.locator(".name").is_visible()
+        top, bottom = plot.locator(".up i").all_inner_texts()
+        tallest = max(max(bar[1:]) for bar in gap.bars)
+        assert (top, bottom) == (f"{100 * tallest:.0f} %", "0")
+        chart, drawn = plot.bounding_box(), plot.locator("svg").bounding_box()
+        ticks = plot.locator(".ticks").bounding_box()
+        assert ticks["y"] >= drawn["y"] + drawn["height"] - 1
+        assert drawn["x"] + drawn["width"] <= chart["x"] + chart["width"] + 1
+        assert plot.locator(".ticks i").count() == (2 if len(gap.bars) > 6 else len(gap.bars))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -118,6 +118,41 @@ def test_labels_spelled_as_text_are_the_same_labels():
     assert report_holes(y.astype(str), X, y).overall.errors == 0
 
 
+def test_a_linear_fix_says_what_it_goes_by():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(0, 1, (3000, 3)), columns=["a", "b", "c"])
+    corner = (X.a > 0.8).to_numpy()
+    y = np.where(corner, X.b > 0.5, X.c > 0.5)
+    report = report_holes((X.c > 0.5).to_numpy(), X, y)
+    best = report.clumps[0]
+    assert (best.fix.kind, best.fix.verdict) == ("linear", "helps")
+    said = " ".join(report.text().split())
+    assert "It goes mostly by b (a high one speaks for “True”)" in said
+    assert "It goes mostly by b (a high one speaks for “True”)" in report.html()
+
+
+def test_too_few_rows_are_said_to_be_too_few():
+    X, y = np.random.default_rng(0).random((60, 2)), np.arange(60) % 2
+    wrong = np.where(X[:, 0] < 0.3, 1 - y, y)
+    said = " ".join(report_holes(wrong, X, y).text().split())
+    assert "too few to look for clumps: a clump shall have at least 10 rows" in said
+    assert "Give at least 100 rows" in said
+    assert report_holes(wrong, X, y).clumps == []
+    assert "too few to look" not in report_holes(wrong, X, y, min_rows=3).text()
+
+
+def test_rows_are_numbered_from_where_they_are_asked_to_be(found):
+    frame, y, _ = shop()
+    other = report_holes(Model(frame), frame, y, first_row=1, source="shop.csv")
+    assert other.headline == "Where Model fails on shop.csv"
+    assert "The first row of shop.csv is row 1." in " ".join(other.text().split())
+    assert "The first row of the table is row 0." in " ".join(found.text().split())
+    row = int(found.clumps[0].rows[0])
+    assert f"<td>{row}</td>" in found.html()
+    first = other.html().split("<tbody>")[1]
+    assert first.split("<td>")[1].startswith(f"{row + 1}</td>")
+
+
 def test_the_text(found):
     text = found.text(width=90)
     assert "Where Model fails" in text
@@ -266,7 +301,9 @@ def test_text_of_many_kinds_takes_few_columns():
     rng = np.random.default_rng(0)
     rare = [f"r{i}" for i in range(300)]
     town = np.r_[np.repeat("big", 500), np.repeat("small", 300), rng.choice(rare, 1200)]
-    frame = pd.DataFrame({"id": [f"k{i}" for i in range(2000)], "town": town, "n": range(2000)})
+    frame = pd.DataFrame(
+        {"id": [f"k{i}" for i in range(2000)], "town": town, "n": np.arange(2000) / 2}
+    )
     table = as_table(frame)
     assert table.Z.shape == (2000, 51 + 1)
     assert table.Z[:, :51].sum(axis=1).tolist() == [1.0] * 2000
@@ -280,8 +317,45 @@ def test_text_of_many_kinds_takes_few_columns():
     y = np.arange(2000) % 2
     report = report_holes(np.where(np.arange(2000) < 200, 1 - y, y), frame, y)
     assert "Left out, as nearly every row has its own: id." in " ".join(report.text().split())
-    with pytest.raises(ValueError, match="text of its own"):
+    with pytest.raises(ValueError, match="value of its own"):
         as_table(frame[["id"]])
+
+
+def test_numbers_that_name_rows_are_left_out_or_pointed_out():
+    rng = np.random.default_rng(0)
+    frame, y, _ = shop(600)
+    spread = rng.choice(10**7, 600, replace=False)
+    frame = frame.assign(
+        id=rng.permutation(600) + 1, when=10 * np.sort(spread), account=spread, half=spread / 2
+    )
+    table = as_table(frame)
+    assert table.left_out == ["id", "when"]
+    assert table.numbered == ["account"]
+    assert as_table(frame[:50]).left_out == []
+    report = report_holes(np.roll(y, 1), frame, y)
+    said = " ".join(report.text().split())
+    if report.clumps:
+        assert "Left out, as nearly every row has its own: id, when." in said
+        assert "A different whole number in every row: account;" in said
+        assert not {"id", "when"} & {gap.name for clump in report.clumps for gap in clump.gaps}
+    assert as_table(np.arange(8000).reshape(2000, 4), (2, 2)).left_out == []
+
+
+def test_columns_of_points_in_words():
+    frame = pd.DataFrame(
+        {"n": [1.0, 2.0, np.nan, 4.0], "c": ["u", "v", "u", "w"], "flat": [5, 5, 5, 5]}
+    )
+    table = as_table(frame)
+    assert [table.meaning(j) for j in range(table.Z.shape[1])] == [
+        ("n", "a high one"),
+        ("n missing", "it"),
+        ("c “u”", "it"),
+        ("c “v”", "it"),
+        ("c “w”", "it"),
+        ("flat", "a high one"),
+    ]
+    pixels = as_table(np.eye(4)[:, [0, 1, 2, 3, 0, 1]], (2, 3))
+    assert pixels.meaning(4) == ("the pixel in row 2, column 2", "a large value")
 
 
 def test_numbers_that_are_missing_more_often_are_told():
@@ -340,6 +414,10 @@ def test_a_fix_is_chosen_without_fresh_rows():
     old, new = np.arange(100), np.arange(100, 200)
     fix = try_fix(Z, truth, 1 - truth, old, new)
     assert (fix.kind, fix.verdict, fix.before) == ("linear", "helps", 100)
+    assert fix.leans_on == ((0, 1),)
+    assert try_fix(-Z, truth, 1 - truth, old, new).leans_on == ((0, 0),)
+    three = np.digitize(Z[:, 1], [-0.5, 0.5])
+    assert try_fix(Z, three, (three + 1) % 3, old, new).leans_on[0] == (1, 2)
     other = truth.copy()
     other[new] = 1 - other[new]  # on fresh rows the same fix is all wrong
     fix = try_fix(Z, other, 1 - truth, old, new)

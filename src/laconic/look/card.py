@@ -25,11 +25,12 @@ _HOW_TO_READ = {
     "products": f"A class adds up weight × product for every atom and {_SUM} "
     "Weights are per unit of the input.",
     "pieces": "A ball adds a linear function of the row to a class where the row lies inside it; "
-    "the numbers are what it adds at its centre. Row is the training row nearest to the centre. "
+    "the numbers are what it adds at its centre. Row is the training row nearest to the centre, "
+    "the first being 0. "
     f"A class adds up its balls and {_SUM}",
     "regions": "The newest hole that contains a row decides it, and what lies outside where none "
     "does. The numbers are a region's scores at its centre (outside: of a row of zeros). Row is "
-    "the training row at the centre. The class with the largest score wins.",
+    "the training row at the centre, the first being 0. The class with the largest score wins.",
     "stumps": "A stump counts 1 where its question is answered yes, else 0. "
     f"A class adds up the weights of the stumps that count and {_SUM}",
     "patches": "A patch is the largest response of its template near a pixel (row, column), "
@@ -100,7 +101,7 @@ def card(model: Any, width: int | None = None) -> str:
     widths = predictor.widths
     heads = ["points"] if len(predictor.intercept) == 1 else predictor.classes
     parts = [
-        _join(_headline(predictor, entry, widths), width),
+        _join(_headline(predictor, entry), width),
         _table(_rows(predictor, entry, widths), heads, width),
         textwrap.fill(_closing(predictor, entry), width),
     ]
@@ -152,22 +153,26 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
-def _headline(predictor: Predictor, entry: Any, widths: list[int]) -> list[str]:
-    cost = predictor.cost()
-    kind = predictor.map.kind
+def atoms_in_words(predictor: Predictor) -> str:
+    """How many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
+    kind, n_columns = predictor.map.kind, len(predictor.weights)
     kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
-    n_columns = len(predictor.weights)
-    if n_columns == len(widths) or hasattr(predictor.map, "summary"):
-        first = count(len(widths), kind)
-    else:
-        first = f"{count(n_columns, kind)} in {count(len(widths), 'group')}"
+    n_atoms = len(predictor.widths)
+    if n_columns == n_atoms or hasattr(predictor.map, "summary"):
+        return count(n_atoms, kind)
+    return f"{count(n_columns, kind)} in {count(n_atoms, 'group')}"
+
+
+def _headline(predictor: Predictor, entry: Any) -> list[str]:
+    cost = predictor.cost()
     out = [
-        first,
+        atoms_in_words(predictor),
         f"{cost.features} of {count(predictor.n_features, 'feature')}",
         count(len(predictor.classes), "class"),
     ]
     if entry is None:
-        out.append(f"{predictor.loss} loss")
+        known = hasattr(predictor, "predict_proba")
+        out.append(f"{predictor.loss} loss" if known else "no probabilities")
     else:
         before = entry.loss + sum(entry.gains)
         out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from scipy import sparse
 BARS, CATEGORIES = 16, 6
 # Categories that are told apart: rarer ones are taken together.
 KINDS = 50
+RARER = "any rarer value"
+# Different whole numbers that leave out more than so many for each of theirs may mean something.
+SPARSEST = 10
 # Features of a clump that are worth a sentence, and the least difference that is.
 GAPS, LEAST_GAP = 6, 0.15
 # Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
@@ -26,11 +30,37 @@ class Column:
     values: np.ndarray
     names: list[str] | None = None
 
-    @property
+    @cached_property
     def left_out(self) -> bool:
-        """Whether nearly every row has a text of its own, which no rows can share."""
-        known = np.count_nonzero(self.values >= 0)
-        return self.names is not None and len(self.names) > max(KINDS, known // 2)
+        """Whether nearly every row has a text of its own, or a number in a row of numbers.
+
+        No rows can share such a value. Whole numbers that are all different count the rows where
+        they rise or fall from row to row, or hardly leave any number out.
+        """
+        if self.names is not None:
+            known = np.count_nonzero(self.values >= 0)
+            return len(self.names) > max(KINDS, known // 2)
+        if not self.numbered:
+            return False
+        steps = np.diff(self.values)
+        dense = np.ptp(self.values) < SPARSEST * len(self.values)
+        return bool((steps > 0).all() or (steps < 0).all() or dense)
+
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether every row has a whole number of its own, as identifiers are (and some sums)."""
+        if self.names is not None or len(self.values) <= KINDS:
+            return False
+        few = self.values[: KINDS + 1]  # most columns fail here
+        return all(
+            bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
+            for part in (few, self.values)
+        )
+
+    def kind_name(self, code: int) -> str:
+        """What a code of `kinds` stands for."""
+        names = self.names or []
+        return RARER if len(names) > KINDS + 1 and code >= KINDS else names[code]
 
     def kinds(self) -> tuple[np.ndarray, int]:
         """Codes of the categories with all rarer ones as one, and the number of codes."""
@@ -52,7 +82,27 @@ class Table:
     @property
     def left_out(self) -> list[str]:
         """Names of the columns that neither distances nor sentences use."""
+        if self.image_shape is not None:
+            return []
         return [column.name for column in self.columns if column.left_out]
+
+    @property
+    def numbered(self) -> list[str]:
+        """Names of the others that have a different whole number in every row."""
+        if self.image_shape is not None:
+            return []
+        return [c.name for c in self.columns if c.numbered and not c.left_out]
+
+    def meaning(self, column: int) -> tuple[str, str]:
+        """What a column of ``Z`` is, and what it is where it is large: both for sentences."""
+        number = int(self.owner[column])
+        if self.image_shape is not None:
+            row, across = divmod(number, self.image_shape[1])
+            return f"the pixel in row {row + 1}, column {across + 1}", "a large value"
+        of, place = self.columns[number], column - int(np.searchsorted(self.owner, number))
+        if of.names is None:
+            return (of.name, "a high one") if place == 0 else (f"{of.name} missing", "it")
+        return (f"{of.name} {quoted(of.kind_name(place))}", "it")
 
     def __len__(self) -> int:
         return len(self.Z)
@@ -94,7 +144,9 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
         spread = Z.std() or 1.0
         return Table(columns, Z / spread, np.arange(len(columns)), image_shape)
     if all(column.left_out for column in columns):
-        raise ValueError("X has a text of its own in nearly every row; give columns to compare")
+        raise ValueError(
+            "every column of X has a value of its own in nearly every row; give columns to compare"
+        )
     parts = [_points(column) for column in columns]
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     return Table(columns, np.hstack(parts), owner)
@@ -131,9 +183,11 @@ def _column(name: str, values: Any) -> Column:
 
 
 def _points(column: Column) -> np.ndarray:
+    if column.left_out:
+        return np.zeros((len(column.values), 0))
     if column.names is not None:
         codes, n = column.kinds()
-        return (codes[:, None] == np.arange(0 if column.left_out else n)).astype(np.float64)
+        return (codes[:, None] == np.arange(n)).astype(np.float64)
     missing = np.isnan(column.values)
     if missing.all():
         return np.zeros((len(missing), 1))
@@ -234,15 +288,12 @@ def _described(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
 
 
 def _categories(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
-    names = list(column.names or [])
-    if len(names) > KINDS + 1:
-        names = [*names[:KINDS], "any rarer value"]
-    names.append("missing")
+    names = [*(column.kind_name(code) for code in range(column.kinds()[1])), "missing"]
     here, there = _shares(column, inside)
     # Of two categories that differ as much, the one that is more common here goes first.
     order = np.lexsort((there - here, -np.abs(here - there)))[:CATEGORIES]
     top = int(order[0])
-    what = names[top] if names[top] in ("missing", "any rarer value") else f"“{names[top]}”"
+    what = names[top] if names[top] == "missing" else quoted(names[top])
     sentence = (
         f"{column.name} is {what} in {_percent(here[top])} of the clump, "
         f"in {_percent(there[top])} elsewhere."
@@ -298,6 +349,11 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
         for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
     ]
     return FeatureGap(column.name, gap, sentence, bars)
+
+
+def quoted(label: Any) -> str:
+    """A label as it is spelled, in quotation marks."""
+    return RARER if label == RARER else f"“{label}”"
 
 
 def _percent(share: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic.look import words
 from laconic.look.card import count
+from laconic.look.features import CATEGORIES
 from laconic.look.pictures import as_grey, png_uri
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def report_page(report: HolesReport) -> str:
             f'<div class="clumps">{clumps}</div></section>'
         )
     drawing = _map(report) if report.clumps else ""
-    title = escape(f"Where {report.title} fails")
+    title = escape(report.headline)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -89,9 +90,12 @@ def _clump(report: HolesReport, number: int) -> str:
         f'<span class="badges"><b class="{badge}">{words.status(clump)}</b>'
         f'<b class="{help_badge}">{_fix_badge(clump)}</b></span></summary>'
     )
-    facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(clump))
+    facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(report, clump))
     plots = "".join(_small_plot(gap) for gap in clump.gaps)
-    key = '<p class="axis">Bars are the rows of the clump, the line is all others.</p>'
+    key = (
+        '<p class="axis">Bars are the rows of the clump and the line is all others, '
+        "each in per cent of its rows.</p>"
+    )
     plots = f'<div class="plots">{plots}</div>{key}' if plots else ""
     rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
     opened = " open" if number == 0 else ""
@@ -111,14 +115,14 @@ def _fix_badge(clump: ClumpFacts) -> str:
     }.get(clump.fix.verdict, "too few rows for a fix")
 
 
-def _facts(clump: ClumpFacts) -> list[str]:
+def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
     inside, searched = clump.inside, clump.searched
     odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
     return [
         f"{inside.errors} of {count(inside.rows, 'fresh row')} inside are wrong (chance {odds} if "
         f"errors were spread evenly); {searched.errors} of {searched.rows} in the search.",
         words.mistakes_sentence(clump),
-        words.fix_sentence(clump),
+        words.fix_sentence(report, clump),
     ]
 
 
@@ -139,15 +143,23 @@ def _small_plot(gap: FeatureGap) -> str:
             f"{i * step:.1f},{height - other:.1f}",
             f"{(i + 1) * step:.1f},{height - other:.1f}",
         ]
-    ends = gap.bars[0][0].split(" to ")[0], gap.bars[-1][0].split(" to ")[-1]
-    few = len(gap.bars) <= 6
-    axis = " · ".join(b[0] for b in gap.bars) if few else f"{ends[0]} … {ends[1]}"
     return (
         f'<figure class="plot"><figcaption>{escape(gap.sentence)}</figcaption>'
+        f'<div class="chart"><span class="axis up"><i>{100 * top:.0f} %</i><i>0</i></span>'
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(gap.sentence)}">'
         f'{"".join(parts)}<polyline class="out" points="{" ".join(steps)}"/></svg>'
-        f'<span class="axis">{escape(axis)}</span></figure>'
+        f'{_ticks(gap)}<span class="axis name">{escape(gap.name)}</span></div></figure>'
     )
+
+
+def _ticks(gap: FeatureGap) -> str:
+    """What stands below the bars: the name of each, or of many intervals the ends."""
+    names = [what for what, _, _ in gap.bars]
+    kind = "each"
+    if len(names) > CATEGORIES:
+        kind, names = "ends", [names[0].split(" to ")[0], names[-1].split(" to ")[-1]]
+    cells = "".join(f'<i title="{escape(name)}">{escape(name)}</i>' for name in names)
+    return f'<span class="axis ticks {kind}">{cells}</span>'
 
 
 def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
@@ -155,12 +167,13 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
     places = {name: place for place, name in enumerate(apart)}
     columns = sorted(report.table.columns, key=lambda c: places.get(c.name, len(places)))
     shown = columns[: max(WIDEST, len(apart))]
-    heads = ["row, from 0", "true", "predicted", *(column.name for column in shown)]
+    heads = ["row", "true", "predicted", *(column.name for column in shown)]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = ""
     for row in clump.rows[:EXAMPLES].tolist():
         wrong = bool(report.wrong[row])
-        cells = [str(row), str(report.truth[row]), str(report.predicted[row])]
+        number = str(report.first_row + row)
+        cells = [number, str(report.truth[row]), str(report.predicted[row])]
         cells += [_value(column, row) for column in shown]
         body += f'<tr class="{"wrong" if wrong else "right"}">' + "".join(
             f"<td>{escape(cell)}</td>" for cell in cells
@@ -192,12 +205,13 @@ def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
         f'<figure class="mean"><img src="{mean}" alt="mean"><figcaption>mean</figcaption></figure>'
     )
     for row, picture in zip(clump.rows[:shown].tolist(), pixels, strict=False):
+        number = report.first_row + row
         true, taken = escape(str(report.truth[row])), escape(str(report.predicted[row]))
         wrong = bool(report.wrong[row])
         said = f"{true} as {taken}" if wrong else true
         out += (
-            f'<figure class="{"wrong" if wrong else "right"}">'
-            f'<img src="{png_uri(picture)}" alt="row {row}, {said}">'
+            f'<figure class="{"wrong" if wrong else "right"}" title="row {number}">'
+            f'<img src="{png_uri(picture)}" alt="row {number}, {said}">'
             f"<figcaption>{said}</figcaption></figure>"
         )
     return f'<div class="gallery rows">{out}</div>'

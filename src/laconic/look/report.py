@@ -6,6 +6,7 @@ report says of a clump is not what it was chosen for.
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,10 +18,12 @@ import numpy as np
 from laconic.edge import check_labels
 from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
 from laconic.model.regions import inside_ball
-from laconic.regions.clumps import Clump, find_clumps
+from laconic.regions.clumps import LARGEST, Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
 from laconic.regions.local import few_labels
 
+# Rows below which there are no halves to speak of.
+LEAST_ROWS = 4
 # Points on the map.
 POINTS = 1500
 # A smaller chance than this of so many errors by luck confirms a clump.
@@ -97,6 +100,22 @@ class HolesReport:
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     """Places of the rows of ``shown`` on a map of two principal components."""
     shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    source: str | None = None
+    """Where the rows come from, a file say."""
+    first_row: int = 0
+    """What the first row is called."""
+    min_rows: int = 1
+    """Least rows of a clump, of those that are searched."""
+
+    @property
+    def headline(self) -> str:
+        """The title of the page."""
+        return f"Where {self.title} fails" + (f" on {self.source}" if self.source else "")
+
+    @property
+    def rows_needed(self) -> int:
+        """Least number of rows among which a clump could be found."""
+        return 2 * math.ceil(self.min_rows / LARGEST)
 
     @property
     def wrong(self) -> np.ndarray:
@@ -142,6 +161,8 @@ def report_holes(
     min_rows: int = 10,
     image_shape: tuple[int, int] | None = None,
     title: str | None = None,
+    source: str | None = None,
+    first_row: int = 0,
     random_state: int = 0,
 ) -> HolesReport:
     """Find where the errors of a fitted classifier clump.
@@ -163,7 +184,11 @@ def report_holes(
     image_shape : (height, width), default=None
         Where rows are pictures: how to show them.
     title : str, default=None
-        Headline; the model's class by default.
+        What the headline calls the model; its class by default.
+    source : str, default=None
+        What it calls the rows: a file's name, say.
+    first_row : int, default=0
+        Number of the first row, where rows are named: 0 as in Python, or 1 as people count.
     random_state : int, default=0
         Draws the halves.
 
@@ -184,8 +209,10 @@ def report_holes(
     (True, True, 'helps')
     """
     truth = np.asarray(y)
-    if truth.ndim != 1 or len(truth) < 4:
-        raise ValueError(f"y must be a list of at least 4 labels, not of shape {truth.shape}")
+    if truth.ndim != 1 or len(truth) < LEAST_ROWS:
+        raise ValueError(
+            f"y must be a list of at least {LEAST_ROWS} labels, not of shape {truth.shape}"
+        )
     if n_clumps < 1 or min_rows < 1:
         raise ValueError("n_clumps and min_rows must be at least 1")
     check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
@@ -204,8 +231,11 @@ def report_holes(
     points = table.Z * focus(table, wrong, searched)
     found = find_clumps(points[searched], wrong[searched], n_clumps, min_rows, rng)
     clumps, fixed = _measure(table, points, truth, predicted, fresh, searched, found)
-    name = title or ("Given predictions" if given else type(model).__name__)
-    report = HolesReport(name, table, truth, predicted, fresh, clumps, fixed, len(found))
+    name = title or ("this classifier" if given else type(model).__name__)
+    report = HolesReport(
+        name, table, truth, predicted, fresh, clumps, fixed, len(found),
+        source=source, first_row=first_row, min_rows=min_rows,
+    )  # fmt: skip
     report.shown, report.places = _map(points, wrong, rng)
     return report
 

@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from laconic.look.card import count, shorten
+from laconic.look.features import quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,6 +39,12 @@ def summary(report: HolesReport) -> str:
         return (
             "Every row is misclassified, so errors cannot clump: check that the labels mean the "
             "same to the classifier and in these rows."
+        )
+    if not report.clumps and report.overall.rows < report.rows_needed:
+        return (
+            f"These rows are too few to look for clumps: a clump shall have at least "
+            f"{count(report.min_rows, 'row')} of the half that is searched, and at most a fifth of "
+            f"it. Give at least {report.rows_needed} rows, or ask for fewer in a clump (min_rows)."
         )
     sure = [clump for clump in report.clumps if clump.confirmed]
     if not sure:
@@ -75,6 +82,12 @@ def how_it_was_measured(report: HolesReport) -> str:
         text += f"The search found {more}, where other rows fail no more often than elsewhere. "
     if names := report.table.left_out:
         text += f"Left out, as nearly every row has its own: {', '.join(names)}. "
+    if names := report.table.numbered:
+        text += (
+            f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
+            "than describes them, leave it out. "
+        )
+    text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should have been trained on none of these rows."
 
 
@@ -85,8 +98,8 @@ def status(clump: ClumpFacts) -> str:
     return "not confirmed" if clump.inside.rows else "no fresh rows"
 
 
-def fix_sentence(clump: ClumpFacts) -> str:
-    """Whether a local fix helps, and what it is."""
+def fix_sentence(report: HolesReport, clump: ClumpFacts) -> str:
+    """Whether a local fix helps, what it is, and what it goes by."""
     fix = clump.fix
     if fix.verdict == "too few rows to tell":
         return f"Only {count(fix.rows, 'fresh row')} inside: too few to tell whether a fix helps."
@@ -97,9 +110,20 @@ def fix_sentence(clump: ClumpFacts) -> str:
         fix.verdict, "A local fix does not help"
     )
     luck = f"; luck alone would do so with probability {fix.luck:.2g}" if fix.luck < 1 else ""
-    return f"{lead}: {what} makes {fix.after} instead of {count(fix.before, 'error')}" + (
-        f" on {count(fix.rows, 'fresh row')}{luck}."
-    )
+    text = f"{lead}: {what} makes {fix.after} instead of {count(fix.before, 'error')}"
+    return f"{text} on {count(fix.rows, 'fresh row')}{luck}." + _leanings(report, clump)
+
+
+def _leanings(report: HolesReport, clump: ClumpFacts) -> str:
+    """The largest weights of a linear fix."""
+    parts = []
+    for column, label in clump.fix.leans_on:
+        what, large = report.table.meaning(column)
+        parts.append(f"{what} ({large} speaks for {quoted(label)})")
+    if not parts:
+        return ""
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f" It goes mostly by {listed}."
 
 
 def mistakes_sentence(clump: ClumpFacts) -> str:
@@ -126,7 +150,7 @@ def report_lines(report: HolesReport) -> RenderableType:
     from rich.text import Text
 
     parts: list[Any] = [
-        Text(f"Where {report.title} fails", style="bold"),
+        Text(_plain(report.headline), style="bold"),
         Text(headline(report)),
         Text(summary(report)),
     ]
@@ -136,9 +160,10 @@ def report_lines(report: HolesReport) -> RenderableType:
         parts.append(Text(f"\nClump {number}", style="bold"))
         lines = [mistakes_sentence(clump)]
         lines += [gap.sentence for gap in clump.gaps[:FEATURES]]
-        lines.append(fix_sentence(clump))
+        lines.append(fix_sentence(report, clump))
         nearest = ", ".join(
-            f"{row}{'*' if report.wrong[row] else ''}" for row in clump.rows[:ROWS].tolist()
+            f"{report.first_row + row}{'*' if report.wrong[row] else ''}"
+            for row in clump.rows[:ROWS].tolist()
         )
         lines.append(f"Rows nearest to its middle (* misclassified): {nearest}")
         parts += [Padding(Text(_plain(line)), (0, 0, 0, 2)) for line in lines]

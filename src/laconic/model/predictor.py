@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Predictor:
         self.classes = classes
         self._link = find_link(loss)
         self.loss = self._link.name
+        self._meant: Callable[[np.ndarray], np.ndarray] | None
+        self._meant = getattr(self._link, "probabilities", None)
         self.widths = [int(w) for w in widths]
         self.n_features = n_features
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
@@ -123,13 +125,33 @@ class Predictor:
         """Label of the largest score of every row, or of the sign of its one score."""
         return self.classes[decide(self.scores(X))]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, by the link of the loss."""
-        return self._link.probabilities(self.scores(X))
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """``predict_proba(X)``: class probabilities (n_rows, n_classes), by the link of the loss.
+
+        There is none, as with the classifier it comes from, where scores stand for no probability:
+        those of error clumping, and of regions whose models have none or not of one kind.
+        """
+        if self._meant is None:
+            raise AttributeError(
+                "this predictor has no predict_proba: its scores are no probabilities; "
+                "use predict, or scores"
+            )
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        assert self._meant is not None
+        return self._meant(self.scores(X))
 
     def names(self) -> list[str]:
         """One readable name per column."""
         return self.map.names(self.feature_names, self.categories)
+
+    def describe(self, file: Any = None) -> None:
+        """Print the model for people: every atom or region, and its weights per class."""
+        from laconic.look.card import card
+
+        print(card(self), file=file)
 
     def cost(self) -> Cost:
         """What predicting one row costs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,19 +16,17 @@ ROWS, ERRORS = 2048, 512
 # Squared distances that differ by less than this part of the numbers they are made of count as
 # equal: rounding must not decide on which side of a ball's edge a row lies.
 TIE = 1e-12
-# Centres whose distances are found together, and the bytes of distances that are kept.
-TOGETHER = 32
+# Centres whose distances are found together, and the bytes of surroundings that are kept.
+TOGETHER = 128
 HELD = 1 << 28
 
 
 class Ball(NamedTuple):
-    """A ball around a row."""
-
-    radius: float
-    """Half way between the last row inside and the first outside; infinite without a row outside.
+    """A ball around a row, by the rows on both sides of its edge.
 
     Every radius between those two holds the same rows; the middle is safe from rounding.
     """
+
     inside: np.ndarray
     """Numbers of the rows inside, nearest first."""
     beyond: int | None
@@ -90,20 +89,29 @@ def _squares(X: Any) -> np.ndarray:
 
 
 class Around(NamedTuple):
-    """The rows around a centre."""
+    """The rows around a centre, in as few bytes as will do: thousands of these are kept."""
 
     order: np.ndarray
     """Numbers of the rows, nearest first."""
-    distance: np.ndarray
-    """Their squared distances."""
-    offset: float = 0.0
-    """Squared distance of the centre from the origin that the distances were computed from."""
+    ties: np.ndarray
+    """Places in the order whose row is as far as the next one, so that no ball ends there."""
 
     @classmethod
     def at(cls, d2: np.ndarray, offset: float = 0.0) -> Around:
-        """From the squared distances of all rows."""
-        order = np.argsort(d2, kind="stable").astype(np.int32)
-        return cls(order, d2[order], offset)
+        """From the squared distances of all rows.
+
+        ``offset`` is the squared distance of the centre from the origin that they were computed
+        from.
+        """
+        order = np.argsort(d2, kind="stable")
+        distance = d2[order]
+        ties = np.flatnonzero(np.diff(distance) <= TIE * (distance[1:] + offset))
+        return cls(order.astype(np.min_scalar_type(len(d2))), ties.astype(np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """What keeping it takes."""
+        return self.order.nbytes + self.ties.nbytes
 
 
 class Surroundings:
@@ -116,7 +124,7 @@ class Surroundings:
         self.X = X
         self.threads = threads
         self._known: dict[int, Around] = {}
-        self._most = max(TOGETHER, HELD // max(12 * X.shape[0], 1))
+        self._held = 0
 
     def around(self, centres: list[int]) -> list[Around]:
         """The rows around each of at most ``TOGETHER`` centres."""
@@ -130,9 +138,11 @@ class Surroundings:
             pairs = zip(distances, offsets(self.X, rows), strict=True)
             found = self.threads.map(lambda pair: Around.at(*pair), pairs)
             self._known |= dict(zip(new, found, strict=True))
+            self._held += sum(self._known[centre].nbytes for centre in new)
         out = [self._known[centre] for centre in centres]
-        for oldest in list(self._known)[: max(len(self._known) - self._most, 0)]:
-            del self._known[oldest]
+        while self._held > HELD and len(self._known) > TOGETHER:
+            oldest = next(iter(self._known))
+            self._held -= self._known.pop(oldest).nbytes
         return out
 
 
@@ -145,7 +155,7 @@ def offsets(X: Any, centres: np.ndarray) -> np.ndarray:
 def largest_ball(
     around: Around,
     wrong: np.ndarray,
-    weight: np.ndarray,
+    weight: np.ndarray | None = None,
     least: float = 0.0,
     codes: np.ndarray | None = None,
 ) -> Ball | None:
@@ -156,7 +166,8 @@ def largest_ball(
     around : Around
         The rows around the centre.
     wrong : ndarray of bool of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,), default=None
+        1 each by default, which takes a fraction of the time.
     least : float, default=0
         Weight that it must hold.
     codes : ndarray of int of shape (n_rows,), default=None
@@ -171,25 +182,27 @@ def largest_ball(
     Examples
     --------
     >>> around = Around.at(np.array([0.0, 1.0, 4.0, 9.0, 16.0]))
-    >>> ball = largest_ball(around, np.array([True, False, True, False, False]), np.ones(5))
-    >>> ball.inside.tolist(), ball.radius
-    ([0, 1, 2], 2.5)
+    >>> ball = largest_ball(around, np.array([True, False, True, False, False]))
+    >>> ball.inside.tolist(), ball.beyond
+    ([0, 1, 2], 3)
     """
-    order, distance, offset = around
-    held = np.cumsum(weight[order])
-    missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
-    # A ball holds all rows of the same distance or none.
-    edge = np.append(np.diff(distance) > TIE * (distance[1:] + offset), True)
-    fits = edge & (2.0 * missed > held) & (held >= least)
-    if codes is not None:
-        classes = np.arange(codes.max() + 1)
-        of_class = np.where(codes[order, None] == classes, weight[order, None], 0.0)
-        fits &= np.cumsum(of_class, axis=0).max(axis=1) > held - missed
-    good = np.flatnonzero(fits)
-    if len(good) == 0:
+    order, ties = around
+    if weight is None and codes is None:
+        sign = 2 * wrong.view(np.int8) - 1
+        fits = np.cumsum(sign[order], dtype=np.int32) > 0
+        fits[: max(math.ceil(least) - 1, 0)] = False
+    else:
+        weight = np.ones(len(wrong)) if weight is None else weight
+        held = np.cumsum(weight[order])
+        missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
+        fits = (2.0 * missed > held) & (held >= least)
+        if codes is not None:
+            classes = np.arange(codes.max() + 1)
+            of_class = np.where(codes[order, None] == classes, weight[order, None], 0.0)
+            fits &= np.cumsum(of_class, axis=0).max(axis=1) > held - missed
+    fits[ties] = False  # a ball holds all rows of the same distance or none
+    if not fits.any():
         return None
-    last = int(good[-1])
-    if last == len(order) - 1:
-        return Ball(np.inf, order, None)
-    radius = float(0.5 * np.sqrt(distance[last : last + 2]).sum())
-    return Ball(radius, order[: last + 1], int(order[last + 1]))
+    last = len(fits) - 1 - int(fits[::-1].argmax())
+    inside = order[: last + 1].astype(np.intp)
+    return Ball(inside, int(order[last + 1]) if last + 1 < len(order) else None)

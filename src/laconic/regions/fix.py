@@ -15,6 +15,8 @@ from laconic.regions.local import constant
 # Fresh rows below which nothing is said, and rows below which no model is fitted.
 ENOUGH, FITTED = 8, 20
 FOLDS = 5
+# Weights of a linear model that are named, and the part of the largest below which they are not.
+NAMED, FAINT = 3, 0.2
 SURE = 0.05
 
 
@@ -38,6 +40,8 @@ class LocalFix:
     """The constant's label."""
     labels: np.ndarray | None = None
     """What the local model says of the fresh rows; None where nothing is to be changed."""
+    leans_on: tuple[tuple[int, Any], ...] = ()
+    """The linear model's largest weights: the column, and the label that high values speak for."""
 
 
 def try_fix(
@@ -56,8 +60,10 @@ def try_fix(
         return LocalFix(kind, before, before, len(new), 1.0, verdict)
     model = constant(Z[old], truth[old], None)
     says = model.predict(Z[:1])[0] if kind == "constant" else None
+    leans_on: tuple[tuple[int, Any], ...] = ()
     if kind == "linear":
         model = _linear().fit(Z[old], truth[old])
+        leans_on = _largest_weights(model, Z[old])
     labels = model.predict(Z[new]) if len(new) else truth[new]
     wrong = labels != truth[new]
     better, worse = int((missed & ~wrong).sum()), int((~missed & wrong).sum())
@@ -68,12 +74,26 @@ def try_fix(
         verdict = "helps" if luck < SURE else "may help"
     else:
         verdict = "does not help"
-    return LocalFix(kind, before, int(wrong.sum()), len(new), luck, verdict, says, labels)
+    after = int(wrong.sum())
+    return LocalFix(kind, before, after, len(new), luck, verdict, says, labels, leans_on)
 
 
 def _linear() -> RidgeClassifierCV:
     """Quick to fit to many columns; it chooses its penalty by leaving out one row at a time."""
     return RidgeClassifierCV(alphas=np.logspace(0, 4, 5))
+
+
+def _largest_weights(model: Any, Z: np.ndarray) -> tuple[tuple[int, Any], ...]:
+    """Columns that move the scores of these rows most, and the label their high values speak for.
+
+    A weight counts by how far the column spreads, and by how differently it treats the labels.
+    """
+    coef = np.atleast_2d(model.coef_)
+    coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef
+    moves = (coef.max(axis=0) - coef.min(axis=0)) * Z.std(axis=0)
+    largest = np.argsort(-moves, kind="stable")[:NAMED]
+    kept = largest[moves[largest] > FAINT * max(moves.max(initial=0.0), 1e-12)]
+    return tuple((int(j), model.classes_[coef[:, j].argmax()]) for j in kept)
 
 
 def _choice(Z: np.ndarray, truth: np.ndarray, predicted: np.ndarray) -> str:

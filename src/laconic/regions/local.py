@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import has_fit_parameter
 
@@ -16,7 +17,9 @@ from laconic.losses import (
     ExponentialLoss,
     LogisticLoss,
     LogLoss,
+    MarginLoss,
     OneVsRest,
+    ScoresOnly,
     SquaredHingeLoss,
 )
 from laconic.model.atoms import ColumnsMap, FeatureMap
@@ -122,19 +125,31 @@ def _both(scores: np.ndarray, loss: str) -> np.ndarray:
 def link_of(models: list[Any]) -> str:
     """Name of the loss that says what the models' scores mean as probabilities.
 
-    That of all models where they share one; of different ones, the loss of the squared hinge where
-    any has no probabilities of its own, else the log-loss.
+    That of all models where they share one. Scores of different kinds, or those of models that have
+    no probabilities, stand for none. Neither do those of constants beside the margin loss, whose
+    probabilities are no softmax.
     """
-    names = set()
+    names, constants = set(), False
     for model in models:
         own = getattr(model, "predictor_", None)
         if isinstance(own, Predictor):
             names.add(_ONE_SCORE.get(own.loss, (own.loss, 1.0))[0])
-        elif not isinstance(model, DummyClassifier):
-            names.add(LogLoss.name if hasattr(model, "predict_proba") else OneVsRest.name)
-    if len(names) == 1:
-        return names.pop()
-    return OneVsRest.name if OneVsRest.name in names else LogLoss.name
+        elif isinstance(model, DummyClassifier):
+            constants = True
+        else:
+            names.add(LogLoss.name if _is_softmax(model) else ScoresOnly.name)
+    if not names:
+        return LogLoss.name
+    mixed = len(names) > 1 or (constants and names == {MarginLoss.name})
+    return ScoresOnly.name if mixed else names.pop()
+
+
+def _is_softmax(model: Any) -> bool:
+    """Whether a model's probabilities are the softmax of its scores of the classes."""
+    if not isinstance(model, LogisticRegression):
+        return False
+    apart = model.solver == "liblinear" or getattr(model, "multi_class", None) == "ovr"
+    return len(model.classes_) == 2 or not apart
 
 
 def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarray:
@@ -179,7 +194,7 @@ def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> 
     """Scores that stand for a constant's shares of the classes."""
     shares = np.zeros(len(classes))
     shares[np.searchsorted(classes, model.classes_)] = model.class_prior_
-    if link == OneVsRest.name:
+    if link in (OneVsRest.name, ScoresOnly.name):
         return 2.0 * shares - 1.0
     return np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), UNSEEN)
 

@@ -114,9 +114,14 @@ def find_graph(
 ) -> tuple[NeighbourGraph, float]:
     """The graph that an estimator's parameters stand for, and its radius (NaN without one).
 
-    A given ``graph`` goes before ``n_neighbors``, and that before ``radius``. With it, ``X`` may be
-    None.
+    A given ``graph`` goes before ``n_neighbors`` and ``radius``, of which only one may be given.
+    With it, ``X`` may be None.
     """
+    if n_neighbors is not None and not (isinstance(radius, str) and radius == "auto"):
+        raise ValueError(
+            f"n_neighbors={n_neighbors!r} and radius={radius!r} were both given; leave one of them "
+            "at its default"
+        )
     if graph is not None:
         rows = graph if X is None else X
         n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]

@@ -196,8 +196,8 @@ class Puncher:
     def _where_a_constant_helps(self, centre: int) -> Ball | None:
         """Of more than two classes, half wrong does not yet mean that a constant is better."""
         (around,) = self.surroundings.around([centre])
-        wrong, weight = self.train.wrong, self.train.weight
-        return largest_ball(around, wrong, weight, self.least, self.codes)
+        weight = self.train.weight if self.weighted else None
+        return largest_ball(around, self.train.wrong, weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
         """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
@@ -214,7 +214,7 @@ class Puncher:
         return self.train.errors(rows, self.train.predicted[rows])
 
     def _every_ball(self) -> Iterator[tuple[int, Ball]]:
-        wrong, weight = self.train.wrong, self.train.weight
+        wrong, weight = self.train.wrong, self.train.weight if self.weighted else None
         ranked = np.argsort(-self.counts.counts, kind="stable")
         first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
         # Around an error there is always a ball, if only of itself.

@@ -38,9 +38,17 @@ class ClumpScore(NamedTuple):
     """Share of all pairs of rows that are neighbours."""
 
     def __repr__(self) -> str:
+        """The score and what it is made of.
+
+        Examples
+        --------
+        >>> ClumpScore(2.0, 34, 17.0, 4.0, 4.25, 0.005, 0.31, 0.05)
+        ClumpScore(score=2, 34 pairs of neighbouring errors where 17 were expected, p=0.005)
+        """
+        chance = "" if np.isnan(self.p_value) else f", p={self.p_value:.3g}"
         return (
-            f"ClumpScore({self.score:.3g}: {self.pairs} pairs, {self.expected:.3g} expected, "
-            f"z {self.z:.3g}, p {self.p_value:.2g}, radius {self.radius:.3g})"
+            f"ClumpScore(score={self.score:.3g}, {self.pairs} pairs of neighbouring errors where "
+            f"{self.expected:.3g} were expected{chance})"
         )
 
 
