@@ -15,7 +15,6 @@ from laconic.boost.checkpoint import Checkpoint, fingerprint
 from laconic.boost.hooks import HeldOut, progress
 from laconic.boost.loop import Hook, Loop, State
 from laconic.boost.path import Path, rounds_needed
-from laconic.boost.refine import refine
 from laconic.boost.rows import Rows
 from laconic.boost.rules import RULES, make_rule
 from laconic.correct import Newton
@@ -351,6 +350,8 @@ class ShareBoostClassifier(PathClassifier):
             try:
                 go_on = loop.grow(state)
                 if go_on and self.refine:
+                    from laconic.boost.refine import refine  # Numba loads with it
+
                     refine(loop, state)
             except KeyboardInterrupt:
                 if not state.entries:
