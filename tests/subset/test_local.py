@@ -8,7 +8,7 @@ from subset_problems import PRICES, brute_force, make
 
 from laconic.subset.local import Limits, Table, local_search
 from laconic.subset.moves import Moves, PlainMoves
-from laconic.subset.problem import Fit
+from laconic.subset.problem import Fit, SubsetProblem
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -30,6 +30,28 @@ def test_local_search_is_never_worse_than_its_starts():
     by_size = {len(fit.support): fit.value for fit in local_search(problem, 12, prefixes)}
     for prefix in prefixes:
         assert by_size[len(prefix)] <= problem.fit(tuple(sorted(prefix))).value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_pair_is_found_without_the_best_column(seed):
+    """Among stumps of few features swaps from the best column alone often miss it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 4))
+    columns = (X[:, np.repeat(np.arange(4), 8)] > rng.normal(size=32)).astype(int)
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0, 1.0, -1.0)
+    problem = SubsetProblem(columns, y, np.full(120, 1 / 120), l1=1e-3)
+    best = min(problem.fit(pair).value for pair in combinations(range(32), 2))
+    found = local_search(problem, 2, sweeps=1, tries=3)[-1].value
+    assert found == pytest.approx(best, rel=1e-7)
+
+
+def test_openings_are_unlike_each_other():
+    problem = make(3, n_rows=200, n_columns=30)
+    kept = problem.unlike(list(range(30)), 6)
+    table = np.abs(np.corrcoef(problem.columns[:, kept].T))
+    assert kept[0] == 0
+    assert 1 < len(kept) <= 6
+    assert table[~np.eye(len(kept), dtype=bool)].max() <= 0.7 + 1e-9
 
 
 def test_fewer_tries_are_less_work_and_keep_the_promise_of_the_starts():

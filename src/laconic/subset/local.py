@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from laconic.subset.moves import Move, moves_from
-from laconic.subset.problem import Fit
+from laconic.subset.problem import Fit, SubsetProblem
 from laconic.threads import Threads
 
 # A value of less than this counts as this in what a move must be worth, since the loss of separable
@@ -35,6 +35,9 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
+# Models up to this size are grown from so many first columns, unlike each other, out of so many of
+# the best.
+OPENING_SIZE, OPENINGS, RANKED = 4, 10, 400
 
 
 class Found(Protocol):
@@ -106,7 +109,7 @@ def local_search(
     moves = partial(moves_from, problem)
     limits = Limits(adds=tries, drops=-(-tries // 2), swaps=-(-3 * tries // 2))
     table: Table[Fit] = Table(moves, max_atoms, limits)
-    table.offer(*given)
+    table.offer(*given, *_openings(problem, given[0], min(max_atoms, OPENING_SIZE), limits))
     if restarts <= 0:
         table.sweep(sweeps)
         return table.fits()
@@ -123,6 +126,27 @@ def local_search(
             table.offer(*fits)
     table.sweep(sweeps)
     return table.fits()
+
+
+def _openings(problem: Any, empty: Fit, largest: int, limits: Limits) -> list[Fit]:
+    """Small models grown from first columns that are unlike each other.
+
+    The best two or three columns need not hold the best one, and from that one alone no add, drop
+    or swap leads to them. For problems over columns in hand.
+    """
+    if not isinstance(problem, SubsetProblem):
+        return []
+    moves = partial(moves_from, problem)
+    ranked = [move.into for move in moves(empty).adds(RANKED)]
+    firsts = problem.unlike(ranked, OPENINGS)
+    found: list[Fit] = []
+    for first in firsts:
+        table: Table[Fit] = Table(moves, largest, limits)
+        table.offer(empty, problem.fit((first,)))
+        for size in range(2, largest + 1):
+            table.grow(size)
+        found += table.fits()
+    return found
 
 
 class Table(Generic[F]):

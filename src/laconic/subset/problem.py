@@ -19,6 +19,8 @@ LOSSES = {
 }
 # Predicted relative gain below which a solve ends; the values compared are then good to about this.
 TOLERANCE = 1e-10
+# Columns that correlate by more than this are alike.
+ALIKE = 0.7
 
 
 class Fit(NamedTuple):
@@ -148,6 +150,21 @@ class SubsetProblem:
             target,
         )
         return w, value
+
+    def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
+        """The first columns that do not correlate by more than `ALIKE` with one before, a few."""
+        kept: list[int] = []
+        scaled = np.empty((0, len(self.y)))
+        for column in ranked:
+            own = self.columns[:, column] - self.weight @ self.columns[:, column]
+            own = own * np.sqrt(self.weight)
+            own /= max(np.linalg.norm(own), 1e-300)
+            if len(kept) == count:
+                break
+            if not (np.abs(scaled @ own) > ALIKE).any():
+                kept.append(column)
+                scaled = np.vstack([scaled, own])
+        return kept
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one more column; ``target`` as in `fit`."""
