@@ -52,6 +52,8 @@ def main() -> None:
     ratios = [found["ratio"] for found in results.values()]
     reach = verdict("median ratio of learners to AdaBoost's", float(np.median(ratios)), 0.5, False)
     peers = ["lightgbm", "xgboost"]
+    for found in results.values():
+        del found["curves"]  # they are made of the settings' own
     save(args.json, args, peers, {"sets": results, "median": reach})
 
 
