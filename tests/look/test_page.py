@@ -58,15 +58,17 @@ def test_the_page_opens_and_lists_the_clumps(opened, report):
 
 def test_a_click_shows_the_rows(opened, report):
     clump = opened.locator("details.clump").nth(1)
-    pictures = clump.locator(".rows figure")
+    pictures, dots = clump.locator(".rows figure"), opened.locator('circle.chosen[data-clump="1"]')
     assert not pictures.first.is_visible()
+    assert dots.count() == 0
     clump.locator("summary").click()
-    assert pictures.first.is_visible()
+    # Browsers tell the page a moment later that a part was opened: wait for what it then does.
+    pictures.first.wait_for(state="visible")
+    dots.first.wait_for(state="attached")
     assert pictures.count() == min(24, len(report.clumps[1].rows)) + 1
-    assert opened.locator('circle.chosen[data-clump="1"]').count() > 0
     clump.locator("summary").press("Enter")  # and the keyboard hides them
-    assert not pictures.first.is_visible()
-    assert opened.locator('circle.chosen[data-clump="1"]').count() == 0
+    pictures.first.wait_for(state="hidden")
+    dots.first.wait_for(state="detached")
 
 
 def test_only_misclassified_rows(opened, report):
@@ -75,6 +77,7 @@ def test_only_misclassified_rows(opened, report):
     shown = report.clumps[0].rows[:24]
     assert right.count() == int((~report.wrong[shown]).sum())
     clump.locator(".only input").check()
+    clump.locator(".rows.only-wrong").wait_for()
     assert all(not figure.is_visible() for figure in right.all())
     assert clump.locator(".rows .wrong").first.is_visible()
 
