@@ -82,7 +82,7 @@ def hole_punching(task: Task, base: str, strength: float, min_rows: int) -> Answ
         else LogisticRegression(C=1.0 / (strength * len(task.y)), max_iter=500)
     )
     model = HolePunchingClassifier(
-        outside, max(PIECES) - 1, min_rows=min_rows, n_candidates=32
+        outside, max(PIECES) - 1, min_rows=min_rows, n_candidates=1000, random_state=0
     ).fit(task.X, task.y)
     out = {}
     for n in PIECES:

@@ -273,10 +273,34 @@ def test_pruning_never_raises_the_held_out_error():
     assert len(pruned.errors_) == pruned.n_holes_ + 1
 
 
-def test_more_candidates_find_a_hole_of_more_errors():
-    X, y = rings(600, seed=3)
-    one, many = (holes(max_holes=1, n_candidates=n).fit(X, y).holes_[0] for n in (1, 50))
-    assert many.n_rows * many.error_before >= one.n_rows * one.error_before
+def test_every_row_as_a_candidate_finds_the_fullest_ball():
+    X, y = rings(300, seed=3)
+    model = holes(max_holes=1, n_candidates=300, random_state=0).fit(X, y)
+    wrong = model.estimator_.predict(X) != y
+    fullest = 0
+    for centre in X:
+        order = np.argsort(np.linalg.norm(X - centre, axis=1))
+        errors = np.cumsum(wrong[order])
+        sizes = np.flatnonzero((2 * errors > np.arange(1, 301)) & (np.arange(1, 301) >= 5))
+        fullest = max(fullest, errors[sizes[-1]] if len(sizes) else 0)
+    hole = model.holes_[0]
+    assert round(hole.n_rows * hole.error_before) == fullest
+    one = holes(max_holes=1).fit(X, y).holes_[0]
+    assert round(one.n_rows * one.error_before) < fullest
+
+
+def test_candidates_are_drawn_by_the_random_state(tmp_path):
+    X, y = rings(400, seed=3)
+    some = {"n_candidates": 4, "max_holes": 5}
+    first, again, other = (holes(**some, random_state=s).fit(X, y) for s in (0, 0, 1))
+    assert [h.row for h in first.holes_] == [h.row for h in again.holes_]
+    assert [h.row for h in first.holes_] != [h.row for h in other.holes_]
+    with pytest.raises(ValueError, match="integer random_state"):
+        holes(**some, checkpoint=tmp_path / "fit").fit(X, y)
+    file = {"checkpoint": tmp_path / "fit", "random_state": 0}
+    holes(**some, **file, callbacks=[lambda state: len(state.holes) == 2]).fit(X, y)
+    resumed = holes(**some, **file).fit(X, y)
+    assert [h.row for h in resumed.holes_] == [h.row for h in first.holes_]
 
 
 # -- any classifier ----------------------------------------------------------------------------

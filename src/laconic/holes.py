@@ -62,8 +62,11 @@ class HolePunchingClassifier(HolesModel):
         Least number of training rows in a hole (their weight, where rows are weighted), above 0.
         The paper's procedure has 1.
     n_candidates : int, default=1
-        Balls to compare in every round: of so many centres with the most errors around them, the
-        one whose largest ball holds most errors is taken. 1 is the paper's procedure.
+        Centres to compare in every round: the row with most errors around it, which is the paper's
+        procedure and all that 1 looks at; misclassified rows drawn at random, whatever their
+        weight; then, where these are fewer, the rows with next most errors around them. The one
+        whose largest ball holds most errors is taken. What lies around a centre is found once, so
+        that a thousand cost little more than the first round.
     tol : float, default=0.0
         Training error at which to stop.
     early_stopping : bool, default=False
@@ -88,7 +91,8 @@ class HolePunchingClassifier(HolesModel):
     callbacks : list of callables, default=None
         Called with the loop's state after the first fit and every hole; a true answer ends the fit.
     random_state : int, RandomState instance or None, default=None
-        Draws the held-out part, and where it is given, the ``random_state`` of every fit.
+        Draws the held-out part, the centres beyond the first of ``n_candidates``, and where it is
+        given, the ``random_state`` of every fit.
     n_jobs : int, default=None
         Threads for distances. ``None`` and -1 take every core. The answer does not depend on it.
     verbose : int, default=0
@@ -249,10 +253,11 @@ class HolePunchingClassifier(HolesModel):
 
     def _check_settings(self) -> None:
         seeded = isinstance(self.random_state, Integral)
-        if self.checkpoint is not None and self._holds_out() and not seeded:
+        draws = self._holds_out() or self.n_candidates > 1
+        if self.checkpoint is not None and draws and not seeded:
             raise ValueError(
-                "a checkpoint of a fit that holds rows out needs an integer random_state, "
-                "so that a resumed fit holds out the same rows"
+                "a checkpoint of a fit that holds rows out or draws candidates needs an integer "
+                "random_state, so that a resumed fit draws the same rows"
             )
         for callback in self.callbacks or ():
             if not callable(callback):
@@ -268,14 +273,14 @@ class HolePunchingClassifier(HolesModel):
         return outside, outside if self.local_estimator is None else self.local_estimator
 
     def _seeds(self) -> list[int | None]:
-        """A seed for the fit outside and for each hole; None leaves estimators as they are."""
+        """For the centres drawn, the fit outside and every hole's; None leaves them as they are."""
         if self.random_state is None:
-            return [None] * (self.max_holes + 1)
+            return [None] * (self.max_holes + 2)
         if isinstance(self.random_state, Integral):
             rng = np.random.RandomState(int(self.random_state))
         else:
             rng = self.random_state
-        return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 1)]
+        return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 2)]
 
     def _mark(self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray) -> str:
         """What tells this fit's checkpoint from those of other data or settings."""
@@ -315,9 +320,10 @@ class HolePunchingClassifier(HolesModel):
         train, held = parts
         state: State | None = None
         counts = ErrorCounts(train.X, 1.0, threads)
+        drawn = np.random.RandomState(seeds[0]).permutation(len(train.y))
         puncher = Puncher(
-            train, held, local, weighted, self.min_rows, self.n_candidates, self.guard, seeds[1:],
-            counts, threads, self._codes(train.y),
+            train, held, local, weighted, self.min_rows, drawn, self.n_candidates, self.guard,
+            seeds[2:], counts, threads, self._codes(train.y),
         )  # fmt: skip
         hooks: list[Hook] = []
         if self.checkpoint is not None:
@@ -328,7 +334,7 @@ class HolePunchingClassifier(HolesModel):
             hooks += [*(self.callbacks or []), bar]
             if state is None:
                 weight = train.weight if weighted else None
-                state = State(fit_model(outside, train.X, train.y, weight, seeds[0]))
+                state = State(fit_model(outside, train.X, train.y, weight, seeds[1]))
             self.radius_ = counts.radius = self._neighbourhood(state.base, train)
             if not state.errors:
                 puncher.start(state)

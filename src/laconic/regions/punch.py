@@ -112,8 +112,12 @@ class Puncher:
         Whether rows count differently, so that estimators must be told.
     least : float
         Least weight of the training rows in a hole.
+    drawn : ndarray of int
+        Rows in an order drawn at random: the first misclassified ones are centres to compare with
+        the one that has most errors around it, by the errors that their balls hold. The same from
+        round to round, so that what lies around them is found once.
     candidates : int
-        Balls to compare in a round, by the weight of the errors that they hold.
+        Centres to compare in a round.
     guarded : bool
         Whether a model must also make fewer errors on held-out rows in the hole than the predictor
         so far.
@@ -127,6 +131,7 @@ class Puncher:
     local: Any
     weighted: bool
     least: float
+    drawn: np.ndarray
     candidates: int
     guarded: bool
     seeds: list[int | None]
@@ -200,7 +205,7 @@ class Puncher:
         return largest_ball(around, self.train.wrong, weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
-        """Balls worth a try: of every few in order of their centres' counts, the fullest first."""
+        """Balls worth a try: of every few the fullest first."""
         found: list[tuple[int, Ball]] = []
         for centre, ball in self._every_ball():
             found.append((centre, ball))
@@ -217,9 +222,11 @@ class Puncher:
         wrong, weight = self.train.wrong, self.train.weight if self.weighted else None
         ranked = np.argsort(-self.counts.counts, kind="stable")
         first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
+        elsewhere = self.drawn[wrong[self.drawn]][: self.candidates - 1]
         # Around an error there is always a ball, if only of itself.
-        order = [*first.tolist(), *rest[wrong[rest]][:LOOKED_AT].tolist()]
-        ahead = 1  # most often the first centre will do
+        ways = (first[:1], elsewhere, first, rest[wrong[rest]][:LOOKED_AT])
+        order = list(dict.fromkeys(np.concatenate(ways).tolist()))
+        ahead = min(self.candidates, TOGETHER)  # most often these will do
         while order:
             few, order = order[:ahead], order[ahead:]
             balls = self.threads.map(
