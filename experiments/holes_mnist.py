@@ -11,9 +11,9 @@ luck, and with it the errors of everything built on it.) Error clumping is by de
 hole punching compares the balls around 1,000 centres, the same draw for both. The rest is chosen
 for every problem and every halving on its own training half, four settings each: for plain
 classifiers the radius in which errors are counted, for error clumping η and ρ, both as shares of
-the pairs of rows, which mean the same for any number of rows. Validation fits learn from the first `--choose-rows` rows of the half
-and are compared on its last 10,000, by their mean error over 3 to 20 holes. No choice sees a row
-that its model is tested on.
+the pairs of rows, which mean the same for any number of rows. Validation fits learn from the first
+`--choose-rows` rows of the half and are compared on its last 10,000, by their mean error over 3 to
+20 holes. No choice sees a row that its model is tested on.
 
 Run: python experiments/holes_mnist.py [--rows N] [--choose-rows N] [--alpha A] [--json FILE]
 """
