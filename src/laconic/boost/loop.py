@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,7 @@ class Loop:
     hooks: list[Hook] = field(default_factory=list)
     _spanned: tuple[int, ...] = ()
     _dependent: list[int] = field(default_factory=list)
+    _known: dict[int, Any] = field(default_factory=dict)
 
     def grow(self, state: State) -> bool:
         """Algorithm 1 of ShareBoost, from wherever ``state`` stands; false if a hook ended it."""
@@ -216,7 +218,7 @@ class Loop:
         zero = np.zeros(self.rows.n_outputs)
         return PathEntry(
             numbers=numbers,
-            atoms=tuple(pool.atom(n) for n in numbers),
+            atoms=tuple(self._atom(n) for n in numbers),
             map=pool.extract(numbers),
             weights=solution.weights[columns],
             base=solution.weights[0] if free else zero,
@@ -231,6 +233,12 @@ class Loop:
             cost=float(len(numbers)) if self.costs is None else self.costs.total(numbers),
             seconds=time.perf_counter() - self._clock,
         )
+
+    def _atom(self, number: int) -> Any:
+        """The record of an atom; every entry after the one that let it in needs it again."""
+        if number not in self._known:
+            self._known[number] = self.rows.pool.atom(number)
+        return self._known[number]
 
     def told(self, state: State) -> bool:
         """Call every hook; whether one of them wants to stop."""

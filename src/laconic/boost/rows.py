@@ -15,6 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from laconic.boost.blocks import Block, LocalBlock, total
 from laconic.boost.curvature import column_grams, local_grams
@@ -220,7 +221,7 @@ class Rows:
         own = np.diag(self._gram)[new]
         whole = own + self.means[new] ** 2
         cross = self._gram[old, new]
-        explained = np.sum(cross * np.linalg.lstsq(self._gram[old, old], cross, rcond=None)[0], 0)
+        explained = _explained(self._gram[old, old], cross)
         rounding = 1e-9 if self.dtype == np.float64 else 1e-5
         nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
         return bool(np.all(own - explained <= np.maximum(rounding * own, nothing)))
@@ -443,3 +444,13 @@ class Rows:
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         small = len(self._y) * self.n_columns * self.n_outputs < SERIAL
         return map(function, items) if small else self.threads.map(function, items)
+
+
+def _explained(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """Squared norms of new columns' projections on those in: diag(Cᵀ G⁺ C)."""
+    lower, info = dpotrf(gram, lower=1)
+    pivots = np.diag(lower) ** 2
+    # Columns that are combinations of each other, as included ones may be, need a pseudo-inverse.
+    if info != 0 or np.any(pivots <= 1e-12 * np.diag(gram)):
+        return np.sum(cross * np.linalg.lstsq(gram, cross, rcond=None)[0], axis=0)
+    return np.sum(np.square(dtrtrs(lower, cross, lower=1)[0]), axis=0)
