@@ -157,3 +157,19 @@ def test_no_curvature_at_all_is_no_error():
     rows.append(0)
     rows.evaluate(np.array([[1e6, 0.0, -1e6], [0.0, 0.0, 0.0]]))
     assert not rows.class_hessians().any()
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_combination_of_columns_adds_nothing(repeated):
+    """Whether those in are independent, or an included one is there twice."""
+    X, y = random_problem(m=100, d=4)
+    X = np.column_stack([X, X[:, 0] - 2.0 * X[:, 1], X[:, 0], X[:, 0] + 1e-3 * X[:, 3]])
+    rows = make_rows(X, y)
+    for atom in (0, 1, 5) if repeated else (0, 1):
+        rows.append(atom)
+    found = {}
+    for atom in (2, 4, 5, 6):
+        rows.append(atom)
+        found[atom] = rows.adds_nothing(atom)
+        rows.reset((0, 1, 5) if repeated else (0, 1))
+    assert found == {2: False, 4: True, 5: True, 6: False}
