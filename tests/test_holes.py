@@ -186,7 +186,7 @@ def test_equal_rows_with_different_labels_end_the_loop():
     y = np.arange(30) % 3
     model = holes(min_rows=1).fit(X, y)
     assert model.n_holes_ == 0
-    assert model.status_ == "no hole lowers the error"
+    assert model.status_ == "no hole was found that lowers the error"
 
 
 # -- rows that count differently ---------------------------------------------------------------

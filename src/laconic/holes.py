@@ -65,8 +65,8 @@ class HolePunchingClassifier(HolesModel):
         Centres to compare in every round: the row with most errors around it, which is the paper's
         procedure and all that 1 looks at; misclassified rows drawn at random, whatever their
         weight; then, where these are fewer, the rows with next most errors around them. The one
-        whose largest ball holds most errors is taken. What lies around a centre is found once, so
-        that a thousand cost little more than the first round.
+        whose largest ball holds most errors is taken. What lies around a centre is kept from round
+        to round while 256 MB hold it (1,000 centres of 67,000 rows), so that hundreds cost little.
     tol : float, default=0.0
         Training error at which to stop.
     early_stopping : bool, default=False
@@ -343,7 +343,8 @@ class HolePunchingClassifier(HolesModel):
                 puncher.run(state, self.max_holes, self.tol, patience, hooks)
             except KeyboardInterrupt:
                 state.status = "interrupted"
-                kept = len(state.holes)
+                kept = min(len(state.holes), len(state.errors) - 1)
+                state.cut(kept)
                 warnings.warn(
                     f"fit was interrupted; the model keeps {kept} hole{'s' * (kept != 1)}",
                     stacklevel=3,

@@ -11,6 +11,8 @@ from laconic.model.atoms import Labels, Names, feature_name
 
 # Rows whose distances are found together: they stay in a core's cache.
 TOGETHER = 2048
+# Squared distances below this part of the squares that they are the difference of are found anew.
+CLOSE = 1e-6
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
 
@@ -42,9 +44,28 @@ def squared_distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     # Measured from among the centres, little is lost to rounding.
     origin = centres.sum(axis=0) / max(len(centres), 1)
     X, centres = X - origin, centres - origin
-    out = X @ (-2.0 * centres.T)
-    out += np.einsum("ij,ij->i", X, X)[:, None]
-    out += np.einsum("ij,ij->i", centres, centres)
+    return close_mended(X @ (-2.0 * centres.T), X, centres, np.einsum("ij,ij->i", X, X))
+
+
+def close_mended(
+    products: np.ndarray, X: Any, centres: np.ndarray, squares: np.ndarray
+) -> np.ndarray:
+    """‖v − c‖² of −2⟨v, c⟩ and ‖v‖², in place; from differences where those cancel.
+
+    Rows and centres may be far from the origin beside their distance from each other, as in
+    clusters far apart.
+    """
+    own, out = np.einsum("ij,ij->i", centres, centres), products
+    out += squares[:, None]
+    out += own
+    near = np.flatnonzero(out.min(axis=1, initial=np.inf) < CLOSE * (squares + own.max(initial=0)))
+    for start in range(0, len(near), TOGETHER):
+        some = near[start : start + TOGETHER]
+        pairs = out[some] < CLOSE * (squares[some, None] + own)
+        for c in np.flatnonzero(pairs.any(axis=0)):
+            rows = some[pairs[:, c]]
+            gaps = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows]) - centres[c]
+            out[rows, c] = np.einsum("ij,ij->i", gaps, gaps)
     return np.maximum(out, 0.0, out=out)
 
 

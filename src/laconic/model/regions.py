@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import FeatureMap, Labels, Names, feature_map, feature_name, map_scores
-from laconic.model.pieces import TOGETHER, squared_distances
+from laconic.model.pieces import TOGETHER, close_mended, squared_distances
 
 
 def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
@@ -25,10 +25,8 @@ def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
             part[:] = squared_distances(rows, centres)
             continue
         rows = rows.astype(np.float64)
-        part[:] = rows @ (-2.0 * centres.T)
-        part += np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
-        part += np.einsum("ij,ij->i", centres, centres)
-        np.maximum(part, 0.0, out=part)
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1)
+        part[:] = close_mended(rows @ (-2.0 * centres.T), rows, centres, squares)
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.model.pieces import CLOSE
 from laconic.model.regions import ball_distances
 from laconic.threads import Threads, row_blocks
 
@@ -19,6 +20,10 @@ TIE = 1e-12
 # Centres whose distances are found together, and the bytes of surroundings that are kept.
 TOGETHER = 128
 HELD = 1 << 28
+# Rows that the middle of the data is taken from.
+SAMPLE = 1000
+# Weights that differ by less than this part of their sum count as equal.
+WEIGHT_TIE = 1e-10
 
 
 class Ball(NamedTuple):
@@ -53,9 +58,10 @@ class ErrorCounts:
         self.radius = radius
         self.threads = threads
         self.counts = np.zeros(X.shape[0])
-        # Measured from the mean row, little is lost to rounding. Sparse rows stay sparse.
-        dense = not sparse.issparse(X)
-        self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if dense else None
+        # Measured from the middle, little is lost to rounding, and a far row does not move it.
+        # Sparse rows stay sparse.
+        some = X[:: -(-X.shape[0] // SAMPLE)]
+        self._origin = None if sparse.issparse(X) else np.median(some, axis=0).astype(X.dtype)
         squares = threads.map(lambda s: _squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
         self._squares = np.concatenate(list(squares))
 
@@ -105,8 +111,12 @@ class Around(NamedTuple):
         """
         order = np.argsort(d2, kind="stable")
         distance = d2[order]
-        ties = np.flatnonzero(np.diff(distance) <= TIE * (distance[1:] + offset))
-        return cls(order.astype(np.min_scalar_type(len(d2))), ties.astype(np.int32))
+        noise = distance + np.where(distance < CLOSE * offset, 0.0, offset)
+        tied = np.diff(distance) <= TIE * noise[1:]
+        if tied.any():  # by their numbers then, whatever rounding made of them
+            order = order[np.lexsort((order, np.cumsum(np.append(True, ~tied))))]
+        ties = np.flatnonzero(tied).astype(np.int32)
+        return cls(order.astype(np.min_scalar_type(len(d2))), ties)
 
     @property
     def nbytes(self) -> int:
@@ -115,9 +125,9 @@ class Around(NamedTuple):
 
 
 class Surroundings:
-    """The rows around centres, kept for those that are asked for again (up to ``HELD`` bytes).
+    """The rows around centres, kept for when they are asked for again while there is room.
 
-    The centres with most errors around them are much the same from round to round.
+    Centres are much the same from round to round.
     """
 
     def __init__(self, X: Any, threads: Threads) -> None:
@@ -129,6 +139,7 @@ class Surroundings:
     def around(self, centres: list[int]) -> list[Around]:
         """The rows around each of at most ``TOGETHER`` centres."""
         new = [centre for centre in centres if centre not in self._known]
+        arounds: list[Around] = []
         if new:
             rows = self.X[new]
             rows = rows.toarray() if sparse.issparse(rows) else rows
@@ -136,14 +147,13 @@ class Surroundings:
             parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
             distances = np.vstack(list(parts)).T
             pairs = zip(distances, offsets(self.X, rows), strict=True)
-            found = self.threads.map(lambda pair: Around.at(*pair), pairs)
-            self._known |= dict(zip(new, found, strict=True))
-            self._held += sum(self._known[centre].nbytes for centre in new)
-        out = [self._known[centre] for centre in centres]
-        while self._held > HELD and len(self._known) > TOGETHER:
-            oldest = next(iter(self._known))
-            self._held -= self._known.pop(oldest).nbytes
-        return out
+            arounds = list(self.threads.map(lambda pair: Around.at(*pair), pairs))
+        found = dict(zip(new, arounds, strict=True))
+        for centre, around in found.items():
+            if self._held + around.nbytes <= HELD:
+                self._known[centre] = around
+                self._held += around.nbytes
+        return [found[c] if c in found else self._known[c] for c in centres]
 
 
 def offsets(X: Any, centres: np.ndarray) -> np.ndarray:
@@ -195,11 +205,14 @@ def largest_ball(
         weight = np.ones(len(wrong)) if weight is None else weight
         held = np.cumsum(weight[order])
         missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
-        fits = (2.0 * missed > held) & (held >= least)
+        rounding = WEIGHT_TIE * held
+        fits = (2.0 * missed > held + rounding) & (held >= least - rounding)
         if codes is not None:
-            classes = np.arange(codes.max() + 1)
-            of_class = np.where(codes[order, None] == classes, weight[order, None], 0.0)
-            fits &= np.cumsum(of_class, axis=0).max(axis=1) > held - missed
+            common = np.zeros(len(order))
+            for code in range(codes.max() + 1):
+                of_class = np.where(codes[order] == code, weight[order], 0.0)
+                np.maximum(common, np.cumsum(of_class), out=common)
+            fits &= common > held - missed + rounding
     fits[ties] = False  # a ball holds all rows of the same distance or none
     if not fits.any():
         return None

@@ -10,14 +10,23 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.regions import inside_ball
-from laconic.regions.errors import TOGETHER, Ball, ErrorCounts, Surroundings, largest_ball
+from laconic.regions.errors import (
+    TOGETHER,
+    WEIGHT_TIE,
+    Ball,
+    ErrorCounts,
+    Surroundings,
+    largest_ball,
+)
 from laconic.regions.local import constant, fit_local, predicted_labels
 from laconic.threads import Threads
 
-# Centres that a round looks at, at most.
+# Centres that a round looks at beyond its candidates, at most.
 LOOKED_AT = 1024
-# Holes that a round may try to fill in vain before it gives up.
-TRIED = 20
+# Holes that a round may try to fill in vain before it gives up. A ball much like one that no model
+# helped (rows in both beside rows in either) is not tried.
+TRIED = 100
+ALIKE = 0.8
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,10 @@ class State:
     """The same on held-out rows, where there are any."""
     status: str = "not started"
 
+    def cut(self, n_holes: int) -> None:
+        """Forget all holes but the first ones."""
+        del self.holes[n_holes:], self.errors[n_holes + 1 :], self.held_errors[n_holes + 1 :]
+
 
 Hook = Callable[[State], Any]
 
@@ -139,8 +152,8 @@ class Puncher:
     threads: Threads
     codes: np.ndarray | None = None
     """Class codes of the training rows where there are more than two classes."""
-    _in_vain: np.ndarray = field(default_factory=lambda: np.empty(0))
-    """Rows of the last ball of this round that no model helped."""
+    _in_vain: list[np.ndarray] = field(default_factory=list)
+    """Rows of the balls of this round that no model helped."""
 
     def __post_init__(self) -> None:
         self.surroundings = Surroundings(self.train.X, self.threads)
@@ -165,19 +178,18 @@ class Puncher:
     ) -> None:
         """Punch holes until the error is small, enough are made, or held-out errors rise."""
         go_on = not any([hook(state) for hook in hooks]) if not state.holes else True
+        seen = 0
         while go_on:
-            if state.errors[-1] <= tol:
-                state.status = f"the training error is at most {tol:g}"
-                return
-            if len(state.holes) >= max_holes:
-                state.status = "max_holes was reached"
-                return
-            if patience is not None and _stale(state.held_errors) >= patience:
-                state.status = f"the held-out error has not fallen for {patience} holes"
-                return
+            # A resumed state is looked at from the start: it may have gone farther than this fit.
+            for n_holes in range(seen, len(state.errors)):
+                if (status := _end(state, n_holes, max_holes, tol, patience)) is not None:
+                    state.cut(n_holes)
+                    state.status = status
+                    return
+            seen = len(state.errors)
             hole = self.punch(self.seeds[len(state.holes)])
             if hole is None:
-                state.status = "no hole lowers the error"
+                state.status = "no hole was found that lowers the error"
                 return
             state.holes.append(hole)
             self.note(state)
@@ -186,11 +198,12 @@ class Puncher:
 
     def punch(self, seed: int | None) -> Hole | None:
         """The next hole, with everything brought up to date; None where none helps."""
-        self._in_vain = np.empty(0)  # a resumed fit knows nothing of earlier rounds either
-        for tried, (centre, ball) in enumerate(self._balls()):
-            if tried == TRIED:
+        self._in_vain = []  # a resumed fit knows nothing of earlier rounds either
+        for centre, ball in self._balls():
+            spent = len(self._in_vain) >= TRIED
+            if spent and (self.codes is None or self.guarded):
                 break
-            hole = self._fill(centre, ball, seed)
+            hole = None if spent else self._fill(centre, ball, seed)
             if hole is None and self.codes is not None:
                 smaller = self._where_a_constant_helps(centre)
                 hole = None if smaller is None else self._fill(centre, smaller, seed)
@@ -205,44 +218,48 @@ class Puncher:
         return largest_ball(around, self.train.wrong, weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
-        """Balls worth a try: of every few the fullest first."""
-        found: list[tuple[int, Ball]] = []
-        for centre, ball in self._every_ball():
-            found.append((centre, ball))
-            if len(found) == self.candidates:
-                yield from sorted(found, key=self._errors_in, reverse=True)
-                found = []
-        yield from sorted(found, key=self._errors_in, reverse=True)
+        """Balls worth a try: of the candidates', and then of every few more, the fullest first."""
+        order = self._centres()
+        ahead = self.candidates  # most often these will do
+        while order:
+            few, order = order[:ahead], order[ahead:]
+            yield from sorted(self._balls_around(few), key=self._errors_in, reverse=True)
+            ahead = min(4 * ahead, TOGETHER) if self.candidates == 1 else self.candidates
 
     def _errors_in(self, found: tuple[int, Ball]) -> float:
         rows = found[1].inside
         return self.train.errors(rows, self.train.predicted[rows])
 
-    def _every_ball(self) -> Iterator[tuple[int, Ball]]:
-        wrong, weight = self.train.wrong, self.train.weight if self.weighted else None
-        ranked = np.argsort(-self.counts.counts, kind="stable")
+    def _centres(self) -> list[int]:
+        """Centres to look at, the candidates first."""
+        wrong = self.train.wrong
+        counts = self.counts.counts
+        # Equal sums of weights are equal, whatever rounding made of them.
+        ranked = np.argsort(-np.rint(counts / (WEIGHT_TIE * counts.max())), kind="stable")
         first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
         elsewhere = self.drawn[wrong[self.drawn]][: self.candidates - 1]
         # Around an error there is always a ball, if only of itself.
         ways = (first[:1], elsewhere, first, rest[wrong[rest]][:LOOKED_AT])
-        order = list(dict.fromkeys(np.concatenate(ways).tolist()))
-        ahead = min(self.candidates, TOGETHER)  # most often these will do
-        while order:
-            few, order = order[:ahead], order[ahead:]
+        return list(dict.fromkeys(np.concatenate(ways).tolist()))
+
+    def _balls_around(self, centres: list[int]) -> list[tuple[int, Ball]]:
+        """The largest bad balls around centres, of those that have one."""
+        wrong, weight = self.train.wrong, self.train.weight if self.weighted else None
+        found = []
+        for at in range(0, len(centres), TOGETHER):
+            few = centres[at : at + TOGETHER]
             balls = self.threads.map(
                 lambda around: largest_ball(around, wrong, weight, self.least),
                 self.surroundings.around(few),
             )
-            for centre, ball in zip(few, balls, strict=True):
-                if ball is not None:
-                    yield centre, ball
-            ahead = min(4 * ahead, TOGETHER)
+            found += [(c, b) for c, b in zip(few, balls, strict=True) if b is not None]
+        return found
 
     def _fill(self, centre: int, ball: Ball, seed: int | None) -> Hole | None:
         """The hole with the best model inside, taken into the predictor; None if none helps."""
         train, held = self.train, self.held
         rows = np.sort(ball.inside)
-        if np.array_equal(rows, self._in_vain):  # the same ball around another centre
+        if any(_likeness(rows, other) > ALIKE for other in self._in_vain):
             return None
         middle = self._row(centre)
         radius = self._radius(middle, ball)
@@ -251,7 +268,7 @@ class Puncher:
             kept = inside_ball(held.X, middle, radius)
         choice = self._best_model(rows, kept, seed)
         if choice is None:
-            self._in_vain = rows
+            self._in_vain.append(rows)
             return None
         kind, model, predicted, on_held = choice
         total = float(train.weight[rows].sum())
@@ -289,6 +306,7 @@ class Puncher:
         X, y = train.X[rows], train.y[rows]
         weight = train.weight[rows] if self.weighted else None
         fewest = train.errors(rows, train.predicted[rows])
+        rounding = WEIGHT_TIE * float(train.weight[rows].sum())
         best = None
         for kind in ("constant", "fitted"):
             if kind == "constant":
@@ -299,7 +317,7 @@ class Puncher:
                 continue
             predicted = predicted_labels(model, X, y.dtype)
             errors = train.errors(rows, predicted)
-            if not errors < fewest:
+            if not errors < fewest - rounding:
                 continue
             on_held = np.empty(0, dtype=y.dtype)
             if held is not None and len(kept):
@@ -321,6 +339,21 @@ class Puncher:
         self.counts.change(changed, sign * self.train.weight[changed])
 
 
-def _stale(errors: list[float]) -> int:
-    """Rounds since the lowest error."""
-    return len(errors) - 1 - int(np.argmin(errors))
+def _likeness(one: np.ndarray, other: np.ndarray) -> float:
+    """Rows in both as a part of those in either."""
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    return both / (len(one) + len(other) - both)
+
+
+def _end(
+    state: State, n_holes: int, max_holes: int, tol: float, patience: int | None
+) -> str | None:
+    """Why the loop ends with so many holes; None where it goes on."""
+    if state.errors[n_holes] <= tol:
+        return f"the training error is at most {tol:g}"
+    if n_holes >= max_holes:
+        return "max_holes was reached"
+    held = state.held_errors[: n_holes + 1]
+    if patience is not None and n_holes - int(np.argmin(held)) >= patience:
+        return f"the held-out error has not fallen for {patience} holes"
+    return None
