@@ -223,6 +223,12 @@ def test_weights_too_small_for_any_hole_are_told():
         holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
 
 
+def test_a_share_of_the_rows_for_their_number_is_told():
+    X, y = rings(60)
+    with pytest.warns(UserWarning, match="min_rows=0.1 is a number of rows"):
+        holes(min_rows=0.1).fit(X, y)
+
+
 def test_weights_need_an_estimator_that_takes_them():
     X, y = rings(60)
     base = KNeighborsClassifier()

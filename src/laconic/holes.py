@@ -239,6 +239,12 @@ class HolePunchingClassifier(HolesModel):
         mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
         parts = self._parts(X, codes, weight, numbers)
         total = parts[0].weight.sum()
+        if not weighted and self.min_rows < 1:
+            warnings.warn(
+                f"min_rows={self.min_rows:g} is a number of rows, not a share of them: holes of "
+                "one row will do",
+                stacklevel=2,
+            )
         if weighted and total < self.min_rows:
             warnings.warn(
                 f"the weights of the training rows add up to {total:.3g}, so no hole can hold "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import string
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 
 from laconic import (
     ErrorClumpingClassifier,
@@ -218,3 +220,18 @@ def test_saved_predictors_of_every_kind_describe_themselves(iris, tmp_path, caps
     assert said in shown
     assert "2 classes" in shown
     assert "bytes" in shown
+
+
+def test_classes_that_a_region_never_saw_have_no_number():
+    rng = np.random.default_rng(0)
+    middles, blob = rng.uniform(-6, 6, (20, 2)), rng.integers(20, size=500)
+    X, y = middles[blob] + 0.6 * rng.standard_normal((500, 2)), blob % 4
+    model = HolePunchingClassifier(
+        LogisticRegression(), 8, min_rows=5, early_stopping=True, random_state=0
+    ).fit(X, y)
+    text = card(model.predictor_)
+    assert "never" in text
+    assert "e+30" not in text
+    out = io.StringIO()
+    model.at(3).describe(file=out)
+    assert f"3 holes of {len(model.errors_) - 1} punched" in out.getvalue()

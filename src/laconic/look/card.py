@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.model.predictor import Predictor
+from laconic.model.regions import UNSEEN
 
 MIN_WIDTH = 40
 # Longer class labels are shortened: a table of classes should not be mostly headings.
@@ -261,10 +262,11 @@ def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
 
 def _numbers(row: np.ndarray) -> list[str]:
     """A row's weights with as many decimals as give the largest three significant digits."""
-    top = float(np.abs(row).max())
+    seen = row > UNSEEN / 2  # a region's scores of classes that are not in it tell nothing
+    top = float(np.abs(row[seen]).max(initial=0.0))
     power = math.floor(math.log10(top)) if top > 0 else 0
     form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
-    return [_number(float(v), form) for v in row]
+    return [_number(float(v), form) if v > UNSEEN / 2 else "never" for v in row]
 
 
 def _number(value: float, form: str) -> str:

@@ -29,9 +29,10 @@ def holes_card(model: Any, width: int = 88) -> str:
     change = f"training error {_percent(errors[0])}"
     if len(errors) > 1:
         change += f" → {_percent(errors[-1])}"
-    outside = type(model.estimator_).__name__
+    outside, punched = type(model.estimator_).__name__, len(model.errors_) - 1
+    of = f" of {punched} punched" if model.n_holes_ < punched else ""
     lines = [
-        f"{outside} with {count(model.n_holes_, 'hole')} · "
+        f"{outside} with {count(model.n_holes_, 'hole')}{of} · "
         f"{count(model.n_features_in_, 'feature')} · "
         f"{count(len(model.classes_), 'class')} · {change}"
     ]

@@ -13,6 +13,9 @@ from scipy import sparse
 from laconic.model.atoms import FeatureMap, Labels, Names, feature_map, feature_name, map_scores
 from laconic.model.pieces import TOGETHER, close_mended, squared_distances
 
+# Score of a class that the model of a region has never seen: below every other, still a number.
+UNSEEN = -1e30
+
 
 def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
     """‖v − c‖² in float64, (n_rows, n_centres), of dense or sparse rows, in blocks of rows."""

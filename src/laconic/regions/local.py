@@ -24,10 +24,7 @@ from laconic.losses import (
 )
 from laconic.model.atoms import ColumnsMap, FeatureMap
 from laconic.model.predictor import Predictor
-from laconic.model.regions import AllColumns
-
-# Score of a class that a local model has never seen: below every other, and still a number.
-UNSEEN = -1e30
+from laconic.model.regions import UNSEEN, AllColumns
 
 
 def fit_model(
