@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -406,6 +408,42 @@ def test_codes_can_be_categories(tmp_path, capsys):
     plain = ["fit", file, "--target", "y", "--categorical", "code"]
     assert "--categorical needs --pool stumps" in error_of(capsys, *plain)
     assert "did you mean 'code'?" in error_of(capsys, "fit", file, *how, "--categorical", "cod")
+
+
+def test_text_that_looks_missing_is_text_among_text(tmp_path, capsys):
+    """NA, the country, and None, the answer; among numbers either is a missing value."""
+    rows = pd.DataFrame({"land": ["NA", "nan", "DE", ""] * 20, "n": ["1", "NA", "nan", "4"] * 20})
+    rows["y"] = ["None", "b", "c", "d"] * 20
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows.to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--pool", "stumps", "--out", model]
+    assert run(*fit, "--ignore", "n") == 0
+    assert Predictor.load(model).categories == {0: ["DE", "NA", "nan"]}
+    capsys.readouterr()
+    assert run("predict", model, table, "--keep", "land") == 0
+    said = [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]]
+    assert said == rows[["land", "y"]].to_numpy().tolist()
+    # One row alone, or text that is missing: what the model knows of the column counts.
+    rows[:1].to_csv(table, index=False)
+    assert run("predict", model, table) == 0
+    assert capsys.readouterr().out == "prediction\nNone\n"
+    rows.to_csv(table, index=False)
+    assert run(*fit, "--ignore", "land") == 0
+    assert Predictor.load(model).categories == {}
+    assert "n is missing" in capsys.readouterr().out
+    rows.assign(y=["1", "0", "NA", "0"] * 20).to_csv(table, index=False)
+    assert "'y' has no label in 20 rows" in error_of(capsys, *fit)
+
+
+def test_tables_come_through_pipes(saved, table, tmp_path, capsys):
+    """Also where text with gaps makes for a second look."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = table.read_text().replace("setosa", "", 1)
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    assert len(predictions(capsys, saved[0], pipe)) == 150
+    writer.join()
 
 
 def test_truth_values_are_numbers(tmp_path, capsys):

@@ -9,10 +9,11 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from laconic import HolePunchingClassifier, ShareBoostClassifier
 from test_cli import error_of, run
@@ -141,6 +142,24 @@ def test_skops(table, model, tmp_path, capsys):
     skops.dump(model, tmp_path / "model.skops")
     assert run("holes", tmp_path / "model.skops", table, "--target", "label") == 0
     assert "Clump 1" in capsys.readouterr().out
+
+
+def test_text_that_looks_missing_is_text(tmp_path, capsys):
+    """A country of the name NA, and None as a label, reach the model as they are spelled."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=800), "cc": rng.choice(["NA", "DE", "FR"], 800)})
+    label = np.where(3 * (frame.cc == "NA") - 1 + frame.a > 0, "None", "some")
+    kinds = make_column_transformer((OneHotEncoder(), ["cc"]), remainder="passthrough")
+    model = make_pipeline(kinds, LogisticRegression()).fit(frame[:400], label[:400])
+    joblib.dump(model, tmp_path / "model.joblib")
+    rest = frame[400:].assign(label=label[400:])
+    known = ["holes", tmp_path / "model.joblib", tmp_path / "rows.csv", "--target", "label"]
+    rest.to_csv(tmp_path / "rows.csv", index=False)
+    assert run(*known, "--trust") == 0
+    wrong = (model.predict(frame[400:]) != label[400:]).sum()
+    assert f"({wrong} errors)" in capsys.readouterr().out
+    rest[rest.label == "None"].to_csv(tmp_path / "rows.csv", index=False)
+    assert run(*known, "--trust") == 0
 
 
 def test_pictures(tmp_path, capsys):

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
+from laconic.model.frames import is_missing
 from laconic.pools.base import BoundPool
 
 
@@ -83,10 +84,7 @@ def check_labels(y: Any) -> None:
     labels = np.asarray(y)
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return
-    # pandas' own missing value cannot be compared, and pandas need not be there.
-    absent = sum(
-        label is None or type(label).__name__ == "NAType" or label != label for label in labels
-    )
+    absent = sum(map(is_missing, labels))
     if absent:
         raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
     try:

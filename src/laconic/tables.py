@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def load_predictor(file: str) -> Predictor:
     return Predictor.load(file)
 
 
-def _read_table(file: str, text: Iterable[str] = ()) -> Any:
+def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
     """A data frame with string column names; ``text`` names columns to read as they are spelled."""
     pandas = need("pandas", "data")
     if file.endswith((".parquet", ".pq")):
@@ -64,17 +65,38 @@ def _read_table(file: str, text: Iterable[str] = ()) -> Any:
         except ImportError as error:
             raise UserError("reading parquet needs pyarrow: pip install pyarrow") from error
     else:
-        tab = file.endswith((".tsv", ".tsv.gz"))
-        # Reading a column in one go keeps numbers and text in it from getting different types.
         try:
-            frame = pandas.read_csv(
-                file, sep="\t" if tab else ",", low_memory=False, dtype=dict.fromkeys(text, str)
-            )
+            frame = _read_csv(pandas, file, text, target)
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
             raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
     if len(frame) == 0:
         raise UserError(f"{file} has no rows")
+    return frame
+
+
+def _read_csv(pandas: Any, file: str, text: Iterable[str], target: str | None) -> Any:
+    """A CSV file in which NA and its like are missing among numbers, and text among text.
+
+    Only the whole column says which it is, so columns of text that seem to have gaps are read once
+    more, now with nothing missing but empty cells; so is a target that seems to have no label.
+    """
+    # A pipe can be read only once.
+    piped = Path(file).read_bytes() if Path(file).is_fifo() else None
+    sep = "\t" if file.endswith((".tsv", ".tsv.gz")) else ","
+
+    def read(text: Iterable[str], **how: Any) -> Any:
+        source = file if piped is None else BytesIO(piped)
+        # Reading a column in one go keeps numbers and text in it from getting different types.
+        types = dict.fromkeys(text, str)
+        return pandas.read_csv(source, sep=sep, low_memory=False, dtype=types, **how)
+
+    frame = read(text)
+    gaps = frame.columns[frame.isna().any()]
+    again = [n for n in gaps if _is_text(frame[n]) or (n == target and frame[n].isna().all())]
+    if again:
+        spelled = read(again, keep_default_na=False, na_values=[""])
+        frame[again] = spelled[again]
     return frame
 
 
@@ -102,7 +124,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.categorical and args.pool != "stumps":
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = _read_table(args.table, args.categorical)
+    frame = _read_table(args.table, args.categorical, args.target)
     named = {*args.include, *args.cost, *args.categorical}
     _present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
@@ -137,7 +159,7 @@ def labelled_table(
 
     from laconic.look.card import count
 
-    frame = _read_table(file, text)
+    frame = _read_table(file, text, target)
     _present(frame, [target, *ignore], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):

@@ -25,8 +25,13 @@ def frame_categories(X: Any) -> dict[int, list[Any]]:
     return out
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' own missing value; pandas need not be there."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def category_codes(values: Iterable[Any], known: Sequence[Any]) -> list[float]:
-    """Positions of values among the known categories; NaN for others.
+    """Positions of values among the known categories; NaN for others, and for missing ones.
 
     Categories are compared by how they are written, since a table read again may spell the label 1
     as "1" or, beside a missing value, as 1.0.
@@ -35,8 +40,11 @@ def category_codes(values: Iterable[Any], known: Sequence[Any]) -> list[float]:
     loose: dict[str, float] = {}
     for text, code in exact.items():
         loose.setdefault(_WHOLE.sub(r"\1", text), code)
-    written = (str(value) for value in values)
-    return [exact.get(t, loose.get(_WHOLE.sub(r"\1", t), np.nan)) for t in written]
+    written = (None if is_missing(value) else str(value) for value in values)
+    return [
+        np.nan if t is None else exact.get(t, loose.get(_WHOLE.sub(r"\1", t), np.nan))
+        for t in written
+    ]
 
 
 def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
