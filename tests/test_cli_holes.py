@@ -162,6 +162,28 @@ def test_text_that_looks_missing_is_text(tmp_path, capsys):
     assert run(*known, "--trust") == 0
 
 
+def test_codes_can_be_text(tmp_path, capsys):
+    """Codes of leading zeros, in a column and as labels, as the model was given them."""
+    rng = np.random.default_rng(0)
+    zips = np.array([f"{number:05d}" for number in rng.integers(1000, 1005, 800)])
+    frame = pd.DataFrame({"a": rng.normal(size=800), "zip": zips})
+    label = np.where((zips < "01002") ^ (rng.random(800) < 0.1), "01", "02")
+    kinds = make_column_transformer((OneHotEncoder(), ["zip"]), remainder="passthrough")
+    model = make_pipeline(kinds, LogisticRegression()).fit(frame[:400], label[:400])
+    joblib.dump(model, tmp_path / "model.joblib")
+    frame[400:].assign(y=label[400:]).to_csv(tmp_path / "rows.csv", index=False)
+    known = ["holes", tmp_path / "model.joblib", tmp_path / "rows.csv", "--target", "y", "--trust"]
+    said = error_of(capsys, *known)
+    assert (
+        "if it was fitted on codes as text, such as 007, try --categorical COLUMN ('zip' is" in said
+    )
+    assert "isnan" in said
+    assert run(*known, "--categorical", "zip", "--categorical", "y") == 0
+    wrong = (model.predict(frame[400:]) != label[400:]).sum()
+    assert f"({wrong} errors)" in capsys.readouterr().out
+    assert "did you mean 'zip'?" in error_of(capsys, *known, "--categorical", "zipp")
+
+
 def test_pictures(tmp_path, capsys):
     digits = load_digits()
     X, y = digits.data, digits.target > 4

@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from laconic.look.console import make_console, say
-from laconic.tables import UserError, check_writable, labelled_table, load_predictor, need
+from laconic.tables import (
+    UserError,
+    check_present,
+    check_writable,
+    labelled_table,
+    load_predictor,
+    need,
+)
 
 SUMMARY = "Show where the errors of a classifier clump, what those rows share, and what would help."
+
+# Characters of another library's message that are worth a line.
+LONGEST = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ignore", action="append", default=[], metavar="COLUMN",
         help="column to leave out of distances and sentences; the model still gets it where it "
         "was fitted on it; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--categorical", action="append", default=[], metavar="COLUMN",
+        help="column of codes, such as 007, to read as text; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--trust", action="store_true",
@@ -60,8 +74,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--clumps and --min-rows must be at least 1")
     shape = _shape(args.image)
     model = load_model(args.model, args.trust)
-    spelled = _spelled(model)
+    spelled = [*_spelled(model), *args.categorical]
     X, labels = labelled_table(args.table, args.target, text=spelled)
+    beside = [name for name in args.categorical if name != args.target]
+    check_present(X, beside, args.table)
     absent = [name for name in args.ignore if name not in X.columns]
     if absent:
         raise UserError(f"{args.table} has no column {absent[0]!r} to ignore")
@@ -152,9 +168,30 @@ def _predictions(model: Any, X: Any, kept: Any, file: str) -> Any:
         X = _by_number(model, X, kept, file)
     try:
         return model.predict(X if known is not None else X.to_numpy())
-    except (TypeError, ValueError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise UserError(f"the model cannot predict the rows of {file}: {first}") from error
+    except Exception as error:  # whatever another library's model raises
+        raise UserError(
+            f"the model cannot predict the rows of {file}{_hint(X)} ({_cause(error)})"
+        ) from error
+
+
+def _hint(X: Any) -> str:
+    """What to try where a model fails on columns of whole numbers, which may be codes."""
+    numbers = X.select_dtypes("number")
+    whole = [repr(name) for name in numbers if (numbers[name].dropna() % 1 == 0).all()]
+    if not whole:
+        return ""
+    few = ", ".join(whole[:3]) + (", …" if whole[3:] else "")
+    what = "is a number here" if len(whole) == 1 else "are numbers here"
+    return (
+        f"; if it was fitted on codes as text, such as 007, try --categorical COLUMN ({few} {what})"
+    )
+
+
+def _cause(error: Exception) -> str:
+    """The first line of what another library says, with its kind where it says little."""
+    said = str(error).strip().splitlines() or [""]
+    few = said[0] if len(said[0]) <= LONGEST else said[0][:LONGEST] + "…"
+    return few if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: {few}"
 
 
 def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:

@@ -100,7 +100,8 @@ def _read_csv(pandas: Any, file: str, text: Iterable[str], target: str | None) -
     return frame
 
 
-def _present(frame: Any, names: Iterable[str], file: str) -> None:
+def check_present(frame: Any, names: Iterable[str], file: str) -> None:
+    """Name the columns that a table does not have, and one that may be meant."""
     missing = [n for n in names if n not in frame.columns]
     if missing:
         from difflib import get_close_matches
@@ -126,7 +127,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
     frame = _read_table(args.table, args.categorical, args.target)
     named = {*args.include, *args.cost, *args.categorical}
-    _present(frame, [args.target, *args.ignore, *named], args.table)
+    check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
         raise UserError(f"column {min(odd)!r} is not among those to learn from")
     frame[args.categorical] = frame[args.categorical].astype("category")
@@ -160,7 +161,7 @@ def labelled_table(
     from laconic.look.card import count
 
     frame = _read_table(file, text, target)
-    _present(frame, [target, *ignore], file)
+    check_present(frame, [target, *ignore], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):
         raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
@@ -185,7 +186,7 @@ def rows_for(
     reads = predictor.map.features().tolist()
     if names is None:
         frame = _read_table(file)
-        _present(frame, keep, file)
+        check_present(frame, keep, file)
         if frame.shape[1] != predictor.n_features:
             raise UserError(
                 f"the model has no feature names, so {file} must have its "
@@ -196,7 +197,7 @@ def rows_for(
         known = [names[f] for f in reads]
         as_spelled = {*(names[f] for f in predictor.categories), *(set(keep) - set(known))}
         frame = _read_table(file, as_spelled)
-        _present(frame, [*known, *keep], file)
+        check_present(frame, [*known, *keep], file)
     # Column by column in memory: columns that are not read are never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
     stumps = predictor.map.kind == "stumps"
