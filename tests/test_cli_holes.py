@@ -72,6 +72,42 @@ def test_a_pickle_that_is_not_trusted_is_not_opened(table, tmp_path, capsys):
     assert "--trust" in said
 
 
+def test_damaged_files_are_not_to_be_trusted(rows, table, model, tmp_path, capsys):
+    """Nobody is asked to unpickle what is no pickle; what does not unpickle is said to be none."""
+    ours = ShareBoostClassifier(1).fit(rows[["a", "b", "c"]], rows.label)
+    ours.predictor_.save(tmp_path / "model.laconic")
+    whole = (tmp_path / "model.laconic").read_bytes()
+    noise = np.random.default_rng(0).bytes(2000)
+
+    def said(name, content, *trust):
+        (tmp_path / name).write_bytes(content)
+        out = error_of(capsys, "holes", tmp_path / name, table, "--target", "label", *trust)
+        return out.replace(str(tmp_path), "")
+
+    for content in (whole[:500], noise, b""):
+        for trust in ([], ["--trust"]):
+            assert "cut.laconic is damaged, or no Laconic" in said("cut.laconic", content, *trust)
+            assert "cut.skops is damaged, or no skops" in said("cut.skops", content, *trust)
+    assert "or is damaged" in said("flip.laconic", whole[:200] + noise[:60] + whole[260:])
+    assert "is damaged, or neither" in said("cut", whole[:500])
+    assert "no pickle of a model, or a damaged one (" in said("noise", b"h" + noise, "--trust")
+    assert "no pickle of a model" in said("cut.pkl", pickle.dumps(model)[:300], "--trust")
+    text = said("churn.csv", b"customer_id,age\n1,2\n3,4\n", "--trust")
+    assert "is no pickle of a model, or a damaged one (No module named 'ustomer_id,age')" in text
+    needs = b"\x80\x04cnowhere.here\nModel\n."
+    assert "cannot be loaded here: No module named 'nowhere'" in said("m.pkl", needs, "--trust")
+
+
+def test_damaged_skops_files(table, model, tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    whole = bytearray(skops.dumps(model))
+    whole[100:140] = bytes(40)
+    (tmp_path / "model.skops").write_bytes(whole)
+    known = ["holes", tmp_path / "model.skops", table, "--target", "label"]
+    for trust in ([], ["--trust"]):
+        assert "is damaged or cannot be loaded here (Bad CRC" in error_of(capsys, *known, *trust)
+
+
 @pytest.mark.parametrize("kind", [ShareBoostClassifier, HolePunchingClassifier])
 def test_models_of_our_own(rows, table, tmp_path, capsys, kind):
     model = kind(**({"max_atoms": 1} if kind is ShareBoostClassifier else {"max_holes": 1}))
@@ -225,7 +261,7 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     joblib.dump({"no": "model"}, file)
     assert "holds a dict, which does not predict" in error_of(capsys, *known)
     file.write_bytes(b"nonsense")
-    assert "cannot be loaded" in error_of(capsys, *known)
+    assert "is no pickle of a model" in error_of(capsys, *known)
     unlabelled = tmp_path / "unlabelled.csv"
     rows.assign(label=rows.label.where(rows.index > 3)).to_csv(unlabelled, index=False)
     joblib.dump(model, file)

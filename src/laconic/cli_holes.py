@@ -113,35 +113,69 @@ def load_model(file: str, trust: bool) -> Any:
     path = Path(file)
     if not path.is_file():
         raise UserError(f"{file}: there is no such file")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-        if "schema.json" in names:
-            return _load_skops(file, trust)
-        if "header.npy" in names:
-            return load_predictor(file)
+    names = _archived(path)
+    if "schema.json" in names:
+        return _load_skops(file, trust)
+    if "header.npy" in names:
+        return load_predictor(file)
+    kind = {".laconic": "Laconic", ".skops": "skops"}.get(path.suffix.lower())
+    if kind is not None:
+        raise UserError(f"{file} is damaged, or no {kind} file")
+    if _starts_as_zip(path):
+        raise UserError(f"{file} is damaged, or neither a Laconic nor a skops file")
     if not trust:
         raise UserError(
             f"{file} is no Laconic model; if it is a pickle and you trust where it comes from, "
             "add --trust (a pickle can run any code when it is loaded)"
         )
-    import joblib
-
-    try:
-        model = joblib.load(path)
-    except Exception as error:  # whatever unpickling another program's file raises
-        raise UserError(f"{file} cannot be loaded: {error}") from error
+    model = _unpickle(file)
     if not hasattr(model, "predict"):
         raise UserError(f"{file} holds a {type(model).__name__}, which does not predict")
     return model
 
 
+def _archived(path: Path) -> list[str]:
+    """Names in a zip archive, as Laconic's and skops' files are; none where it is no sound one."""
+    if not zipfile.is_zipfile(path):
+        return []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except zipfile.BadZipFile:
+        return []
+
+
+def _starts_as_zip(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"PK\x03\x04"
+
+
+def _unpickle(file: str) -> Any:
+    import joblib
+
+    try:
+        return joblib.load(file)
+    except Exception as error:  # whatever unpickling another program's file raises
+        # What a pickle asks for may not be here; a file of another kind asks for nonsense.
+        module = getattr(error, "name", None) if isinstance(error, ImportError) else None
+        if isinstance(error, AttributeError) or (module or "").replace(".", "_").isidentifier():
+            raise UserError(f"{file} cannot be loaded here: {_cause(error)}") from error
+        raise UserError(
+            f"{file} is no pickle of a model, or a damaged one ({_cause(error)})"
+        ) from error
+
+
 def _load_skops(file: str, trust: bool) -> Any:
     io = need("skops.io", "skops")
-    unknown = io.get_untrusted_types(file=file)
-    if unknown and not trust:
-        raise UserError(f"{file} holds types such as {unknown[0]}; add --trust if you trust it")
-    return io.load(file, trusted=unknown)
+    try:
+        unknown = io.get_untrusted_types(file=file)
+        if unknown and not trust:
+            raise UserError(f"{file} holds types such as {unknown[0]}; add --trust if you trust it")
+        return io.load(file, trusted=unknown)
+    except UserError:
+        raise
+    except Exception as error:  # whatever reading another program's file raises
+        raise UserError(f"{file} is damaged or cannot be loaded here ({_cause(error)})") from error
 
 
 def _spelled(model: Any) -> list[str]:
@@ -191,7 +225,7 @@ def _cause(error: Exception) -> str:
     """The first line of what another library says, with its kind where it says little."""
     said = str(error).strip().splitlines() or [""]
     few = said[0] if len(said[0]) <= LONGEST else said[0][:LONGEST] + "…"
-    return few if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: {few}"
+    return few if " " in few else f"{type(error).__name__} {few}".strip()
 
 
 def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
