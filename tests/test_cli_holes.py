@@ -240,6 +240,7 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     joblib.dump(model, file)
     known = ["holes", file, table, "--target", "label", "--trust"]
     assert "there is no such file" in error_of(capsys, "holes", "no", table, "--target", "label")
+    assert "is a folder; name" in error_of(capsys, "holes", tmp_path, table, "--target", "label")
     assert "no column 'lable'; did you mean 'label'" in error_of(
         capsys, "holes", file, table, "--target", "lable", "--trust"
     )

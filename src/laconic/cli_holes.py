@@ -111,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
 def load_model(file: str, trust: bool) -> Any:
     """A model in a file: Laconic's own, skops, or a pickle where the user trusts it."""
     path = Path(file)
+    if path.is_dir():
+        raise UserError(f"{file} is a folder; name the model's file in it")
     if not path.is_file():
         raise UserError(f"{file}: there is no such file")
     names = _archived(path)
