@@ -9,8 +9,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -178,6 +180,26 @@ def test_skops(table, model, tmp_path, capsys):
     skops.dump(model, tmp_path / "model.skops")
     assert run("holes", tmp_path / "model.skops", table, "--target", "label") == 0
     assert "Clump 1" in capsys.readouterr().out
+
+
+def test_skops_of_an_ordinary_pipeline_needs_no_trust(rows, table, tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    kinds = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b", "c"]),
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["way"]),
+    )
+    known = ["holes", tmp_path / "model.skops", table, "--target", "label"]
+    for last in (LogisticRegression(), CalibratedClassifierCV(LogisticRegression(), cv=2)):
+        model = make_pipeline(kinds, last).fit(rows.drop(columns="label")[:600], rows.label[:600])
+        skops.dump(model, tmp_path / "model.skops")
+        if isinstance(last, LogisticRegression):
+            assert run(*known) == 0
+            capsys.readouterr()
+    said = error_of(capsys, *known)
+    for name in skops.get_untrusted_types(file=tmp_path / "model.skops"):
+        assert (name in said) == (name != "numpy.dtype")
+    assert "sklearn" in said
+    assert run(*known, "--trust") == 0
 
 
 def test_text_that_looks_missing_is_text(tmp_path, capsys):

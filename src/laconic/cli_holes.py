@@ -19,6 +19,8 @@ from laconic.tables import (
 
 SUMMARY = "Show where the errors of a classifier clump, what those rows share, and what would help."
 
+# Types in a .skops file that hold nothing but data: an encoder's type of number, say.
+HARMLESS = ("numpy.dtype",)
 # Characters of another library's message that are worth a line.
 LONGEST = 120
 
@@ -170,10 +172,14 @@ def _unpickle(file: str) -> Any:
 def _load_skops(file: str, trust: bool) -> Any:
     io = need("skops.io", "skops")
     try:
-        unknown = io.get_untrusted_types(file=file)
+        types = io.get_untrusted_types(file=file)
+        unknown = [name for name in types if name not in HARMLESS]
         if unknown and not trust:
-            raise UserError(f"{file} holds types such as {unknown[0]}; add --trust if you trust it")
-        return io.load(file, trusted=unknown)
+            raise UserError(
+                f"{file} holds types that skops does not vouch for: {', '.join(unknown)}; add "
+                "--trust if you trust where it comes from"
+            )
+        return io.load(file, trusted=types)
     except UserError:
         raise
     except Exception as error:  # whatever reading another program's file raises
