@@ -253,8 +253,37 @@ def test_pictures(tmp_path, capsys):
     assert run(*known, "--trust", "--image", "8x8", "--html", page) == 0
     assert "data:image/png" in page.read_text(encoding="utf-8")
     capsys.readouterr()
-    assert "63 pixels" in error_of(capsys, *known, "--trust", "--image", "7x9")
+    said = error_of(capsys, *known, "--trust", "--image", "7x9")
+    assert "means 63 pixels, but the model reads 64 columns of the 64 in" in said
     assert "28x28" in error_of(capsys, *known, "--trust", "--image", "big")
+
+
+def test_pictures_beside_other_columns(tmp_path, capsys):
+    """Pixels are the model's columns; without names it must be said which are none."""
+    digits = load_digits(as_frame=True)
+    X, y = digits.data, digits.target > 4
+    frame = X[600:].assign(high=y[600:], scanner="old", id=range(len(X) - 600))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    plain, file, page = LogisticRegression(C=1e-4), tmp_path / "model.joblib", tmp_path / "page"
+    known = ["holes", file, tmp_path / "rows.csv", "--target", "high", "--trust", "--image", "8x8"]
+    joblib.dump(plain.fit(X[:600], y[:600]), file)
+    assert run(*known, "--html", page) == 0
+    shown = page.read_text(encoding="utf-8")
+    joblib.dump(plain.fit(X[:600].to_numpy(), y[:600]), file)
+    capsys.readouterr()
+    said = error_of(capsys, *known)
+    assert "fitted on 64 columns" in said
+    assert "--ignore 'scanner', 'id'" in said
+    assert run(*known, "--ignore", "id", "--ignore", "scanner", "--html", page) == 0
+    assert page.read_text(encoding="utf-8") == shown
+    # A model of few pixels: the table's columns are the picture, once the others are ignored.
+    joblib.dump(plain.fit(X.iloc[:600, 20:40], y[:600]), file)
+    capsys.readouterr()
+    said = error_of(capsys, *known)
+    assert "64 pixels, but the model reads 20 columns of the 66 in" in said
+    assert "--ignore 'scanner', 'id'" in said
+    assert run(*known, "--ignore", "id", "--ignore", "scanner") == 0
+    assert "--ignore" not in error_of(capsys, *known[:-1], "28x28")
 
 
 def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
@@ -273,6 +302,12 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     assert "'z'" in error_of(capsys, *known, "--ignore", "z")
     assert "at least 1" in error_of(capsys, *known, "--clumps", 0)
     few = tmp_path / "few.csv"
+    ours = ShareBoostClassifier(1).fit(rows[["a", "b"]], rows.label)
+    ours.predictor_.save(tmp_path / "model.laconic")
+    rows[["b", "label"]].to_csv(few, index=False)
+    assert "few.csv has no column 'a', which the model reads" in error_of(
+        capsys, "holes", tmp_path / "model.laconic", few, "--target", "label"
+    )
     rows.drop(columns="b").to_csv(few, index=False)
     assert "'b', which the model reads" in error_of(
         capsys, "holes", file, few, "--target", "label", "--trust"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -86,9 +87,12 @@ def run(args: argparse.Namespace) -> int:
     if len(X) < LEAST_ROWS:
         raise UserError(f"{args.table} has {count(len(X), 'row')}: too few to look for clumps")
     kept = X.drop(columns=args.ignore)
-    predicted = _predictions(model, X, kept, args.table)
     if kept.shape[1] == 0:
         raise UserError("--ignore leaves no column")
+    read = _columns_of(model, X, kept, args.table)
+    if shape is not None:
+        kept = _pixels(shape, read, kept, args.table)
+    predicted = _predictions(model, read, args.table)
     report = report_holes(
         predicted,
         kept,
@@ -192,27 +196,37 @@ def _spelled(model: Any) -> list[str]:
     return [names[f] for f in categories] if names is not None else []
 
 
-def _predictions(model: Any, X: Any, kept: Any, file: str) -> Any:
-    """The model's labels of the table's rows, from the columns that it was fitted on.
+def _names(model: Any) -> list[str] | None:
+    """Names of the columns that a model was fitted on, where it knows them."""
+    names = getattr(model, "feature_names_in_", getattr(model, "feature_names", None))
+    return None if names is None else [str(name) for name in names]
 
-    They are found by name where it knows names, whether they are to be ignored or not. Where it
-    knows none, they are all columns of the table, or those ``kept`` beside the ignored ones: by
-    their number.
+
+def _columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
+    """The table's columns that the model was fitted on.
+
+    They are found by name where it knows names, whether they are to be ignored or not; of a
+    Laconic model only those that it reads must be there. Where it knows none, they are all columns
+    of the table, or those ``kept`` beside the ignored ones: by their number.
     """
-    names = getattr(model, "feature_names_in_", None)
-    known = names if names is not None else getattr(model, "feature_names", None)
-    if names is not None:
-        absent = [name for name in names if name not in X.columns]
-        if absent:
-            raise UserError(f"{file} has no column {str(absent[0])!r}, which the model reads")
-        X = X[list(names)]
-    if known is None:
-        X = _by_number(model, X, kept, file)
+    names = _names(model)
+    if names is None:
+        return _by_number(model, X, kept, file)
+    atoms = getattr(model, "map", None)
+    reads = names if atoms is None else [names[f] for f in atoms.features()]
+    absent = [name for name in reads if name not in X.columns]
+    if absent:
+        raise UserError(f"{file} has no column {absent[0]!r}, which the model reads")
+    return X[[name for name in names if name in X.columns]]
+
+
+def _predictions(model: Any, read: Any, file: str) -> Any:
+    """The model's labels of the table's rows, from the columns that it was fitted on."""
     try:
-        return model.predict(X if known is not None else X.to_numpy())
+        return model.predict(read if _names(model) is not None else read.to_numpy())
     except Exception as error:  # whatever another library's model raises
         raise UserError(
-            f"the model cannot predict the rows of {file}{_hint(X)} ({_cause(error)})"
+            f"the model cannot predict the rows of {file}{_hint(read)} ({_cause(error)})"
         ) from error
 
 
@@ -249,7 +263,32 @@ def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
     beside = f", {kept.shape[1]} of them not ignored" if ignored else ""
     raise UserError(
         f"the model knows no column names and was fitted on {count(wanted, 'column')}, but {file} "
-        f"has {X.shape[1]} beside the labels{beside}; --ignore the others"
+        f"has {X.shape[1]} beside the labels{beside}{_surplus(kept, wanted)}"
+    )
+
+
+def _surplus(kept: Any, wanted: int) -> str:
+    """Columns to ignore: those named unlike the rest, pixel_0_0 and so on, if they are as many."""
+    if kept.shape[1] < wanted:
+        return ""
+    stems = [re.sub(r"\d+", "0", name) for name in kept.columns]
+    common = max(set(stems), key=stems.count)
+    odd = [name for name, stem in zip(kept.columns, stems, strict=True) if stem != common]
+    fits = kept.shape[1] - len(odd) == wanted
+    return f"; --ignore {', '.join(map(repr, odd))}" if fits else "; --ignore the others"
+
+
+def _pixels(shape: tuple[int, int], read: Any, kept: Any, file: str) -> Any:
+    """The columns to show as pictures: the model's, or those kept of the table."""
+    pixels = shape[0] * shape[1]
+    models = [name for name in read.columns if name in kept.columns]
+    if len(models) == pixels:
+        return kept[models]
+    if kept.shape[1] == pixels:
+        return kept
+    raise UserError(
+        f"--image {shape[0]}x{shape[1]} means {pixels} pixels, but the model reads {len(models)} "
+        f"columns of the {kept.shape[1]} in {file}{_surplus(kept, pixels)}"
     )
 
 
