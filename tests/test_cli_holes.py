@@ -93,7 +93,7 @@ def test_damaged_files_are_not_to_be_trusted(rows, table, model, tmp_path, capsy
     assert "or is damaged" in said("flip.laconic", whole[:200] + noise[:60] + whole[260:])
     assert "is damaged, or neither" in said("cut", whole[:500])
     assert "no pickle of a model, or a damaged one (" in said("noise", b"h" + noise, "--trust")
-    assert "no pickle of a model" in said("cut.pkl", pickle.dumps(model)[:300], "--trust")
+    assert "is damaged, or made by" in said("cut.pkl", pickle.dumps(model)[:300], "--trust")
     text = said("churn.csv", b"customer_id,age\n1,2\n3,4\n", "--trust")
     assert "is no pickle of a model, or a damaged one (No module named 'ustomer_id,age')" in text
     needs = b"\x80\x04cnowhere.here\nModel\n."

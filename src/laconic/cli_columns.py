@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from laconic.tables import UserError, cause
@@ -66,21 +67,19 @@ def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
         return kept
     ignored = X.shape[1] - kept.shape[1]
     beside = f", {kept.shape[1]} of them not ignored" if ignored else ""
+    hint = "; --ignore the others" if kept.shape[1] > wanted else ""
     raise UserError(
         f"the model knows no column names and was fitted on {count(wanted, 'column')}, but {file} "
-        f"has {X.shape[1]} beside the labels{beside}{_surplus(kept, wanted)}"
+        f"has {X.shape[1]} beside the labels{beside}{_surplus(kept, wanted) or hint}"
     )
 
 
 def _surplus(kept: Any, wanted: int) -> str:
     """Columns to ignore: those named unlike the rest, pixel_0_0 and so on, if they are as many."""
-    if kept.shape[1] < wanted:
-        return ""
     stems = [re.sub(r"\d+", "0", name) for name in kept.columns]
-    common = max(set(stems), key=stems.count)
-    odd = [name for name, stem in zip(kept.columns, stems, strict=True) if stem != common]
-    fits = kept.shape[1] - len(odd) == wanted
-    return f"; --ignore {', '.join(map(repr, odd))}" if fits else "; --ignore the others"
+    common, number = Counter(stems).most_common(1)[0]
+    odd = [repr(name) for name, stem in zip(kept.columns, stems, strict=True) if stem != common]
+    return f"; --ignore {', '.join(odd)}" if odd and number == wanted else ""
 
 
 def pixels_of(shape: tuple[int, int], read: Any, kept: Any, file: str) -> Any:

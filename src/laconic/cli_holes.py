@@ -128,7 +128,7 @@ def load_model(file: str, trust: bool) -> Any:
     kind = {".laconic": "Laconic", ".skops": "skops"}.get(path.suffix.lower())
     if kind is not None:
         raise UserError(f"{file} is damaged, or no {kind} file")
-    if _starts_as_zip(path):
+    if _start(file, 4) == b"PK\x03\x04":
         raise UserError(f"{file} is damaged, or neither a Laconic nor a skops file")
     if not trust:
         raise UserError(
@@ -152,9 +152,9 @@ def _archived(path: Path) -> list[str]:
         return []
 
 
-def _starts_as_zip(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(4) == b"PK\x03\x04"
+def _start(file: str, size: int) -> bytes:
+    with open(file, "rb") as stream:
+        return stream.read(size)
 
 
 def _unpickle(file: str) -> Any:
@@ -167,9 +167,10 @@ def _unpickle(file: str) -> Any:
         module = getattr(error, "name", None) if isinstance(error, ImportError) else None
         if isinstance(error, AttributeError) or (module or "").replace(".", "_").isidentifier():
             raise UserError(f"{file} cannot be loaded here: {cause(error)}") from error
-        raise UserError(
-            f"{file} is no pickle of a model, or a damaged one ({cause(error)})"
-        ) from error
+        what = "is no pickle of a model, or a damaged one"
+        if _start(file, 1) == b"\x80":  # as all pickles do, except old and compressed ones
+            what = "is damaged, or made by other versions of its packages"
+        raise UserError(f"{file} {what} ({cause(error)})") from error
 
 
 def _load_skops(file: str, trust: bool) -> Any:
