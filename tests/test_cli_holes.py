@@ -13,7 +13,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -316,6 +316,9 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     assert "few.csv has 3 rows: too few to look for clumps" in error_of(
         capsys, "holes", file, few, "--target", "label", "--trust"
     )
+    other = make_pipeline(StandardScaler(), LinearRegression())
+    joblib.dump(other.fit(rows[["a", "b"]], rows.c), file)
+    assert "holds a LinearRegression, which is no classifier" in error_of(capsys, *known)
     joblib.dump({"no": "model"}, file)
     assert "holds a dict, which does not predict" in error_of(capsys, *known)
     file.write_bytes(b"nonsense")

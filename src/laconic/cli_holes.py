@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the model and the rows, look for clumps, show them."""
     from laconic.look.card import count
-    from laconic.look.report import LEAST_ROWS, report_holes
+    from laconic.look.report import LEAST_ROWS, may_classify, report_holes
     from laconic.look.words import report_lines
 
     check_writable(args.html)
@@ -76,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--clumps and --min-rows must be at least 1")
     shape = _shape(args.image)
     model = load_model(args.model, args.trust)
+    if not may_classify(model):
+        raise UserError(f"{args.model} holds a {_kind(model)}, which is no classifier")
     spelled = [*_spelled(model), *args.categorical]
     X, labels = labelled_table(args.table, args.target, text=spelled)
     beside = [name for name in args.categorical if name != args.target]
@@ -196,11 +198,16 @@ def _spelled(model: Any) -> list[str]:
     return [names[f] for f in categories] if names is not None else []
 
 
+def _kind(model: Any) -> str:
+    """The class of a model, or of the last step of a pipeline."""
+    return type(getattr(model, "steps", [(None, model)])[-1][1]).__name__
+
+
 def _title(model: Any, file: str) -> str:
     from laconic.look.card import atoms_in_words
     from laconic.model.predictor import Predictor
 
-    kind = type(getattr(model, "steps", [(None, model)])[-1][1]).__name__
+    kind = _kind(model)
     if isinstance(model, Predictor):
         kind = f"the Laconic model of {atoms_in_words(model)}"
     return f"{kind} ({Path(file).name})"

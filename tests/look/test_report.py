@@ -6,8 +6,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -219,6 +220,23 @@ def test_the_same_seed_gives_the_same_report(found):
 def test_bad_input(X, y, message):
     with pytest.raises(ValueError, match=message):
         report_holes(np.zeros(len(y)), X, y)
+
+
+def test_what_is_no_classifier_is_refused():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.arange(40) % 2
+    other = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="LinearRegression is no classifier"):
+        report_holes(other, X, y)
+    with pytest.raises(ValueError, match="KMeans is no classifier"):
+        report_holes(KMeans(2, n_init=1).fit(X), X, y)
+    for labels in (y, np.where(y, "yes", "no")):
+        with pytest.raises(ValueError, match="is no classifier: it predicts numbers such as"):
+            report_holes(other.predict(X), X, labels)
+    with pytest.raises(ValueError, match="None is no classifier: it has no predict"):
+        report_holes(None, X, y)
+    with pytest.raises(ValueError, match="of type object is no classifier"):
+        report_holes(object(), X, y)
 
 
 def test_bad_settings():

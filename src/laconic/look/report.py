@@ -220,7 +220,12 @@ def report_holes(
     if len(table) != len(truth):
         raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
     given = not hasattr(model, "predict")
+    if not given and not may_classify(model):
+        raise ValueError(f"{type(model).__name__} is no classifier")
     predicted = np.asarray(model if given else model.predict(X))
+    if given and predicted.ndim == 0:
+        what = "None" if model is None else f"an object of type {type(model).__name__}"
+        raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
     if predicted.shape != truth.shape:
         raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels")
     truth, predicted = _comparable(truth, predicted)
@@ -240,12 +245,26 @@ def report_holes(
     return report
 
 
+def may_classify(model: Any) -> bool:
+    """Whether a model does not tell scikit-learn that it predicts something else than labels."""
+    try:
+        kind = model.__sklearn_tags__().estimator_type
+    except (AttributeError, TypeError):  # no estimator of scikit-learn's, or only the class of one
+        return True
+    return kind not in ("regressor", "clusterer")
+
+
 def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Labels of one type; a table may spell numbers as text."""
+    broken = predicted[predicted % 1 != 0] if predicted.dtype.kind == "f" else predicted[:0]
     if truth.dtype.kind in "OUS" or predicted.dtype.kind in "OUS":
         truth, predicted = truth.astype(str), predicted.astype(str)
     said, known = np.unique(predicted), np.unique(truth)
     if not np.isin(said, known).any():
+        if len(broken):
+            raise ValueError(
+                f"the model is no classifier: it predicts numbers such as {broken[0]:.3g}"
+            )
         raise ValueError(
             f"the model predicts {few_labels(said.tolist())}, and y has "
             f"{few_labels(known.tolist())}: they have no label in common; give y in the labels "
