@@ -105,7 +105,7 @@ def test_a_model_that_is_always_wrong():
 
 def test_labels_that_cannot_match_or_are_missing_are_refused():
     X, y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 2
-    with pytest.raises(ValueError, match="predicts 'no', 'yes', and y has '0', '1': they have no"):
+    with pytest.raises(ValueError, match="predicts 'no', 'yes', and the true labels are '0', '1'"):
         report_holes(np.array(["no", "yes"])[y], X, y)
     for gone, kind in ((np.nan, float), (None, object), (pd.NA, object)):
         some = y.astype(kind)

@@ -266,9 +266,9 @@ def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, n
                 f"the model is no classifier: it predicts numbers such as {broken[0]:.3g}"
             )
         raise ValueError(
-            f"the model predicts {few_labels(said.tolist())}, and y has "
-            f"{few_labels(known.tolist())}: they have no label in common; give y in the labels "
-            "that the model was trained on"
+            f"the model predicts {few_labels(said.tolist())}, and the true labels are "
+            f"{few_labels(known.tolist())}: they have none in common; give the labels that the "
+            "model was trained on"
         )
     return truth, predicted
 
