@@ -39,7 +39,7 @@ def predictions(model: Any, read: Any, file: str) -> Any:
         return model.predict(read if _names(model) is not None else read.to_numpy())
     except Exception as error:  # whatever another library's model raises
         raise UserError(
-            f"the model cannot predict the rows of {file}{_hint(read)} ({cause(error)})"
+            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}"
         ) from error
 
 
