@@ -76,7 +76,7 @@ def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) 
             raise UserError("reading parquet needs pyarrow: pip install pyarrow") from error
     else:
         try:
-            frame = _read_csv(pandas, file, text, target)
+            frame = _read_csv(pandas, file, list(text), target)
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
             raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
@@ -85,7 +85,7 @@ def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) 
     return frame
 
 
-def _read_csv(pandas: Any, file: str, text: Iterable[str], target: str | None) -> Any:
+def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -> Any:
     """A CSV file in which NA and its like are missing among numbers, and text among text.
 
     Only the whole column says which it is, so columns of text that seem to have gaps are read once
@@ -95,18 +95,20 @@ def _read_csv(pandas: Any, file: str, text: Iterable[str], target: str | None) -
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
     sep = "\t" if file.endswith((".tsv", ".tsv.gz")) else ","
 
-    def read(text: Iterable[str], **how: Any) -> Any:
+    def read(as_text: Iterable[str], **how: Any) -> Any:
         source = file if piped is None else BytesIO(piped)
         # Reading a column in one go keeps numbers and text in it from getting different types.
-        types = dict.fromkeys(text, str)
+        types = dict.fromkeys(as_text, str)
         return pandas.read_csv(source, sep=sep, low_memory=False, dtype=types, **how)
 
     frame = read(text)
     gaps = frame.columns[frame.isna().any()]
-    again = [n for n in gaps if _is_text(frame[n]) or (n == target and frame[n].isna().all())]
+    spelled = {*text, *(n for n in gaps if _is_text(frame[n]))}
+    if target in gaps and frame[target].isna().all():
+        spelled.add(target)
+    again = [n for n in gaps if n in spelled]
     if again:
-        spelled = read(again, keep_default_na=False, na_values=[""])
-        frame[again] = spelled[again]
+        frame[again] = read(again, keep_default_na=False, na_values=[""])[again]
     return frame
 
 
