@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import zipfile
 
 import joblib
 import numpy as np
@@ -240,6 +241,19 @@ def test_codes_can_be_text(tmp_path, capsys):
     wrong = (model.predict(frame[400:]) != label[400:]).sum()
     assert f"({wrong} errors)" in capsys.readouterr().out
     assert "did you mean 'zip'?" in error_of(capsys, *known, "--categorical", "zipp")
+
+
+def test_skops_files_without_a_classifier(table, model, tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    file = tmp_path / "model.skops"
+    known = ["holes", file, table, "--target", "label"]
+    skops.dump(model[0], file)
+    assert "model.skops holds a StandardScaler, which does not predict" in error_of(capsys, *known)
+    skops.dump({"no": "model"}, file)
+    assert "model.skops holds a dict, which does not predict" in error_of(capsys, *known)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("schema.json", "nonsense")
+    assert "model.skops is damaged or cannot be loaded here" in error_of(capsys, *known)
 
 
 def test_pictures(tmp_path, capsys):

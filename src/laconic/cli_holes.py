@@ -122,6 +122,14 @@ def load_model(file: str, trust: bool) -> Any:
         raise UserError(f"{file} is a folder; name the model's file in it")
     if not path.is_file():
         raise UserError(f"{file}: there is no such file")
+    model = _loaded(file, path, trust)
+    if not hasattr(model, "predict"):
+        raise UserError(f"{file} holds a {type(model).__name__}, which does not predict")
+    return model
+
+
+def _loaded(file: str, path: Path, trust: bool) -> Any:
+    """What the file holds, a model or not."""
     names = _archived(path)
     if "schema.json" in names:
         return _load_skops(file, trust)
@@ -137,10 +145,7 @@ def load_model(file: str, trust: bool) -> Any:
             f"{file} is no Laconic model; if it is a pickle and you trust where it comes from, "
             "add --trust (a pickle can run any code when it is loaded)"
         )
-    model = _unpickle(file)
-    if not hasattr(model, "predict"):
-        raise UserError(f"{file} holds a {type(model).__name__}, which does not predict")
-    return model
+    return _unpickle(file)
 
 
 def _archived(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from laconic import report_holes
+from laconic.look.numbers import percent
 
 pytestmark = pytest.mark.browser
 
@@ -107,13 +108,39 @@ def test_small_plots_have_labelled_axes(browser, table_report, tmp_path, width):
         assert plot.locator(".name").is_visible()
         top, bottom = plot.locator(".up i").all_inner_texts()
         tallest = max(max(bar[1:]) for bar in gap.bars)
-        assert (top, bottom) == (f"{100 * tallest:.0f} %", "0")
+        assert (top, bottom) == (percent(tallest), "0")
         chart, drawn = plot.bounding_box(), plot.locator("svg").bounding_box()
         ticks = plot.locator(".ticks").bounding_box()
         assert ticks["y"] >= drawn["y"] + drawn["height"] - 1
         assert drawn["x"] + drawn["width"] <= chart["x"] + chart["width"] + 1
         assert plot.locator(".ticks i").count() == (2 if len(gap.bars) > 6 else len(gap.bars))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_click_shows_the_rows_of_a_table(browser, table_report, tmp_path):
+    table_report.save(tmp_path / "page.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert len(table_report.clumps) > 1
+    clump, facts = page.locator("details.clump").nth(1), table_report.clumps[1]
+    rows, dots = clump.locator("tbody tr"), page.locator('circle.chosen[data-clump="1"]')
+    assert not rows.first.is_visible()
+    assert dots.count() == 0
+    clump.locator("summary").click()
+    rows.first.wait_for(state="visible")
+    dots.first.wait_for(state="attached")
+    shown = facts.rows[:24]
+    numbers = clump.locator("tbody tr td:first-child").all_inner_texts()
+    assert numbers == [str(row + 1) for row in shown.tolist()]
+    first = rows.first.locator("td").all_inner_texts()
+    labels = (table_report.truth[shown[0]], table_report.predicted[shown[0]])
+    assert first[1:3] == [str(label) for label in labels]
+    assert set(clump.locator("th").all_inner_texts()[3:]) == {"age", "length", "score", "way"}
+    clump.locator(".only input").check()
+    clump.locator(".rows.only-wrong").wait_for()
+    visible = [row.locator("td").first.inner_text() for row in rows.all() if row.is_visible()]
+    assert visible == [str(row + 1) for row in shown[table_report.wrong[shown]].tolist()]
     page.close()
 
 

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import hypergeom
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from laconic import report_holes
 from laconic.look.features import as_table, feature_gaps, focus
+from laconic.look.report import Rate
 from laconic.regions.fix import try_fix
 
 
@@ -61,11 +63,14 @@ def test_rates_are_those_of_fresh_rows(found):
         fresh = clump.rows[found.fresh[clump.rows]]
         assert clump.inside.rows == len(fresh)
         assert clump.inside.errors == found.wrong[fresh].sum()
-        assert clump.inside.rows + clump.outside.rows == found.fresh.sum()
+        assert clump.outside == found.clumps[0].outside
         assert clump.searched.rows == len(clump.rows) - len(fresh)
         assert clump.fix.before == clump.inside.errors
     every = np.concatenate([clump.rows for clump in found.clumps])
     assert len(np.unique(every)) == len(every)
+    assert len(found.clumps) == found.found  # so that outside is in none of these
+    rest = np.setdiff1d(np.flatnonzero(found.fresh), every)
+    assert found.clumps[0].outside == Rate(int(found.wrong[rest].sum()), len(rest))
     excess = [clump.excess for clump in found.clumps if clump.confirmed]
     assert excess == sorted(excess, reverse=True)
 
@@ -76,13 +81,77 @@ def test_fixes_lower_the_error_on_fresh_rows(found):
     assert found.fixed.rows == found.on_fresh.rows
 
 
+@pytest.mark.parametrize("kept", [["city"], ["city", "kind"]])
+def test_a_city_that_fails_is_named_in_any_order_of_the_rows(kept):
+    """All rows of a category are equally far from each other, whatever stands first in the file."""
+    rng = np.random.default_rng(0)
+    city, kind = rng.choice(list("abcdefgh"), 2000), rng.choice(list("xyz"), 2000)
+    y = rng.integers(0, 2, 2000)
+    wrong = rng.random(2000) < np.where(city == "d", 0.35, 0.05)
+    predicted = np.where(wrong, 1 - y, y)
+    frame = pd.DataFrame({"city": city, "kind": kind})[kept]
+    for order in (
+        np.arange(2000),
+        np.argsort(city != "d", kind="stable"),
+        np.argsort(city == "d", kind="stable"),
+        np.argsort(wrong, kind="stable"),
+        np.argsort(~wrong, kind="stable"),
+    ):
+        report = report_holes(predicted[order], frame.iloc[order], y[order])
+        best = report.clumps[0]
+        assert best.confirmed
+        assert np.array_equal(np.sort(order[best.rows]), np.flatnonzero(city == "d"))
+        assert best.gaps[0].sentence == "city is “d” in 100 % of the clump, in 0 % elsewhere."
+    page = report.html()  # every row is seen, though there are few places
+    dots = re.findall(r'<circle [^>]*cx="([^"]*)" cy="([^"]*)"', page)
+    assert 1450 < len(set(dots)) <= len(dots) == 1500
+    assert all(0 < float(x) < 920 and 0 < float(y) < 380 for x, y in dots)
+    assert "1,500 of 2,000 rows, errors first" in page
+    assert "drawn as a disc" in page
+    # No fix helps here, so that there is no error with fixes to tell.
+    assert page.count("<li><strong>") == 3
+    assert "with local fixes" not in page
+
+
+def test_a_small_clump_is_not_measured_against_a_large_one():
+    """It fails less often than all other rows together, and far more often than most of them."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(list("abcdefgh"), 3000, p=[0.15, 0.07, *[0.13] * 6])
+    large, small, y = kind == "a", kind == "b", np.arange(3000) % 2
+    wrong = rng.random(3000) < np.where(large, 0.9, np.where(small, 0.12, 0.005))
+    assert wrong[small].mean() < wrong[~small].mean()
+    report = report_holes(np.where(wrong, 1 - y, y), pd.DataFrame({"kind": kind}), y)
+    assert len(report.clumps) == report.found == 2
+    for clump, planted in zip(report.clumps, (large, small), strict=True):
+        assert clump.confirmed
+        assert np.array_equal(np.sort(clump.rows), np.flatnonzero(planted))
+        assert clump.outside.share < 0.02
+        rows = clump.inside.rows + clump.outside.rows
+        errors = clump.inside.errors + clump.outside.errors
+        at_least = hypergeom(rows, errors, clump.inside.rows).sf(clump.inside.errors - 1)
+        assert clump.chance == pytest.approx(at_least)
+        expected = clump.inside.rows * clump.outside.share
+        assert clump.excess == pytest.approx(clump.inside.errors - expected)
+    assert "Outside means in none of the clumps found" in " ".join(report.text().split())
+    assert "Outside means in none of the clumps found" in report.html()
+
+
 def test_errors_strewn_at_random_are_not_confirmed():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1500, 4)), rng.integers(2, size=1500)
     predicted = np.where(rng.random(1500) < 0.1, 1 - y, y)
     report = report_holes(predicted, X, y)
     assert not any(clump.confirmed for clump in report.clumps)
-    assert "scattered" in report.text() or "No clump" in report.text()
+    assert "No clump of errors" in report.text()
+
+
+def test_what_sets_more_than_a_fifth_of_the_rows_apart_is_no_clump():
+    y = np.arange(1000) % 2
+    half = np.arange(1000) < 500
+    report = report_holes(np.where(half & (np.arange(1000) % 3 == 0), 1 - y, y), half[:, None], y)
+    assert report.found == 0
+    said = " ".join(report.text().split())
+    assert "no neighbourhood of up to a fifth of the rows has clearly more errors" in said
 
 
 def test_a_model_without_errors():
@@ -127,6 +196,7 @@ def test_a_linear_fix_says_what_it_goes_by():
     report = report_holes((X.c > 0.5).to_numpy(), X, y)
     best = report.clumps[0]
     assert (best.fix.kind, best.fix.verdict) == ("linear", "helps")
+    assert "drawn as a disc" not in report.html()  # few numbers are in the same place
     said = " ".join(report.text().split())
     assert "It goes mostly by b (a high one speaks for “True”)" in said
     assert "It goes mostly by b (a high one speaks for “True”)" in report.html()
@@ -182,6 +252,7 @@ def test_the_page_needs_no_network(found):
     assert not re.search(r"https?://", page)
     assert not re.search(r"<(link|iframe|script src|img src=\"(?!data:))", page)
     assert page.count("<details") == len(found.clumps)
+    assert "error on fresh rows with local fixes" in page
     assert page.startswith("<!doctype html>")
 
 
@@ -350,12 +421,12 @@ def test_numbers_that_name_rows_are_left_out_or_pointed_out():
     assert table.left_out == ["id", "when"]
     assert table.numbered == ["account"]
     assert as_table(frame[:50]).left_out == []
-    report = report_holes(np.roll(y, 1), frame, y)
+    report = report_holes(Model(frame), frame, y)
     said = " ".join(report.text().split())
-    if report.clumps:
-        assert "Left out, as nearly every row has its own: id, when." in said
-        assert "A different whole number in every row: account;" in said
-        assert not {"id", "when"} & {gap.name for clump in report.clumps for gap in clump.gaps}
+    assert report.clumps
+    assert "Left out, as nearly every row has its own: id, when." in said
+    assert "A different whole number in every row: account;" in said
+    assert not {"id", "when"} & {gap.name for clump in report.clumps for gap in clump.gaps}
     assert as_table(np.arange(8000).reshape(2000, 4), (2, 2)).left_out == []
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from laconic.regions.clumps import evidence, find_clumps
+from laconic.regions.clumps import LARGEST, evidence, find_clumps
 
 
 def planted(seed=0, m=1500):
@@ -40,15 +40,17 @@ def test_clumps_share_no_row_and_are_balls():
     assert np.all(np.diff(distance[found[0].rows]) >= 0)
 
 
-def test_the_best_ball_is_the_best_of_all(monkeypatch):
-    """Every centre and radius, one by one."""
+@pytest.mark.parametrize("steps", [None, 2, 1])
+def test_the_best_ball_is_the_best_of_all(monkeypatch, steps):
+    """Every centre and radius, one by one; on a grid many rows are equally far."""
     monkeypatch.setattr("laconic.regions.clumps.EVIDENCE", 0.0)
     rng = np.random.default_rng(4)
     Z, wrong = rng.standard_normal((60, 2)), rng.random(60) < 0.4
+    Z = Z if steps is None else np.round(Z * steps)
     clump = find_clumps(Z, wrong, 1, 5, np.random.default_rng(0))[0]
     best = 0.0
     for centre in np.flatnonzero(wrong):
-        distance = np.linalg.norm(Z - Z[centre], axis=1)
+        distance = np.square(Z - Z[centre]).sum(axis=1)
         for radius in distance:
             inside = distance <= radius
             if 5 <= inside.sum() <= 12:  # a fifth of the rows
@@ -75,6 +77,72 @@ def test_equal_rows_are_in_a_clump_together():
     wrong[:25] = True
     found = find_clumps(Z, wrong, 1, 5, np.random.default_rng(0))
     assert sorted(found[0].rows.tolist()) == list(range(30))
+
+
+def categories(rng, m=1000):
+    """Eight kinds, one of them with more errors."""
+    kind = rng.integers(0, 8, m)
+    return np.eye(8)[kind], np.where(kind == 3, 0.3, 0.05)
+
+
+def whole_numbers(rng, m=1000):
+    """Three columns of whole numbers, with more errors where the first is 1."""
+    Z = rng.integers(0, 5, (m, 3)).astype(float)
+    return Z, np.where(Z[:, 0] == 1, 0.4, 0.05)
+
+
+def truth_values(rng, m=1000):
+    """Four columns of zeros and ones at a tenth of their weight, with more errors in one cell."""
+    Z = rng.integers(0, 2, (m, 4)) * 0.1
+    return Z, np.where((Z[:, :3] > 0).all(axis=1), 0.5, 0.05)
+
+
+def early_rows(rng, m=1000):
+    """Four kinds, and errors that depend on the place in the file alone."""
+    return np.eye(4)[rng.integers(0, 4, m)], np.where(np.arange(m) < 150, 0.4, 0.05)
+
+
+@pytest.mark.parametrize("table", [categories, whole_numbers, truth_values, early_rows])
+def test_rows_at_the_same_distance_are_held_together(table):
+    """What is claimed of a clump is true of its rows, which are no more than they may be."""
+    rng = np.random.default_rng(0)
+    Z, rate = table(rng)
+    wrong = rng.random(len(Z)) < rate
+    found = find_clumps(Z, wrong, 5, 10, np.random.default_rng(0))
+    assert (table is early_rows) == (found == [])
+    alive = np.ones(len(Z), dtype=bool)
+    for clump in found:
+        caught, held = wrong[clump.rows].sum(keepdims=True), np.array([len(clump.rows)])
+        assert 10 <= held <= LARGEST * alive.sum()
+        claimed = evidence(caught, held, int(wrong[alive].sum()), int(alive.sum()))
+        assert clump.evidence == pytest.approx(claimed[0])
+        distance = np.linalg.norm(Z - clump.centre, axis=1)
+        inside = np.flatnonzero((distance <= clump.radius) & alive)
+        assert np.array_equal(np.sort(clump.rows), inside)
+        alive[clump.rows] = False
+
+
+@pytest.mark.parametrize("most", [400, 20])
+@pytest.mark.parametrize("table", [categories, whole_numbers, truth_values, planted])
+def test_the_order_of_the_rows_does_not_matter(monkeypatch, table, most):
+    """Also where not every error is tried as a centre."""
+    monkeypatch.setattr("laconic.regions.clumps.CENTRES", most)
+    rng = np.random.default_rng(1)
+    if table is planted:
+        Z, wrong, *_ = planted()
+    else:
+        Z, rate = table(rng)
+        wrong = rng.random(len(Z)) < rate
+    found = find_clumps(Z, wrong, 5, 10, np.random.default_rng(0))
+    assert found
+    for _ in range(5):
+        order = rng.permutation(len(Z))
+        moved = find_clumps(Z[order], wrong[order], 5, 10, np.random.default_rng(0))
+        assert len(moved) == len(found)
+        for one, other in zip(found, moved, strict=True):
+            assert np.array_equal(np.sort(order[other.rows]), np.sort(one.rows))
+            assert np.array_equal(other.centre, one.centre)
+            assert other.radius == pytest.approx(one.radius)
 
 
 def test_a_far_row_does_not_hide_a_clump():

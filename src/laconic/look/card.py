@@ -149,9 +149,9 @@ def shorten(text: Any, width: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number and its noun: 1 column, 2 columns, 2 classes."""
+    """A number and its noun: 1 column, 2,000 columns, 2 classes."""
     plural = noun + ("es" if noun.endswith(("s", "ch")) else "s")
-    return f"{number} {noun if number == 1 else plural}"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def atoms_in_words(predictor: Predictor) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.look.numbers import number, percent
+
 # Bars of a small plot of numbers and of categories.
 BARS, CATEGORIES = 16, 6
 # Categories that are told apart: rarer ones are taken together.
@@ -95,11 +97,11 @@ class Table:
 
     def meaning(self, column: int) -> tuple[str, str]:
         """What a column of ``Z`` is, and what it is where it is large: both for sentences."""
-        number = int(self.owner[column])
+        feature = int(self.owner[column])
         if self.image_shape is not None:
-            row, across = divmod(number, self.image_shape[1])
+            row, across = divmod(feature, self.image_shape[1])
             return f"the pixel in row {row + 1}, column {across + 1}", "a large value"
-        of, place = self.columns[number], column - int(np.searchsorted(self.owner, number))
+        of, place = self.columns[feature], column - int(np.searchsorted(self.owner, feature))
         if of.names is None:
             return (of.name, "a high one") if place == 0 else (f"{of.name} missing", "it")
         return (f"{of.name} {quoted(of.kind_name(place))}", "it")
@@ -295,8 +297,8 @@ def _categories(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     top = int(order[0])
     what = names[top] if names[top] == "missing" else quoted(names[top])
     sentence = (
-        f"{column.name} is {what} in {_percent(here[top])} of the clump, "
-        f"in {_percent(there[top])} elsewhere."
+        f"{column.name} is {what} in {percent(here[top])} of the clump, "
+        f"in {percent(there[top])} elsewhere."
     )
     bars = [(names[i], float(here[i]), float(there[i])) for i in order if here[i] + there[i] > 0]
     return FeatureGap(column.name, gap, sentence, bars)
@@ -308,8 +310,8 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     if _missing_gap(column.values, inside) > _number_gap(column.values, inside):
         share = 1.0 - float(known[inside].mean()), 1.0 - float(known[~inside].mean())
         sentence = (
-            f"{column.name} is missing in {_percent(share[0])} of the clump, "
-            f"in {_percent(share[1])} elsewhere."
+            f"{column.name} is missing in {percent(share[0])} of the clump, "
+            f"in {percent(share[1])} elsewhere."
         )
         return FeatureGap(column.name, gap, sentence, [("missing", *share)])
     values = np.unique(column.values[known])
@@ -317,11 +319,11 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
         high = float(values[-1])
         shares = float((here == high).mean()), float((there == high).mean())
         sentence = (
-            f"{column.name} is {_number(high)} in {_percent(shares[0])} of the clump, "
-            f"in {_percent(shares[1])} elsewhere."
+            f"{column.name} is {number(high)} in {percent(shares[0])} of the clump, "
+            f"in {percent(shares[1])} elsewhere."
         )
         bars = [
-            (_number(float(v)), float((here == v).mean()), float((there == v).mean()))
+            (number(float(v)), float((here == v).mean()), float((there == v).mean()))
             for v in values
         ]
         return FeatureGap(column.name, gap, sentence, bars)
@@ -333,7 +335,7 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     else:
         way = "spread differently"
     spans = [
-        _number(q[0]) if q[0] == q[2] else f"{_number(q[0])} to {_number(q[2])}" for q in quarters
+        number(q[0]) if q[0] == q[2] else f"{number(q[0])} to {number(q[2])}" for q in quarters
     ]
     sentence = (
         f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
@@ -345,7 +347,7 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     edges = np.linspace(low, high, BARS + 1)
     counts = [np.histogram(np.clip(v, low, high), edges)[0] / len(v) for v in (here, there)]
     bars = [
-        (f"{_number(a)} to {_number(b)}", float(x), float(z))
+        (f"{number(a)} to {number(b)}", float(x), float(z))
         for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
     ]
     return FeatureGap(column.name, gap, sentence, bars)
@@ -354,11 +356,3 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
 def quoted(label: Any) -> str:
     """A label as it is spelled, in quotation marks."""
     return RARER if label == RARER else f"“{label}”"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share == 0 or share >= 0.01 else "under 1 %"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 
 from laconic.look.card import GAP, count, shorten
+from laconic.look.numbers import percent
+
+# Digits of an error.
+DIGITS = 3
 
 
 def holes_card(model: Any, width: int = 88) -> str:
@@ -26,9 +30,9 @@ def holes_card(model: Any, width: int = 88) -> str:
     LogisticRegression with 2 holes · 2 features · 2 classes · training error 12.7 % → ...
     """
     errors = model.errors_[: model.n_holes_ + 1]
-    change = f"training error {_percent(errors[0])}"
+    change = f"training error {percent(errors[0], DIGITS)}"
     if len(errors) > 1:
-        change += f" → {_percent(errors[-1])}"
+        change += f" → {percent(errors[-1], DIGITS)}"
     outside, punched = type(model.estimator_).__name__, len(model.errors_) - 1
     of = f" of {punched} punched" if model.n_holes_ < punched else ""
     lines = [
@@ -48,11 +52,11 @@ def holes_card(model: Any, width: int = 88) -> str:
             str(number),
             f"{hole.radius:.4g}",
             str(hole.n_rows),
-            _percent(hole.error_before),
-            _percent(hole.error_after),
+            percent(hole.error_before, DIGITS),
+            percent(hole.error_after, DIGITS),
         ]
         if hole.held is not None:
-            cells += [str(hole.held[0]), *map(_percent, hole.held[1:])]
+            cells += [str(hole.held[0]), *(percent(error, DIGITS) for error in hole.held[1:])]
         table.append([*cells, _inside(hole)])
     widths = [max(len(line[c]) for line in table) for c in range(len(heads))]
     last = len(heads) - 1
@@ -74,10 +78,6 @@ def _inside(hole: Any) -> str:
     if hole.kind == "fitted":
         return type(hole.model).__name__
     return f"always {shorten(hole.model.classes_[np.argmax(hole.model.class_prior_)], 20)}"
-
-
-def _percent(part: float) -> str:
-    return "-" if np.isnan(part) else f"{100 * part:.3g} %"
 
 
 def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:

@@ -11,7 +11,9 @@ import numpy as np
 from laconic.look import words
 from laconic.look.card import count
 from laconic.look.features import CATEGORIES
+from laconic.look.numbers import percent
 from laconic.look.pictures import as_grey, png_uri
+from laconic.look.report import CONFIRMED
 
 if TYPE_CHECKING:
     from laconic.look.features import Column, FeatureGap
@@ -23,6 +25,8 @@ EXAMPLES = 24
 WIDEST = 12
 # Width and height of the map and of a small plot, in the units of their drawings.
 MAP, PLOT = (920, 380), (220, 64)
+# On the map: how far apart rows in the same place are drawn, and how far from it at most.
+APART, FARTHEST = 4.0, 60.0
 
 
 def report_page(report: HolesReport) -> str:
@@ -46,23 +50,24 @@ def report_page(report: HolesReport) -> str:
         f"<p class='lead'>{escape(words.headline(report))} {escape(words.summary(report))}</p>"
         f"{_tiles(report)}</header>{drawing}{clumps}"
         f"<footer><p>{escape(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
-        "where its fresh rows fail more often than chance explains (probability below 0.01). "
-        "Clumps are ranked by the errors on fresh rows beyond those that the rate outside would "
-        f"give.</p></footer></main><script>{script}</script></body></html>\n"
+        "where its fresh rows fail more often than chance explains (probability below "
+        f"{CONFIRMED}). Clumps are ranked by the errors on fresh rows beyond those that the rate "
+        f"outside would give.</p></footer></main><script>{script}</script></body></html>\n"
     )
 
 
 def _tiles(report: HolesReport) -> str:
     sure = [clump for clump in report.clumps if clump.confirmed]
     tiles = [
-        (words.percent(report.overall), "of all rows are misclassified"),
+        (percent(report.overall.share), "of all rows are misclassified"),
         (str(len(sure)), f"{'clump' if len(sure) == 1 else 'clumps'} confirmed on fresh rows"),
     ]
     fresh = report.on_fresh
     if sure and fresh.errors:
         held = sum(clump.inside.errors for clump in sure)
-        tiles.append((f"{100 * held / fresh.errors:.0f} %", "of the errors are in these clumps"))
-        before, after = words.percent(fresh), words.percent(report.fixed)
+        tiles.append((percent(held / fresh.errors), "of the errors are in these clumps"))
+    if sure and report.fixed.errors < fresh.errors:
+        before, after = percent(fresh.share), percent(report.fixed.share)
         tiles.append((f"{before} → {after}", "error on fresh rows with local fixes"))
     items = "".join(f"<li><strong>{escape(a)}</strong><span>{escape(b)}</span></li>"
                     for a, b in tiles)  # fmt: skip
@@ -84,8 +89,8 @@ def _clump(report: HolesReport, number: int) -> str:
     )
     summary = (
         f'<summary><span class="rank">{number + 1}</span>'
-        f'<span class="what"><strong>{escape(words.percent(inside))} wrong</strong> '
-        f"<span>elsewhere {escape(words.percent(outside))}</span></span>{bars}"
+        f'<span class="what"><strong>{percent(inside.share)} wrong</strong> '
+        f"<span>outside {percent(outside.share)}</span></span>{bars}"
         f'<span class="size">{count(len(clump.rows), "row")}</span>'
         f'<span class="badges"><b class="{badge}">{words.status(clump)}</b>'
         f'<b class="{help_badge}">{_fix_badge(clump)}</b></span></summary>'
@@ -116,11 +121,12 @@ def _fix_badge(clump: ClumpFacts) -> str:
 
 
 def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
-    inside, searched = clump.inside, clump.searched
+    inside, outside, searched = clump.inside, clump.outside, clump.searched
     odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
     return [
-        f"{inside.errors} of {count(inside.rows, 'fresh row')} inside are wrong (chance {odds} if "
-        f"errors were spread evenly); {searched.errors} of {searched.rows} in the search.",
+        f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside are wrong, and "
+        f"{outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if errors were "
+        f"spread evenly); in the search {searched.errors:,} of {searched.rows:,} inside were.",
         words.mistakes_sentence(clump),
         words.fix_sentence(report, clump),
     ]
@@ -134,7 +140,7 @@ def _small_plot(gap: FeatureGap) -> str:
     parts, steps = [], []
     for i, (what, here, there) in enumerate(gap.bars):
         tall, other = (height - 4) * here / top, (height - 4) * there / top
-        title = escape(f"{what}: {100 * here:.0f} % of the clump, {100 * there:.0f} % elsewhere")
+        title = escape(f"{what}: {percent(here)} of the clump, {percent(there)} elsewhere")
         parts.append(
             f'<rect class="in" x="{i * step + 1:.1f}" y="{height - tall:.1f}" '
             f'width="{max(step - 2, 1):.1f}" height="{tall:.1f}"><title>{title}</title></rect>'
@@ -145,7 +151,7 @@ def _small_plot(gap: FeatureGap) -> str:
         ]
     return (
         f'<figure class="plot"><figcaption>{escape(gap.sentence)}</figcaption>'
-        f'<div class="chart"><span class="axis up"><i>{100 * top:.0f} %</i><i>0</i></span>'
+        f'<div class="chart"><span class="axis up"><i>{percent(top)}</i><i>0</i></span>'
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(gap.sentence)}">'
         f'{"".join(parts)}<polyline class="out" points="{" ".join(steps)}"/></svg>'
         f'{_ticks(gap)}<span class="axis name">{escape(gap.name)}</span></div></figure>'
@@ -227,7 +233,11 @@ def _map(report: HolesReport) -> str:
     low, high = np.quantile(places, [0.005, 0.995], axis=0)
     unit = (places - low) / np.where(high > low, high - low, 1.0)
     drawn = np.abs(unit - 0.5).max(axis=1) <= 0.52  # a few far away would leave no room
-    x, y = 14 + unit[:, 0] * (width - 28), height - 14 - unit[:, 1] * (height - 28)
+    aside = _side_by_side(unit)
+    farthest = np.abs(aside).max(initial=0.0)
+    edge = 14 + farthest
+    x = edge + unit[:, 0] * (width - 2 * edge) + aside[:, 0]
+    y = height - edge - unit[:, 1] * (height - 2 * edge) + aside[:, 1]
     owner = np.full(len(report.truth), -1)
     for number, clump in enumerate(report.clumps):
         owner[clump.rows] = number
@@ -241,16 +251,36 @@ def _map(report: HolesReport) -> str:
         mark = f' data-clump="{owner[row]}"' if owner[row] >= 0 else ""
         radius = 3.2 if wrong[row] else 2.1
         dots += f'<circle class="{kind}"{mark} cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radius}"/>'
+    fewer = len(report.shown) < len(report.truth)
+    of = f"of {len(report.truth):,} rows, errors first" if fewer else "rows"
+    disc = " Rows in the same place are drawn as a disc." if farthest > 2 * APART else ""
     return (
         '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors lie</h2>'
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
         '<figcaption><span class="dot wrong"></span> misclassified '
         '<span class="dot right"></span> right <span class="dot chosen"></span> in the clump that '
-        "is open. The first two principal components of "
-        f"{int(drawn.sum()):,} rows: clumps that overlap here may lie apart.</figcaption>"
+        f"is open. The first two principal components of {int(drawn.sum()):,} {of}: clumps "
+        f"that overlap here may lie apart.{disc}</figcaption>"
         "</figure></section>"
     )
+
+
+def _side_by_side(places: np.ndarray) -> np.ndarray:
+    """How far to move rows that share a place on the map, into a disc around it, to see them all.
+
+    The k-th of them goes to the k-th seed of a sunflower, in an order that has nothing to do with
+    that of the rows; sunflowers are turned, so that the seeds of near ones do not fall together.
+    """
+    which, number = np.unique(places.round(3), axis=0, return_inverse=True, return_counts=True)[1:]
+    which = which.reshape(-1)
+    mixed = np.random.default_rng(0).permutation(len(places))
+    mixed = mixed[np.argsort(which[mixed], kind="stable")]
+    seed = np.empty(len(places))
+    seed[mixed] = np.arange(len(places)) - np.repeat(np.cumsum(number) - number, number)
+    far = min(APART, FARTHEST / np.sqrt(number.max(initial=1))) * np.sqrt(seed)
+    turn = seed * np.pi * (3.0 - np.sqrt(5.0)) + which
+    return np.column_stack([far * np.cos(turn), far * np.sin(turn)])
 
 
 def _width(share: float) -> str:

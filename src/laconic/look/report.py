@@ -57,9 +57,11 @@ class ClumpFacts:
     inside: Rate
     """Errors inside on fresh rows."""
     outside: Rate
-    """Errors outside on fresh rows."""
+    """Errors on fresh rows in none of the clumps that the search found: one rate for all clumps, so
+    that a small clump need not stand out from larger ones."""
     chance: float
-    """Chance of as many errors inside on fresh rows, were errors spread evenly (hypergeometric)."""
+    """Chance of as many errors inside, were those of ``inside`` and ``outside`` spread evenly over
+    their rows (hypergeometric)."""
     mistakes: list[tuple[Any, Any, int]]
     """True label, predicted label and number, most common mistakes first."""
     gaps: list[FeatureGap]
@@ -74,7 +76,8 @@ class ClumpFacts:
     @property
     def excess(self) -> float:
         """Errors on fresh rows inside beyond those that the rate outside would give."""
-        return self.inside.errors - self.inside.rows * (self.outside.share or 0.0)
+        rate = self.outside.share if self.outside.rows else 0.0
+        return self.inside.errors - self.inside.rows * rate
 
 
 @dataclass
@@ -95,8 +98,8 @@ class HolesReport:
     fixed: Rate
     """Errors on all fresh rows, were every fix that looked useful in the search put in place."""
     found: int
-    """Clumps of the search; those where fresh rows fail no more often than elsewhere are left out
-    of ``clumps``."""
+    """Clumps of the search; those where fresh rows fail no more often than outside are left out of
+    ``clumps``."""
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     """Places of the rows of ``shown`` on a map of two principal components."""
     shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -292,17 +295,15 @@ def _measure(
 ) -> tuple[list[ClumpFacts], Rate]:
     """Facts of every clump, ranked, and the errors on fresh rows with every useful fix."""
     wrong = truth != predicted
-    free = np.ones(len(truth), dtype=bool)  # the first clump found that holds a row has it
+    members = _members(points, found)
+    taken = np.concatenate([*members, np.empty(0, dtype=np.int64)])
+    rest = np.setdiff1d(np.flatnonzero(fresh), taken)
+    outside = Rate(int(wrong[rest].sum()), len(rest))
     better = predicted.copy()
     facts = []
-    for clump in found:
-        inside = inside_ball(points, clump.centre, clump.radius)
-        inside = inside[free[inside]]
-        free[inside] = False
-        distance = np.linalg.norm(points[inside] - clump.centre, axis=1)
-        inside = inside[np.argsort(distance, kind="stable")]
+    for clump, inside in zip(found, members, strict=True):
         old, new = inside[~fresh[inside]], inside[fresh[inside]]
-        rest = np.setdiff1d(np.flatnonzero(fresh), new)
+        within = Rate(int(wrong[new].sum()), len(new))
         fix = try_fix(table.Z, truth, predicted, old, new)
         if fix.labels is not None:
             better[new] = fix.labels
@@ -312,9 +313,9 @@ def _measure(
                 radius=clump.radius,
                 rows=inside,
                 searched=Rate(int(wrong[old].sum()), len(old)),
-                inside=Rate(int(wrong[new].sum()), len(new)),
-                outside=Rate(int(wrong[rest].sum()), len(rest)),
-                chance=_chance(wrong[new], wrong[rest]),
+                inside=within,
+                outside=outside,
+                chance=_chance(within, outside),
                 mistakes=_mistakes(truth[inside], predicted[inside]),
                 gaps=feature_gaps(table, inside),
                 fix=fix,
@@ -325,14 +326,25 @@ def _measure(
     return ranked, Rate(int((better != truth)[fresh].sum()), int(fresh.sum()))
 
 
-def _chance(inside: np.ndarray, outside: np.ndarray) -> float:
+def _members(points: np.ndarray, found: list[Clump]) -> list[np.ndarray]:
+    """Rows of every clump, nearest to its centre first; the first found that holds a row has it."""
+    free = np.ones(len(points), dtype=bool)
+    members = []
+    for clump in found:
+        inside = inside_ball(points, clump.centre, clump.radius)
+        inside = inside[free[inside]]
+        free[inside] = False
+        distance = np.linalg.norm(points[inside] - clump.centre, axis=1)
+        members.append(inside[np.argsort(distance, kind="stable")])
+    return members
+
+
+def _chance(inside: Rate, outside: Rate) -> float:
     """Probability of at least as many errors inside, had they been dealt to the rows at random."""
     from scipy.stats import hypergeom
 
-    if len(inside) == 0:
-        return 1.0
-    rows, errors = len(inside) + len(outside), int(inside.sum() + outside.sum())
-    return float(hypergeom.sf(int(inside.sum()) - 1, rows, errors, len(inside)))
+    rows, errors = inside.rows + outside.rows, inside.errors + outside.errors
+    return float(hypergeom.sf(inside.errors - 1, rows, errors, inside.rows))
 
 
 def _mistakes(truth: np.ndarray, predicted: np.ndarray) -> list[tuple[Any, Any, int]]:

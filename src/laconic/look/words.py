@@ -7,28 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from laconic.look.card import count, shorten
 from laconic.look.features import quoted
+from laconic.look.numbers import percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from laconic.look.report import ClumpFacts, HolesReport, Rate
+    from laconic.look.report import ClumpFacts, HolesReport
 
 # Features and rows that the terminal shows of a clump.
 FEATURES, ROWS = 4, 5
 
 
-def percent(rate: Rate) -> str:
-    """A rate for people."""
-    if not rate.rows:
-        return "no rows"
-    share = 100.0 * rate.share
-    return f"{share:.0f} %" if share == 0 or share >= 10 else f"{share:.2g} %"
-
-
 def headline(report: HolesReport) -> str:
     """How often the classifier is wrong."""
     rate = report.overall
-    return f"{percent(rate)} of {rate.rows:,} rows are misclassified ({rate.errors:,} errors)."
+    share = percent(rate.share)
+    return f"{share} of {rate.rows:,} rows are misclassified ({rate.errors:,} errors)."
 
 
 def summary(report: HolesReport) -> str:
@@ -47,22 +41,25 @@ def summary(report: HolesReport) -> str:
             f"it. Give at least {report.rows_needed} rows, or ask for fewer in a clump (min_rows)."
         )
     sure = [clump for clump in report.clumps if clump.confirmed]
+    if not report.found:
+        return (
+            "No clump of errors was found: no neighbourhood of up to a fifth of the rows has "
+            "clearly more errors than the rest."
+        )
     if not sure:
-        found = "No clump of errors" if not report.clumps else "No clump of errors that fresh rows"
-        tail = " was found: errors look scattered." if not report.clumps else " confirm was found."
-        return found + tail
+        return "No clump of errors that fresh rows confirm was found."
     fresh = report.on_fresh
     held = sum(clump.inside.errors for clump in sure)
     rows = sum(clump.inside.rows for clump in sure)
     text = (
-        f"{count(len(sure), 'clump')} confirmed on fresh rows, with {100 * held / fresh.errors:.0f}"
-        f" % of the errors in {100 * rows / fresh.rows:.0f} % of the rows."
+        f"{count(len(sure), 'clump')} confirmed on fresh rows, with "
+        f"{percent(held / fresh.errors)} of the errors in {percent(rows / fresh.rows)} of the rows."
     )
     fixed = report.fixed
     if fixed.errors < fresh.errors:
         text += (
             f" Local fixes chosen on the other half would lower the error on fresh rows from "
-            f"{percent(fresh)} to {percent(fixed)}."
+            f"{percent(fresh.share)} to {percent(fixed.share)}."
         )
     else:
         text += " The local fixes tried would not lower the error on fresh rows."
@@ -74,12 +71,13 @@ def how_it_was_measured(report: HolesReport) -> str:
     fresh = report.on_fresh
     text = (
         f"Clumps were searched on {len(report.truth) - fresh.rows:,} rows and measured on "
-        f"{fresh.rows:,} others, so the search does not flatter them. "
+        f"{fresh.rows:,} others, so the search does not flatter them. Outside means in none of "
+        "the clumps found; the features of a clump are compared with those of all other rows. "
     )
     left_out = report.found - len(report.clumps)
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
-        text += f"The search found {more}, where other rows fail no more often than elsewhere. "
+        text += f"The search found {more}, where fresh rows fail no more often than outside. "
     if names := report.table.left_out:
         text += f"Left out, as nearly every row has its own: {', '.join(names)}. "
     if names := report.table.numbered:
@@ -186,12 +184,12 @@ def _ranking(report: HolesReport) -> RenderableType:
         table.add_column(name, justify="right" if name not in heads[-2:] else "left")
     for number, clump in enumerate(report.clumps, start=1):
         fix = clump.fix
-        after = "" if fix.kind == "keep" or not fix.rows else f"{100 * fix.after / fix.rows:.0f} %"
+        after = "" if fix.kind == "keep" or not fix.rows else percent(fix.after / fix.rows)
         table.add_row(
             str(number),
             f"{len(clump.rows):,}",
-            percent(clump.inside),
-            percent(clump.outside),
+            percent(clump.inside.share),
+            percent(clump.outside.share),
             after,
             status(clump),
             fix.verdict,

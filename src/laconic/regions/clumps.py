@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.model.regions import ball_distances
-from laconic.regions.errors import TIE, offsets
+from laconic.regions.errors import Around, offsets
 
 # Errors that are tried as centres, drawn at random where there are more; fewer of many rows.
 CENTRES, DISTANCES = 400, 20_000_000
@@ -42,7 +42,8 @@ def find_clumps(
     One after the other: the ball with the largest log-likelihood ratio (Kulldorff's scan
     statistic), whose rows are then set aside. Half as a share of errors, as in hole punching, is
     not asked for: three errors in ten are much where the model is otherwise nearly always right.
-    Choosing the best of many balls flatters it, so measure what is found on other rows.
+    A ball holds all rows of the same distance or none, so that the order of the rows does not
+    matter. Choosing the best of many balls flatters it, so measure what is found on other rows.
 
     Parameters
     ----------
@@ -65,44 +66,61 @@ def find_clumps(
     if len(errors) == 0 or len(errors) == len(wrong):
         return []
     most = min(len(errors), CENTRES, max(DISTANCES // len(wrong), 20))
-    centres = np.sort(rng.choice(errors, most, replace=False))
+    centres = _places(Z, errors, most, rng)
     distances = np.ascontiguousarray(ball_distances(Z, Z[centres]).T)
-    offset = offsets(Z, Z[centres])
-    order = np.argsort(distances, axis=1, kind="stable")
+    pairs = zip(distances, offsets(Z, Z[centres]), strict=True)
+    arounds = [Around.at(d2, offset) for d2, offset in pairs]
     alive = np.ones(len(wrong), dtype=bool)
     found: list[Clump] = []
     while len(found) < n_clumps:
-        best = _best_ball(order, alive, wrong, least)
+        best = _best_ball(arounds, alive, wrong, least)
         if best is None or best[2] < EVIDENCE:
             break
         which, last, evidence = best
-        radius = _edge(distances[which][order[which]], last, offset[which])
-        inside = order[which][distances[which][order[which]] <= radius**2]
+        order = arounds[which].order
+        # There is a next row: a clump holds a small part of those left.
+        edge = np.sqrt(distances[which][order[last : last + 2]])
+        inside = order[: last + 1].astype(np.intp)
         inside = inside[alive[inside]]
         row = int(centres[which])
-        found.append(Clump(row, Z[row].astype(np.float64), radius, inside, evidence))
+        found.append(Clump(row, Z[row].astype(np.float64), float(edge.mean()), inside, evidence))
         alive[inside] = False
     return found
 
 
+def _places(Z: np.ndarray, errors: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """``most`` errors drawn at random, of those in the same place one.
+
+    They lie in the same places, and these come in the same order, in whatever order the rows are.
+    """
+    spelled = np.ascontiguousarray(Z[errors]).view(np.dtype((np.void, Z.shape[1] * Z.itemsize)))
+    ordered = errors[np.argsort(spelled.reshape(-1), kind="stable")]
+    drawn = ordered[np.sort(rng.choice(len(errors), most, replace=False))]
+    differs = (Z[drawn[1:]] != Z[drawn[:-1]]).any(axis=1)
+    return drawn[np.append(True, differs)]
+
+
 def _best_ball(
-    order: np.ndarray, alive: np.ndarray, wrong: np.ndarray, least: int
+    arounds: list[Around], alive: np.ndarray, wrong: np.ndarray, least: int
 ) -> tuple[int, int, float] | None:
     """Centre, position of the last row inside and evidence of the best ball of rows left."""
     total, missed = int(alive.sum()), int((alive & wrong).sum())
     best = None
-    for which, row in enumerate(order):
-        here = alive[row]
-        ends = np.flatnonzero(here & wrong[row])  # a best ball ends with an error
-        held = np.cumsum(here)[ends]
-        caught = np.arange(1, len(ends) + 1)
+    reach = int(LARGEST * total) + len(alive) - total  # rows left that it may hold, and all others
+    for which, (order, ties) in enumerate(arounds):
+        order, ties = order[:reach], ties[: np.searchsorted(ties, reach)]
+        here = alive[order]
+        held, caught = np.cumsum(here), np.cumsum(here & wrong[order])
         fits = (held >= least) & (held <= LARGEST * total)
-        if not fits.any():
+        fits[ties] = False  # a ball holds all rows of the same distance or none
+        ends = np.flatnonzero(fits)
+        ends = ends[np.diff(caught[ends], prepend=-1) > 0]  # more rows without an error are worse
+        if len(ends) == 0:
             continue
-        ratio = evidence(caught[fits], held[fits], missed, total)
+        ratio = evidence(caught[ends], held[ends], missed, total)
         top = int(np.argmax(ratio))
         if best is None or ratio[top] > best[2]:
-            best = (which, int(ends[fits][top]), float(ratio[top]))
+            best = (which, int(ends[top]), float(ratio[top]))
     return best
 
 
@@ -129,11 +147,3 @@ def evidence(caught: np.ndarray, held: np.ndarray, missed: int, total: int) -> n
     ratio = fit(caught, held) + fit(out_caught, out_held) - one
     higher = caught * out_held > out_caught * held
     return np.where(higher, np.maximum(ratio, 0.0), 0.0)
-
-
-def _edge(ordered: np.ndarray, last: int, offset: float) -> float:
-    """A radius half way to the next row that is farther than the last one inside."""
-    beyond = np.flatnonzero(ordered[last:] > ordered[last] + TIE * (ordered[last] + offset))
-    if len(beyond) == 0:
-        return np.inf
-    return float(0.5 * (np.sqrt(ordered[last]) + np.sqrt(ordered[last + beyond[0]])))

@@ -1,0 +1,32 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+import math
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in per cent, to so many digits but never fewer than are before the point.
+
+    Examples
+    --------
+    >>> percent(0.354), percent(0.0498), percent(0.0004), percent(1), percent(0.1267, digits=3)
+    ('35 %', '5 %', '0.04 %', '100 %', '12.7 %')
+    >>> percent(float("nan"))
+    '-'
+    """
+    if math.isnan(share):
+        return "-"
+    value = 100.0 * share
+    return f"{value:.0f} %" if value >= 10 ** (digits - 1) else f"{value:.{digits}g} %"
+
+
+def number(value: float) -> str:
+    """A number of a table, to three digits, large ones to the unit.
+
+    Examples
+    --------
+    >>> number(0.12345), number(38.0), number(12345.6)
+    ('0.123', '38', '12,346')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
