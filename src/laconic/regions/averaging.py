@@ -75,7 +75,7 @@ def average(
     state : Averages, default=None
         Where to go on.
     hook : callable, default=None
-        Called with the state, the objective and the gap of the mean after every pass.
+        Called with the state, λ, the objective and the gap of the mean after every pass.
 
     Returns
     -------
