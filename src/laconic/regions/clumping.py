@@ -13,7 +13,7 @@ and F small, but ties at random: half of the slacks are a little below 0. The ne
 those rows, which lets them fall short by as much as 1 where F has room for √F. Only a small share
 of it lowers F, at which a few rows are tied again, and so on, row by row. A step cut short while
 the gap is wide is the sign of that. Then λ is first taken as large as the mean ‖x‖², where one step
-does it, and lowered tenfold at a time: every w is near the next, and few ties change in between.
+does it, and halved again and again: every w is near the next, and few ties change in between.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROUGH = 0.1
 # Newton steps are computed to the relative gap, or to these: at first, and on the way down in λ.
 LOOSE, TIGHT = 0.1, 1e-3
 ROUNDING = 1e-15
-MOST_CONJUGATE, MOST_TRIALS, MOST_TENFOLDS = 200, 30, 30
+MOST_CONJUGATE, MOST_TRIALS, MOST_DOUBLINGS = 200, 30, 100
 
 
 @dataclass
@@ -61,8 +61,8 @@ class State:
     iterations: int = 0
     step: float = 1.0
     """Share of the last Newton step that was taken; 0 where none of it lowered F."""
-    tenfold: int = 0
-    """How many tenfolds of λ the present problem is above that asked for."""
+    doublings: int = 0
+    """How often the λ asked for is doubled in the present problem."""
     direct: bool = True
     """Whether λ itself is tried first; False once the path to it has been taken."""
 
@@ -103,27 +103,27 @@ def solve(
     """
     state = State.start(problem) if state is None else state
     while True:
-        posed = problem.at(problem.alpha * 10.0**state.tenfold)
-        stuck = _descend(posed, ROUGH if state.tenfold else tol, max_iter, state, hook)
+        posed = problem.at(problem.alpha * 2.0**state.doublings)
+        stuck = _descend(posed, ROUGH if state.doublings else tol, max_iter, state, hook)
         if state.iterations >= max_iter:
             break
         if stuck:
-            done, above = state.iterations, _tenfolds(problem)
-            state = State.start(problem, iterations=done, tenfold=above, direct=False)
-        elif state.tenfold:
-            state.tenfold -= 1
+            done, above = state.iterations, _doublings(problem)
+            state = State.start(problem, iterations=done, doublings=above, direct=False)
+        elif state.doublings:
+            state.doublings -= 1
             state.step, state.factored = 1.0, np.empty(0, dtype=bool)
         else:
             break
     return finished(problem, state.w, state.slack, tol, state.iterations)
 
 
-def _tenfolds(problem: Problem) -> int:
-    """How many tenfolds of λ reach the mean ‖x‖²; no more than rounding could tell apart."""
+def _doublings(problem: Problem) -> int:
+    """How many doublings of λ reach the mean ‖x‖²; no more than rounding could tell apart."""
     share = problem.theta.weight / problem.theta.total
     size = float(problem.rows.squares(share).sum())
-    ratio = np.log10(max(size, problem.alpha)) - np.log10(problem.alpha)
-    return min(int(np.ceil(ratio)), MOST_TENFOLDS)
+    ratio = np.log2(max(size, problem.alpha)) - np.log2(problem.alpha)
+    return min(int(np.ceil(ratio)), MOST_DOUBLINGS)
 
 
 def _descend(problem: Problem, tol: float, max_iter: int, state: State, hook: Hook | None) -> bool:
