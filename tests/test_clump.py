@@ -208,6 +208,28 @@ def test_the_certificate_holds(two_classes):
         ErrorClumpingClassifier(1e-5, tol=1e-12, max_iter=1).fit(X, y)
 
 
+def test_what_to_do_is_said_where_rounding_hides_all_progress(two_classes):
+    X, y = two_classes
+    with pytest.warns(ConvergenceWarning, match="rounding .* scale or centre X") as told:
+        far = ErrorClumpingClassifier().fit(X + 1e6, y)
+    assert far.n_iter_ < far.max_iter
+    assert "max_iter" not in str(told[0].message)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5])
+def test_raw_pixels_and_few_rows_are_solved_by_the_default_settings(discount):
+    X, y = load_digits(return_X_y=True)
+    X, y = 16 * X[:40], y[:40] > 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ErrorClumpingClassifier(discount=discount).fit(X, y)
+        scaled = ErrorClumpingClassifier(1e-3 / 256**2, discount=discount, fit_intercept=False)
+        scaled.fit(np.column_stack([X, np.ones(40)]) / 256, y)
+    assert model.gap_ <= 1e-10 * model.objective_
+    assert model.score(X, y) == 1
+    assert coefficients(model)[0] == pytest.approx(scaled.coef_[0] / 256, rel=1e-4, abs=1e-7)
+
+
 def test_the_papers_solver_comes_near(two_classes):
     X, y = two_classes
     newton = ErrorClumpingClassifier(0.1).fit(X, y)
@@ -381,6 +403,36 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(
         straight = clone(model).set_params(checkpoint=None).fit(X, y)
     assert np.array_equal(coefficients(resumed), coefficients(straight))
     assert resumed.n_iter_ == straight.n_iter_
+
+
+@pytest.mark.parametrize("n_saves", [2, 3, 5, 8])
+def test_a_fit_interrupted_on_its_way_down_in_alpha_goes_on(tmp_path, n_saves, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 30)), np.arange(20) % 2
+    model = ErrorClumpingClassifier(1e-5, checkpoint=tmp_path / "fit", verbose=1)
+    save, saved = Resumable.save, []
+
+    def interrupted(self, answers, state):
+        save(self, answers, state)
+        saved.append(state)
+        if len(saved) == n_saves:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Resumable, "save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    capsys.readouterr()
+    resumed = clone(model).fit(X, y)
+    rest = capsys.readouterr().out.splitlines()[1:]
+    straight = clone(model).set_params(checkpoint=None).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert np.array_equal(coefficients(resumed), coefficients(straight))
+    assert resumed.n_iter_ == straight.n_iter_ == len(lines)
+    assert lines[0].startswith("iteration 1: ")
+    assert any("iteration 4 at alpha " in line for line in lines)
+    assert lines[-1].startswith(f"iteration {len(lines)}: ")
+    assert rest == lines[n_saves:]
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -86,7 +86,10 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         The gap to stop at, relative to the objective. (The Newton method gains several digits with
         its last step; the stochastic one would never get there.)
     max_iter : int, default=100
-        Most Newton iterations, or passes of m stochastic steps.
+        Most Newton iterations, or passes of m stochastic steps. Newton iterations at larger λ count
+        as well: where rows are few or separable and λ is small beside their squared norms, λ is
+        approached from there. A fit that is stopped on that way has w of a larger λ, and a gap that
+        says so.
     learning_rate : float, default=None
         γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
         norm of the rows.
@@ -100,7 +103,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads. ``None`` and -1 take every core. The answer does not depend on it.
     verbose : int, default=0
-        1 prints the radius, and the objective and gap of every iteration.
+        1 prints the radius, and the objective and gap of every iteration (and λ, where it is a
+        larger one than ``alpha`` on the way to that).
 
     Attributes
     ----------
@@ -117,7 +121,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     neighbour_share_ : float
         Share of the pairs of rows that are neighbours.
     n_iter_ : int
-        Most iterations that any of the problems took.
+        Most iterations that any of the problems took, those at larger λ included.
     predictor_ : Predictor
         The deployable result.
     n_features_in_, feature_names_in_
@@ -288,12 +292,15 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             problem = Problem(rows, np.where(codes == code, 1, -1), theta, self.alpha)
             label = self.classes_[code]
 
-            def told(state: Any, value: float, gap: float, label: Any = label) -> None:
+            def told(
+                state: Any, alpha: float, value: float, gap: float, label: Any = label
+            ) -> None:
                 if saver is not None:
                     saver.save(answers, state)
                 if self.verbose:
                     which = "" if n_classes == 2 else f"{label}: "
-                    print(f"{which}iteration {state.iterations}: {value:.8g}, gap {gap:.2g}")
+                    at = "" if alpha == self.alpha else f" at alpha {alpha:.3g}"
+                    print(f"{which}iteration {state.iterations}{at}: {value:.8g}, gap {gap:.2g}")
 
             if self.solver == "newton":
                 begun = None if saver is None else saver.state(State, len(answers))
@@ -323,10 +330,17 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self.objective_ = float(sum(answer.objective for answer in answers))
         self.gap_ = float(sum(answer.gap for answer in answers))
         self.n_iter_ = max(1, *(answer.iterations for answer in answers))
-        if not all(answer.converged for answer in answers):
+        short = [answer.iterations for answer in answers if not answer.converged]
+        if short:
+            cause = (
+                "; raise max_iter, tol or alpha"
+                if max(short) >= self.max_iter
+                else ", beyond which rounding hides all progress; scale or centre X, or raise tol "
+                "or alpha"
+            )
             warnings.warn(
-                f"stopped at a gap of {self.gap_:.2g} after {self.n_iter_} iterations; raise "
-                "max_iter, tol or alpha",
+                f"stopped at a gap of {self.gap_:.2g} (objective {self.objective_:.2g}) after "
+                f"{max(short)} iterations{cause}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -53,7 +53,7 @@ def test_the_papers_algorithm_approaches_the_same_optimum(normalize, weighted):
     best = solve(problem, 1e-10)
     excess = {}
 
-    def note(state, value, gap):
+    def note(state, alpha, value, gap):
         excess[state.iterations] = value / best.objective - 1
 
     average(problem, 1e-12, 400, seed=1, hook=note)

@@ -75,7 +75,7 @@ def average(
     state : Averages, default=None
         Where to go on.
     hook : callable, default=None
-        Called with the state, the objective and the gap of the mean after every pass.
+        Called with the state, λ, the objective and the gap of the mean after every pass.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def average(
             answer = finished(problem, state.mean, state.slack, tol, state.iterations)
             state.slack = answer.slack
             if hook is not None:
-                hook(state, answer.objective, answer.gap)
+                hook(state, problem.alpha, answer.objective, answer.gap)
             if answer.converged or state.iterations >= max_iter:
                 return answer
         take_pass(problem, state, learning_rate, seed)

@@ -4,7 +4,16 @@ A Newton step minimises the quadratic of the present tied rows over w and the ot
 by conjugate gradients: a product with X, one with the graph, and one with Xᵀ an iteration. The
 Hessian with the identity in place of Θ is its preconditioner. As the eigenvalues of Θ lie in
 [1 − η, 1 + η], iterations shrink the error by (√κ − 1)/(√κ + 1), κ = (1 + η)/(1 − η): for η = 0.5
-by 0.27, whatever the data. Iterations end by the duality gap, which certifies the answer.
+by 0.27, whatever the data, while the ties are those that the preconditioner was made for. Every
+row whose tie has changed since may cost an iteration more. Iterations end by the duality gap, which
+certifies the answer.
+
+Where rows are few, or separable, and λ is small beside ‖x‖², one step from w = 0 makes all rows fit
+and F small, but ties at random: half of the slacks are a little below 0. The next step lets go of
+those rows, which lets them fall short by as much as 1 where F has room for √F. Only a small share
+of it lowers F, at which a few rows are tied again, and so on, row by row. A step cut short while
+the gap is wide is the sign of that. Then λ is first taken as large as the mean ‖x‖², where one step
+does it, and halved again and again: every w is near the next, and few ties change in between.
 """
 
 from __future__ import annotations
@@ -26,8 +35,16 @@ STALE = 0.3
 SINGLE = 1e-5
 # A Newton step is accepted where F falls by this share of what its slope promises.
 SUFFICIENT = 1e-4
+# A point where F rises by more than this share of its first slope is too far: one more is tried.
+STEEP = 0.3
+# λ is approached from above after a step cut to less than this, while the relative gap is wide.
+SHORT, WIDE = 0.3, 0.5
+# Relative gap at which the next λ is taken.
+ROUGH = 0.1
+# Newton steps are computed to the relative gap, or to these: at first, and on the way down in λ.
+LOOSE, TIGHT = 0.1, 1e-3
 ROUNDING = 1e-15
-MOST_CONJUGATE, MOST_TRIALS = 200, 30
+MOST_CONJUGATE, MOST_TRIALS, MOST_DOUBLINGS = 200, 30, 100
 
 
 @dataclass
@@ -38,16 +55,26 @@ class State:
     g: np.ndarray
     slack: np.ndarray
     factored: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    """Tied rows of the Gram matrix in use."""
+    """Tied rows of the Gram matrix in use; none where there is none yet."""
     exactness: float = 1e-2
     """Tolerance to which the slack was computed."""
     iterations: int = 0
-    lower: bool = True
-    """Whether the last iteration lowered F, and more may."""
+    step: float = 1.0
+    """Share of the last Newton step that was taken; 0 where none of it lowered F."""
+    doublings: int = 0
+    """How often the λ asked for is doubled in the present problem."""
+    direct: bool = True
+    """Whether λ itself is tried first; False once the path to it has been taken."""
+
+    @classmethod
+    def start(cls, problem: Problem, **settings: Any) -> State:
+        """At w = 0."""
+        m, n = problem.rows.n_rows, problem.rows.n_weights
+        return cls(np.zeros(n), np.ones(m), np.ones(m), **settings)
 
 
-Hook = Callable[[Any, float, float], Any]
-"""Called with the state, F and the gap after every iteration."""
+Hook = Callable[[Any, float, float, float], Any]
+"""Called with the state, λ, F and the gap after every iteration."""
 
 
 def solve(
@@ -64,43 +91,77 @@ def solve(
     problem : Problem
     tol : float
     max_iter : int
-        Most Newton iterations.
+        Most Newton iterations, those at larger λ included.
     state : State, default=None
         Where to start or go on; by default w = 0.
     hook : callable, default=None
-        Called with the state, the objective and the gap after every iteration.
+        Called with the state, λ, the objective and the gap after every iteration.
 
     Returns
     -------
     Solution
     """
-    m, n = problem.rows.n_rows, problem.rows.n_weights
-    state = State(np.zeros(n), np.ones(m), np.ones(m)) if state is None else state
+    state = State.start(problem) if state is None else state
+    while True:
+        posed = problem.at(problem.alpha * 2.0**state.doublings)
+        stuck = _descend(posed, ROUGH if state.doublings else tol, max_iter, state, hook)
+        if state.iterations >= max_iter:
+            break
+        if stuck:
+            done, above = state.iterations, _doublings(problem)
+            state = State.start(problem, iterations=done, doublings=above, direct=False)
+        elif state.doublings:
+            state.doublings -= 1
+            state.step, state.factored = 1.0, np.empty(0, dtype=bool)
+        else:
+            break
+    return finished(problem, state.w, state.slack, tol, state.iterations)
+
+
+def _doublings(problem: Problem) -> int:
+    """How many doublings of λ reach the mean ‖x‖²; no more than rounding could tell apart."""
+    share = problem.theta.weight / problem.theta.total
+    size = float(problem.rows.squares(share).sum())
+    ratio = np.log2(max(size, problem.alpha)) - np.log2(problem.alpha)
+    return min(int(np.ceil(ratio)), MOST_DOUBLINGS)
+
+
+def _descend(problem: Problem, tol: float, max_iter: int, state: State, hook: Hook | None) -> bool:
+    """Newton iterations at one λ, to a relative gap or as long as F falls.
+
+    Returns whether they were left because larger λ should be solved first.
+    """
+    # Fewer ties change on the way down in λ, and all of them matter.
+    stale, loose = (STALE, LOOSE) if state.direct else (0.0, TIGHT)
     preconditioner: Preconditioner | None = None
     at = problem.point(state.w, state.g, state.slack, state.exactness)
-    while True:
-        gradient = problem.gradient(at)
-        gap = max(at.value - problem.bound(at, gradient), 0.0)
-        state.w, state.g, state.slack = at.w, at.g, at.slack
-        if hook is not None and state.iterations:
-            hook(state, at.value, gap)
-        if gap <= tol * at.value or state.iterations >= max_iter or not state.lower:
+    gradient = problem.gradient(at)
+    gap = max(at.value - problem.bound(at, gradient), 0.0)
+    while gap > tol * at.value and state.iterations < max_iter:
+        if state.direct and state.step < SHORT and gap > WIDE * at.value:
+            return True
+        if state.step == 0.0:
             break
         changed = state.factored.shape != at.tied.shape or (
-            np.count_nonzero(state.factored != at.tied) > STALE * m
+            np.count_nonzero(state.factored != at.tied) > stale * len(at.tied)
         )
         if changed:
             state.factored = at.tied
         if changed or preconditioner is None:
             preconditioner = Preconditioner(problem, state.factored)
-        accuracy = float(np.clip(gap / at.value, 1e-8, 0.1))
+        accuracy = float(np.clip(gap / at.value, 1e-8, loose))
         p, move, slide = _newton_step(problem, at, gradient, preconditioner, accuracy)
         state.exactness = exactness(problem, gap)
         before = at.value
-        at = _search(problem, at, gradient, p, move, slide, state.exactness)
-        state.lower = at.value < before
+        at, share = _search(problem, at, gradient, p, move, slide, state.exactness)
+        state.step = share if at.value < before else 0.0
+        state.w, state.g, state.slack = at.w, at.g, at.slack
         state.iterations += 1
-    return finished(problem, state.w, state.slack, tol, state.iterations)
+        gradient = problem.gradient(at)
+        gap = max(at.value - problem.bound(at, gradient), 0.0)
+        if hook is not None:
+            hook(state, problem.alpha, at.value, gap)
+    return False
 
 
 class Preconditioner:
@@ -185,19 +246,27 @@ def _search(
     move: np.ndarray,
     slide: np.ndarray,
     tol: float,
-) -> Point:
-    """A point of sufficiently lower F along the step; the same point where rounding leaves none.
+) -> tuple[Point, float]:
+    """A point of sufficiently lower F along the step, and how much of the step that is.
+
+    The same point and 0 where rounding leaves none.
 
     Along the line the slope is λ⟨w, p⟩ + Σ α_i (change of g_i), which takes no product with X:
-    where the full step is too long, the secant of the slope says where to look next.
+    where the full step is too long, the secant of the slope says where to look next. A point that
+    is lower, but lies far up the other side, is kept for the lower of it and the next.
     """
     slope = float(gradient @ step)
     low, low_slope, high, t = 0.0, slope, np.inf, 1.0
+    kept: tuple[Point, float] | None = None
     for _ in range(MOST_TRIALS):
         trial = problem.point(at.w + t * step, at.g + t * move, at.slack + t * slide, tol)
-        if trial.value <= at.value * (1.0 + ROUNDING) + SUFFICIENT * t * slope:
-            return trial
         here = problem.alpha * float(trial.w @ step) + float(trial.price @ move)
+        if kept is not None:
+            return (trial, t) if trial.value < kept[0].value else kept
+        if trial.value <= at.value * (1.0 + ROUNDING) + SUFFICIENT * t * slope:
+            if here <= STEEP * -slope:
+                return trial, t
+            kept = trial, t
         if here > 0:
             high = t
         else:
@@ -205,4 +274,4 @@ def _search(
         aim = low + (t - low) * low_slope / (low_slope - here) if here > low_slope else 0.5 * t
         room = high - low if np.isfinite(high) else t
         t = float(np.clip(aim, low + 0.1 * room, low + 0.9 * room))
-    return at
+    return at, 0.0

@@ -43,6 +43,10 @@ class Problem:
         self.theta = theta
         self.alpha = float(alpha)
 
+    def at(self, alpha: float) -> Problem:
+        """The same problem at another λ."""
+        return Problem(self.rows, self.sign, self.theta, alpha)
+
     def shortfall(self, w: np.ndarray) -> np.ndarray:
         """g = 1 − y⟨w, x⟩, computed in float64."""
         return 1.0 - self.sign * self.rows.scores(w, exact=True)
