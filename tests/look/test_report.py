@@ -285,7 +285,6 @@ def test_the_same_seed_gives_the_same_report(found):
         (np.ones((5, 2)), np.ones(4), "5 rows, but y has 4"),
         (np.ones((3, 2)), np.ones(3), "at least 4 labels"),
         (np.ones(5), np.ones(5), "table of rows"),
-        (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"] * 5)}), np.ones(5), "holds times"),
     ],
 )
 def test_bad_input(X, y, message):
@@ -405,7 +404,8 @@ def test_text_of_many_kinds_takes_few_columns():
     assert "town is any rarer value in" in next(g.sentence for g in gaps if g.name == "town")
     y = np.arange(2000) % 2
     report = report_holes(np.where(np.arange(2000) < 200, 1 - y, y), frame, y)
-    assert "Left out, as nearly every row has its own: id." in " ".join(report.text().split())
+    said = " ".join(report.text().split())
+    assert "Left out, for too many different values: id (2,000 in 2,000 rows)." in said
     with pytest.raises(ValueError, match="value of its own"):
         as_table(frame[["id"]])
 
@@ -415,19 +415,78 @@ def test_numbers_that_name_rows_are_left_out_or_pointed_out():
     frame, y, _ = shop(600)
     spread = rng.choice(10**7, 600, replace=False)
     frame = frame.assign(
-        id=rng.permutation(600) + 1, when=10 * np.sort(spread), account=spread, half=spread / 2
+        id=rng.permutation(600) + 1,
+        gaps=rng.permutation(650)[:600],
+        when=10 * np.sort(spread),
+        account=spread,
+        half=spread / 2,
     )
     table = as_table(frame)
-    assert table.left_out == ["id", "when"]
-    assert table.numbered == ["account"]
+    assert table.left_out == ["id", "gaps"]
+    assert table.numbered == ["when", "account"]
     assert as_table(frame[:50]).left_out == []
     report = report_holes(Model(frame), frame, y)
     said = " ".join(report.text().split())
     assert report.clumps
-    assert "Left out, as nearly every row has its own: id, when." in said
-    assert "A different whole number in every row: account;" in said
-    assert not {"id", "when"} & {gap.name for clump in report.clumps for gap in clump.gaps}
+    listed = "id (600 in 600 rows), gaps (600 in 600 rows)."
+    assert f"Left out, for too many different values: {listed}" in said
+    assert "A different whole number in every row: when, account;" in said
+    assert not {"id", "gaps"} & {gap.name for clump in report.clumps for gap in clump.gaps}
     assert as_table(np.arange(8000).reshape(2000, 4), (2, 2)).left_out == []
+
+
+def flipped(y, wrong):
+    return np.where(wrong, 1 - y, y)
+
+
+def test_amounts_that_are_all_different_are_looked_at():
+    rng = np.random.default_rng(0)
+    amount, y = rng.permutation(7 * 1500)[:1500], rng.integers(0, 2, 1500)
+    bad = (amount > 4200) & (amount < 5250)
+    wrong = rng.random(1500) < np.where(bad, 0.8, 0.05)
+    frame = pd.DataFrame({"amount_cents": amount, "z": rng.normal(size=1500)})
+    for order in (np.arange(1500), np.argsort(amount)):  # sorted amounts are amounts
+        report = report_holes(flipped(y, wrong)[order], frame.iloc[order], y[order])
+        best = report.clumps[0]
+        assert best.confirmed
+        assert bad[order][best.rows].mean() > 0.8
+        assert best.gaps[0].name == "amount_cents"
+        assert "A different whole number in every row: amount_cents;" in report.html()
+
+
+def test_scattered_errors_are_said_to_be_so_without_regard_to_what_was_left_out():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1000)
+    frame = pd.DataFrame({"id": np.arange(1000), "z": rng.normal(size=1000)})
+    report = report_holes(flipped(y, np.arange(1000) % 10 == 0), frame, y)
+    assert not any(clump.confirmed for clump in report.clumps)
+    for said in (" ".join(report.text().split()), report.html()):
+        assert "without regard to id" in said
+        assert "Left out, for too many different values: id (1,000 in 1,000 rows)." in said
+
+
+@pytest.mark.parametrize(
+    "spelling", ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S+00:00"]
+)
+def test_dates_spelled_as_text_are_dates(spelling):
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1500 * 1440, 2000), "min")
+    bad = (when >= "2023-01-01") & (when < "2023-07-01")
+    y = rng.integers(0, 2, 2000)
+    wrong = rng.random(2000) < np.where(bad, 0.8, 0.05)
+    frame = pd.DataFrame({"signup": when.strftime(spelling), "age": rng.normal(size=2000)})
+    report = report_holes(flipped(y, wrong), frame, y)
+    best = report.clumps[0]
+    assert best.confirmed
+    assert bad[best.rows].mean() > 0.9
+    assert best.gaps[0].name == "signup"
+    said = r"signup is later: the middle half of the clump has 2023-0\d-\d\d to 2023-0\d-\d\d, the"
+    assert re.match(said, best.gaps[0].sentence)
+    row = int(best.rows[0])
+    written = frame.signup[row][:16].replace("T", " ")
+    assert f"<td>{written}</td>" in report.html()
+    frame.loc[0, "signup"] = "unknown"
+    assert as_table(frame).left_out == ["signup"]
 
 
 def test_columns_of_points_in_words():

@@ -3,71 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from laconic.look.numbers import number, percent
+from laconic.look.columns import Column, quoted, read_columns
+from laconic.look.dates import DATE
+from laconic.look.numbers import percent
 
 # Bars of a small plot of numbers and of categories.
 BARS, CATEGORIES = 16, 6
-# Categories that are told apart: rarer ones are taken together.
-KINDS = 50
-RARER = "any rarer value"
-# Different whole numbers that leave out more than so many for each of theirs may mean something.
-SPARSEST = 10
 # Features of a clump that are worth a sentence, and the least difference that is.
 GAPS, LEAST_GAP = 6, 0.15
 # Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
 EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
-
-
-@dataclass(frozen=True)
-class Column:
-    """One feature: numbers, or categories as codes with names (-1 is missing), commonest first."""
-
-    name: str
-    values: np.ndarray
-    names: list[str] | None = None
-
-    @cached_property
-    def left_out(self) -> bool:
-        """Whether nearly every row has a text of its own, or a number in a row of numbers.
-
-        No rows can share such a value. Whole numbers that are all different count the rows where
-        they rise or fall from row to row, or hardly leave any number out.
-        """
-        if self.names is not None:
-            known = np.count_nonzero(self.values >= 0)
-            return len(self.names) > max(KINDS, known // 2)
-        if not self.numbered:
-            return False
-        steps = np.diff(self.values)
-        dense = np.ptp(self.values) < SPARSEST * len(self.values)
-        return bool((steps > 0).all() or (steps < 0).all() or dense)
-
-    @cached_property
-    def numbered(self) -> bool:
-        """Whether every row has a whole number of its own, as identifiers are (and some sums)."""
-        if self.names is not None or len(self.values) <= KINDS:
-            return False
-        few = self.values[: KINDS + 1]  # most columns fail here
-        return all(
-            bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
-            for part in (few, self.values)
-        )
-
-    def kind_name(self, code: int) -> str:
-        """What a code of `kinds` stands for."""
-        names = self.names or []
-        return RARER if len(names) > KINDS + 1 and code >= KINDS else names[code]
-
-    def kinds(self) -> tuple[np.ndarray, int]:
-        """Codes of the categories with all rarer ones as one, and the number of codes."""
-        n = len(self.names or ())
-        return np.minimum(self.values, KINDS), min(n, KINDS + 1)
 
 
 @dataclass(frozen=True)
@@ -83,10 +32,15 @@ class Table:
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the columns that neither distances nor sentences use."""
+        """Names of the columns that neither distances nor sentences use, as they name rows."""
+        return [column.name for column in self.names_of_rows]
+
+    @property
+    def names_of_rows(self) -> list[Column]:
+        """The columns that are left out."""
         if self.image_shape is not None:
             return []
-        return [column.name for column in self.columns if column.left_out]
+        return [column for column in self.columns if column.left_out]
 
     @property
     def numbered(self) -> list[str]:
@@ -103,7 +57,8 @@ class Table:
             return f"the pixel in row {row + 1}, column {across + 1}", "a large value"
         of, place = self.columns[feature], column - int(np.searchsorted(self.owner, feature))
         if of.names is None:
-            return (of.name, "a high one") if place == 0 else (f"{of.name} missing", "it")
+            high = "a late one" if of.unit == DATE else "a high one"
+            return (of.name, high) if place == 0 else (f"{of.name} missing", "it")
         return (f"{of.name} {quoted(of.kind_name(place))}", "it")
 
     def __len__(self) -> int:
@@ -128,10 +83,10 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
     """A frame, array or sparse matrix as columns and points.
 
     Numbers are scaled to unit variance (missing ones stand at their mean, with a column that says
-    so), categories become one column each, beyond the ``KINDS`` commonest one for all; text of
-    which nearly every row has its own is left out. Pictures are left in their own units.
+    so), and so are dates; categories become one column each, beyond the ``KINDS`` commonest one for
+    all. Text and numbers that name rows are left out. Pictures are left in their own units.
     """
-    columns = _columns(X)
+    columns = read_columns(X)
     if not columns:
         raise ValueError("X has no columns")
     if image_shape is not None:
@@ -152,36 +107,6 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> Table:
     parts = [_points(column) for column in columns]
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     return Table(columns, np.hstack(parts), owner)
-
-
-def _columns(X: Any) -> list[Column]:
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        return [_column(name, X.iloc[:, i]) for i, name in enumerate(names)]
-    array = np.asarray(X.toarray() if sparse.issparse(X) else X)
-    if array.ndim == 3:
-        array = array.reshape(len(array), -1)
-    if array.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
-    return [_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
-
-
-def _column(name: str, values: Any) -> Column:
-    """Numbers where they can be; otherwise categories by how they are spelled."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind in "biuf":
-        numbers = np.asarray(values, dtype=np.float64)
-        return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
-    plain = np.asarray(values, dtype=object)
-    missing = np.array([v is None or v != v or str(v) == "<NA>" for v in plain])
-    if kind in "mM":
-        raise ValueError(f"column {name!r} holds times; turn them into numbers first")
-    text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
-    names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
-    commonest = np.argsort(-counts, kind="stable")
-    out = np.full(len(text), -1.0)
-    out[~missing] = np.argsort(commonest)[codes]
-    return Column(name, out, names[commonest].tolist())
 
 
 def _points(column: Column) -> np.ndarray:
@@ -319,24 +244,24 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
         high = float(values[-1])
         shares = float((here == high).mean()), float((there == high).mean())
         sentence = (
-            f"{column.name} is {number(high)} in {percent(shares[0])} of the clump, "
+            f"{column.name} is {column.spelled(high)} in {percent(shares[0])} of the clump, "
             f"in {percent(shares[1])} elsewhere."
         )
         bars = [
-            (number(float(v)), float((here == v).mean()), float((there == v).mean()))
+            (column.spelled(float(v)), float((here == v).mean()), float((there == v).mean()))
             for v in values
         ]
         return FeatureGap(column.name, gap, sentence, bars)
     quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
+    words = ("later", "earlier") if column.unit == DATE else ("higher", "lower")
     if quarters[0][1] > quarters[1][1]:
-        way = "higher"
+        way = words[0]
     elif quarters[0][1] < quarters[1][1]:
-        way = "lower"
+        way = words[1]
     else:
         way = "spread differently"
-    spans = [
-        number(q[0]) if q[0] == q[2] else f"{number(q[0])} to {number(q[2])}" for q in quarters
-    ]
+    ends = [(column.spelled(q[0]), column.spelled(q[2])) for q in quarters]
+    spans = [low if low == high else f"{low} to {high}" for low, high in ends]
     sentence = (
         f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
         f"the others {spans[1]}."
@@ -347,12 +272,7 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
     edges = np.linspace(low, high, BARS + 1)
     counts = [np.histogram(np.clip(v, low, high), edges)[0] / len(v) for v in (here, there)]
     bars = [
-        (f"{number(a)} to {number(b)}", float(x), float(z))
+        (f"{column.spelled(a)} to {column.spelled(b)}", float(x), float(z))
         for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
     ]
     return FeatureGap(column.name, gap, sentence, bars)
-
-
-def quoted(label: Any) -> str:
-    """A label as it is spelled, in quotation marks."""
-    return RARER if label == RARER else f"“{label}”"

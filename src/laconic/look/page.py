@@ -16,7 +16,7 @@ from laconic.look.pictures import as_grey, png_uri
 from laconic.look.report import CONFIRMED
 
 if TYPE_CHECKING:
-    from laconic.look.features import Column, FeatureGap
+    from laconic.look.features import FeatureGap
     from laconic.look.report import ClumpFacts, HolesReport
 
 # Rows of a clump that the page shows.
@@ -180,7 +180,7 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
         wrong = bool(report.wrong[row])
         number = str(report.first_row + row)
         cells = [number, str(report.truth[row]), str(report.predicted[row])]
-        cells += [_value(column, row) for column in shown]
+        cells += [column.cell(row) for column in shown]
         body += f'<tr class="{"wrong" if wrong else "right"}">' + "".join(
             f"<td>{escape(cell)}</td>" for cell in cells
         )
@@ -189,13 +189,6 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
         f'<div class="scroll"><table class="rows"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def _value(column: Column, row: int) -> str:
-    value = column.values[row]
-    if column.names is not None:
-        return "missing" if value < 0 else column.names[int(value)]
-    return "missing" if np.isnan(value) else f"{value:.6g}"
 
 
 def _gallery(report: HolesReport, clump: ClumpFacts) -> str:

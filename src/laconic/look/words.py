@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from laconic.look.card import count, shorten
-from laconic.look.features import quoted
+from laconic.look.columns import quoted
 from laconic.look.numbers import percent
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def summary(report: HolesReport) -> str:
     if not report.found:
         return (
             "No clump of errors was found: no neighbourhood of up to a fifth of the rows has "
-            "clearly more errors than the rest."
+            f"clearly more errors than the rest{_without(report)}."
         )
     if not sure:
-        return "No clump of errors that fresh rows confirm was found."
+        return f"No clump of errors that fresh rows confirm was found{_without(report)}."
     fresh = report.on_fresh
     held = sum(clump.inside.errors for clump in sure)
     rows = sum(clump.inside.rows for clump in sure)
@@ -66,6 +66,27 @@ def summary(report: HolesReport) -> str:
     return text
 
 
+def _without(report: HolesReport) -> str:
+    """What the search did not look at."""
+    names = report.table.left_out
+    return f", without regard to {', '.join(names)}" if names else ""
+
+
+def about_columns(report: HolesReport) -> str:
+    """Columns that the search did not look at, or perhaps should not have."""
+    text = ""
+    if columns := report.table.names_of_rows:
+        rows = f"in {len(report.truth):,} rows"
+        listed = ", ".join(f"{c.name} ({c.different:,} {rows})" for c in columns)
+        text += f"Left out, for too many different values: {listed}. "
+    if names := report.table.numbered:
+        text += (
+            f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
+            "than describes them, leave it out. "
+        )
+    return text
+
+
 def how_it_was_measured(report: HolesReport) -> str:
     """What the numbers are of."""
     fresh = report.on_fresh
@@ -78,13 +99,7 @@ def how_it_was_measured(report: HolesReport) -> str:
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
         text += f"The search found {more}, where fresh rows fail no more often than outside. "
-    if names := report.table.left_out:
-        text += f"Left out, as nearly every row has its own: {', '.join(names)}. "
-    if names := report.table.numbered:
-        text += (
-            f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
-            "than describes them, leave it out. "
-        )
+    text += about_columns(report)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should have been trained on none of these rows."
 
@@ -150,10 +165,12 @@ def report_lines(report: HolesReport) -> RenderableType:
     parts: list[Any] = [
         Text(_plain(report.headline), style="bold"),
         Text(headline(report)),
-        Text(summary(report)),
+        Text(_plain(summary(report))),
     ]
     if report.clumps:
-        parts += [_ranking(report), Text(how_it_was_measured(report), style="dim")]
+        parts += [_ranking(report), Text(_plain(how_it_was_measured(report)), style="dim")]
+    elif columns := about_columns(report):
+        parts.append(Text(_plain(columns.strip()), style="dim"))
     for number, clump in enumerate(report.clumps, start=1):
         parts.append(Text(f"\nClump {number}", style="bold"))
         lines = [mistakes_sentence(clump)]

@@ -1,0 +1,133 @@
+"""Columns of a table: numbers, dates or categories, and whether they describe rows or name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.look.dates import DATE, LONG, as_days, as_durations, read_dates, spelled
+
+# Categories that are told apart: rarer ones are taken together.
+KINDS = 50
+RARER = "any rarer value"
+# Different whole numbers name rows where they are at least this part of those in their range.
+DENSE = 0.9
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature: numbers, or categories as codes with names (-1 is missing), commonest first."""
+
+    name: str
+    values: np.ndarray
+    names: list[str] | None = None
+    unit: str | None = None
+    """What numbers stand for: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
+
+    @cached_property
+    def left_out(self) -> bool:
+        """Whether the values name rows: few share a text, or the numbers count the rows.
+
+        Whole numbers that are all different count the rows where they hardly leave any number out;
+        others may be amounts of money, say.
+        """
+        if self.names is not None:
+            known = np.count_nonzero(self.values >= 0)
+            return len(self.names) > max(KINDS, known // 2)
+        return self.numbered and len(self.values) >= DENSE * (np.ptp(self.values) + 1)
+
+    @property
+    def different(self) -> int:
+        """How many different values there are."""
+        known = self.values[~np.isnan(self.values)]
+        return len(np.unique(known)) if self.names is None else len(self.names)
+
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether every row has a whole number of its own, as identifiers are (and some sums)."""
+        if self.names is not None or self.unit is not None or len(self.values) <= KINDS:
+            return False
+        few = self.values[: KINDS + 1]  # most columns fail here
+        return all(
+            bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
+            for part in (few, self.values)
+        )
+
+    @cached_property
+    def long(self) -> bool:
+        """Whether dates are spread so widely that the time of day says little."""
+        known = self.values[~np.isnan(self.values)]
+        return len(known) > 0 and bool(np.ptp(known) > LONG or (known == np.floor(known)).all())
+
+    def spelled(self, value: float) -> str:
+        """A number of this column in words: a date, a duration, or a number."""
+        return spelled(value, self.unit, self.long)
+
+    def cell(self, row: int) -> str:
+        """The value of a row, as a table shows it."""
+        value = self.values[row]
+        if self.names is not None:
+            return "missing" if value < 0 else self.names[int(value)]
+        if np.isnan(value):
+            return "missing"
+        if self.unit == DATE:
+            return spelled(value, DATE, long=bool((self.values % 1 == 0).all()))
+        return f"{value:.6g}" + (f" {self.unit}" if self.unit else "")
+
+    def kind_name(self, code: int) -> str:
+        """What a code of `kinds` stands for."""
+        names = self.names or []
+        return RARER if len(names) > KINDS + 1 and code >= KINDS else names[code]
+
+    def kinds(self) -> tuple[np.ndarray, int]:
+        """Codes of the categories with all rarer ones as one, and the number of codes."""
+        n = len(self.names or ())
+        return np.minimum(self.values, KINDS), min(n, KINDS + 1)
+
+
+def read_columns(X: Any) -> list[Column]:
+    """The columns of a frame, array or sparse matrix."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+        return [_column(name, X.iloc[:, i]) for i, name in enumerate(names)]
+    array = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    if array.ndim == 3:
+        array = array.reshape(len(array), -1)
+    if array.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
+    return [_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
+
+
+def _column(name: str, values: Any) -> Column:
+    """Numbers or dates where they can be; otherwise categories by how they are spelled."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in "biuf":
+        numbers = np.asarray(values, dtype=np.float64)
+        return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
+    if kind == "M":
+        return Column(name, as_days(values), unit=DATE)
+    if kind == "m":
+        lengths, unit = as_durations(values)
+        return Column(name, lengths, unit=unit)
+    plain = np.asarray(values, dtype=object)
+    missing = np.array([v is None or v != v or str(v) == "<NA>" for v in plain])
+    text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
+    names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
+    days = read_dates(names.tolist())
+    if days is not None:
+        out = np.full(len(text), np.nan)
+        out[~missing] = days[codes]
+        return Column(name, out, unit=DATE)
+    commonest = np.argsort(-counts, kind="stable")
+    out = np.full(len(text), -1.0)
+    out[~missing] = np.argsort(commonest)[codes]
+    return Column(name, out, names[commonest].tolist())
+
+
+def quoted(label: Any) -> str:
+    """A label as it is spelled, in quotation marks."""
+    return RARER if label == RARER else f"“{label}”"
