@@ -64,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load the model and the rows, look for clumps, show them."""
     from laconic.look.card import count
-    from laconic.look.report import LEAST_ROWS, may_classify, report_holes
+    from laconic.look.columns import without
+    from laconic.look.models import may_classify
+    from laconic.look.report import LEAST_ROWS, report_holes
     from laconic.look.words import report_lines
 
     check_writable(args.html)
@@ -82,22 +84,16 @@ def run(args: argparse.Namespace) -> int:
     X, labels = labelled_table(args.table, args.target, text=spelled)
     beside = [name for name in args.categorical if name != args.target]
     check_present(X, beside, args.table)
-    absent = [name for name in args.ignore if name not in X.columns]
-    if absent:
-        raise UserError(f"{args.table} has no column {absent[0]!r} to ignore")
     if len(X) < LEAST_ROWS:
         raise UserError(f"{args.table} has {count(len(X), 'row')}: too few to look for clumps")
-    kept = X.drop(columns=args.ignore)
-    if kept.shape[1] == 0:
-        raise UserError("--ignore leaves no column")
+    kept = without(X, args.ignore, args.table)
     read = columns_of(model, X, kept, args.table)
-    if shape is not None:
-        kept = pixels_of(shape, read, kept, args.table)
     predicted = predictions(model, read, args.table)
     report = report_holes(
         predicted,
-        kept,
+        X if shape is None else pixels_of(shape, read, kept, args.table),
         labels,
+        ignore=args.ignore if shape is None else (),
         n_clumps=args.clumps,
         min_rows=args.min_rows,
         image_shape=shape,

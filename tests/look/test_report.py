@@ -489,6 +489,70 @@ def test_dates_spelled_as_text_are_dates(spelling):
     assert as_table(frame).left_out == ["signup"]
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna"])
+def test_times_and_durations_are_numbers_and_the_model_gets_what_it_was_given(zone):
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1500, 2000), "D")
+    wait = pd.to_timedelta(rng.uniform(0, 100, 2000), "h")
+    frame = pd.DataFrame({"signup": when.tz_localize(zone), "wait": wait})
+    late, slow = when > "2023-08-01", np.asarray(wait > pd.Timedelta("88h"))
+    y = rng.integers(0, 2, 2000)
+    frame.loc[5, "signup"] = pd.NaT
+
+    class Given:
+        def predict(self, X):
+            assert X is frame
+            return flipped(y, bad)
+
+    for bad, said in (
+        (late, r"signup is later: the middle half of the clump has 2023-\d\d-\d\d to 20"),
+        (slow, r"wait is higher: the middle half of the clump has 3.\d+ days to 4.\d+ days, the"),
+    ):
+        report = report_holes(Given(), frame, y)
+        best = report.clumps[0]
+        assert best.confirmed
+        assert bad[best.rows].mean() > 0.8
+        assert re.match(said, best.gaps[0].sentence), best.gaps[0].sentence
+        page = report.html()
+        assert " days</td>" in page
+        assert f"<td>{when[best.rows[0]].strftime('%Y-%m-%d')}</td>" in page
+    times = frame[["signup"]].to_numpy().astype("datetime64[ns]") if zone is None else None
+    if times is not None:
+        assert np.array_equal(as_table(times).Z, as_table(frame[["signup"]]).Z)
+
+
+def test_every_day_a_row_is_a_date_and_no_number_of_rows():
+    days = pd.date_range("2022-01-01", periods=500)
+    assert as_table(pd.DataFrame({"day": days})).left_out == []
+    assert as_table(pd.DataFrame({"day": days.astype(str)})).left_out == []
+    hours = pd.DataFrame({"at": pd.date_range("2022-01-01 00:00", periods=60, freq="h")})
+    (gap,) = feature_gaps(as_table(hours), np.arange(10))
+    assert "the middle half of the clump has 2022-01-01 02:15 to 2022-01-01 06:45" in gap.sentence
+
+
+def test_ignored_columns_reach_the_model_only():
+    frame, y, _ = shop()
+    frame = frame.assign(note=[f"n{i}" for i in range(len(frame))])
+    report = report_holes(Model(frame), frame, y, ignore=["income", "note"])
+    assert report.overall.errors == shop()[2].sum()
+    assert [column.name for column in report.table.columns] == ["age", "way"]
+    assert "Ignored, as asked: income, note." in " ".join(report.text().split())
+    assert "Ignored, as asked: income, note." in report.html()
+    numbers = frame[["age", "income"]]
+    fitted = LogisticRegression().fit(numbers, y)  # it knows names: the note does not reach it
+    report = report_holes(fitted, frame, y, ignore=["income", "note"])
+    assert np.array_equal(report.predicted, fitted.predict(numbers))
+    plain = LogisticRegression().fit(numbers.to_numpy(), y)
+    for name in (1, "x1"):
+        report = report_holes(plain, numbers.to_numpy(), y, ignore=[name])
+        assert np.array_equal(report.predicted, fitted.predict(numbers))
+        assert [column.name for column in report.table.columns] == ["x0"]
+    with pytest.raises(ValueError, match="X has no column 'incom' to ignore"):
+        report_holes(Model(frame), frame, y, ignore="incom")
+    with pytest.raises(ValueError, match="no column of X is left"):
+        report_holes(Model(frame), frame, y, ignore=list(frame.columns))
+
+
 def test_columns_of_points_in_words():
     frame = pd.DataFrame(
         {"n": [1.0, 2.0, np.nan, 4.0], "c": ["u", "v", "u", "w"], "flat": [5, 5, 5, 5]}

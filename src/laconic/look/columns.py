@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,8 +44,7 @@ class Column:
     @property
     def different(self) -> int:
         """How many different values there are."""
-        known = self.values[~np.isnan(self.values)]
-        return len(np.unique(known)) if self.names is None else len(self.names)
+        return len(np.unique(self.known)) if self.names is None else len(self.names)
 
     @cached_property
     def numbered(self) -> bool:
@@ -58,14 +58,19 @@ class Column:
         )
 
     @cached_property
-    def long(self) -> bool:
-        """Whether dates are spread so widely that the time of day says little."""
-        known = self.values[~np.isnan(self.values)]
-        return len(known) > 0 and bool(np.ptp(known) > LONG or (known == np.floor(known)).all())
+    def known(self) -> np.ndarray:
+        """The numbers that are not missing."""
+        return self.values[~np.isnan(self.values)]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all numbers are whole: dates without a time of day."""
+        return bool((self.known == np.floor(self.known)).all())
 
     def spelled(self, value: float) -> str:
         """A number of this column in words: a date, a duration, or a number."""
-        return spelled(value, self.unit, self.long)
+        long = self.unit == DATE and (self.whole or bool(np.ptp(self.known) > LONG))
+        return spelled(value, self.unit, long)
 
     def cell(self, row: int) -> str:
         """The value of a row, as a table shows it."""
@@ -75,7 +80,7 @@ class Column:
         if np.isnan(value):
             return "missing"
         if self.unit == DATE:
-            return spelled(value, DATE, long=bool((self.values % 1 == 0).all()))
+            return spelled(value, DATE, self.whole)
         return f"{value:.6g}" + (f" {self.unit}" if self.unit else "")
 
     def kind_name(self, code: int) -> str:
@@ -87,6 +92,26 @@ class Column:
         """Codes of the categories with all rarer ones as one, and the number of codes."""
         n = len(self.names or ())
         return np.minimum(self.values, KINDS), min(n, KINDS + 1)
+
+
+def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
+    """The table without some columns: by name, or of an array by number or the report's name."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if hasattr(X, "columns"):
+        known = list(X.columns)
+        gone = {name for name in ignore if name in known}
+    else:
+        known = list(range(X.shape[1])) if X.ndim == 2 else []
+        gone = {i for i in known if i in ignore or f"x{i}" in ignore}
+        known += [f"x{i}" for i in known]
+    for name in ignore:
+        if name not in known:
+            raise ValueError(f"{what} has no column {name!r} to ignore")
+    if len(gone) == X.shape[1]:
+        raise ValueError(f"no column of {what} is left where all are ignored")
+    if hasattr(X, "columns"):
+        return X.drop(columns=list(gone))
+    return X[:, [i for i in range(X.shape[1]) if i not in gone]]
 
 
 def read_columns(X: Any) -> list[Column]:

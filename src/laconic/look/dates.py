@@ -16,17 +16,17 @@ LONG = 7.0
 
 # A date, perhaps with a time of day, fractions of a second and an offset from UTC (ISO 8601).
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*)? ?(Z|[+-]\d\d(?::?\d\d)?)?"
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
 
 def read_dates(texts: list[str]) -> np.ndarray | None:
-    """Days since 1970 of dates in ISO 8601; None unless every text is one.
+    """Days since 1970 of dates in ISO 8601, as the clock showed them; None unless all texts are.
 
     Examples
     --------
-    >>> read_dates(["1970-01-02", "1970-01-03T12:00", "1970-01-01 02:00:00+02:00"]).tolist()
-    [1.0, 2.5, 0.0]
+    >>> read_dates(["1970-01-02", "1970-01-03T12:00", "1970-01-01 06:00:00+02:00"]).tolist()
+    [1.0, 2.5, 0.25]
     >>> read_dates(["1970-01-02", "unknown"]), read_dates(["2023-02-31"])
     (None, None)
     """
@@ -35,25 +35,24 @@ def read_dates(texts: list[str]) -> np.ndarray | None:
         found = _ISO.fullmatch(text)
         if found is None:
             return None
-        day, time, offset = found.groups()
+        day, time = found.groups()
         try:
             days[i] = as_days(np.datetime64(f"{day}T{time or '00:00'}"))
         except ValueError:  # there is no such day
             return None
-        if offset and offset != "Z":
-            minutes = 60 * int(offset[1:3]) + int(offset[3:].lstrip(":") or 0)
-            days[i] -= (-minutes if offset[0] == "-" else minutes) / 1440
     return days if texts else None
 
 
 def as_days(times: Any) -> np.ndarray:
-    """Days since 1970 of times of numpy or pandas, NaN for missing ones.
+    """Days since 1970 of times of numpy or pandas, as the clock showed them, NaN for missing ones.
 
     Examples
     --------
     >>> as_days(np.array(["1970-01-03", "NaT"], dtype="datetime64[D]"))
     array([ 2., nan])
     """
+    if getattr(times.dtype, "tz", None) is not None:
+        times = times.dt.tz_localize(None)
     exact = np.asarray(times, dtype="datetime64[us]")
     return np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 86400e6)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from laconic.edge import check_labels
+from laconic.look.columns import without
 from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
+from laconic.look.models import may_classify, read_by
 from laconic.model.regions import inside_ball
 from laconic.regions.clumps import LARGEST, Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
@@ -109,6 +112,8 @@ class HolesReport:
     """What the first row is called."""
     min_rows: int = 1
     """Least rows of a clump, of those that are searched."""
+    ignored: list[str] = field(default_factory=list)
+    """Columns that were to be ignored in distances and sentences."""
 
     @property
     def headline(self) -> str:
@@ -162,6 +167,7 @@ def report_holes(
     *,
     n_clumps: int = 8,
     min_rows: int = 10,
+    ignore: Sequence[Any] = (),
     image_shape: tuple[int, int] | None = None,
     title: str | None = None,
     source: str | None = None,
@@ -177,13 +183,17 @@ def report_holes(
     X : data frame or array of shape (n_rows, n_features)
         Rows that the model was *not* trained on. Distances are taken between rows with every number
         scaled to unit variance and every category one way or the other, a feature counting by how
-        much errors depend on it (`laconic.look.features.focus`); pixels as they are.
+        much errors depend on it (`laconic.look.features.focus`); pixels as they are. Dates and
+        durations are numbers.
     y : array-like of shape (n_rows,)
         Their labels.
     n_clumps : int, default=8
         Most clumps to report.
     min_rows : int, default=10
         Least rows in a clump, of those that are searched.
+    ignore : list, default=()
+        Columns to leave out of distances and sentences, by name (of an array by number). The model
+        still gets those that it was fitted on.
     image_shape : (height, width), default=None
         Where rows are pictures: how to show them.
     title : str, default=None
@@ -219,13 +229,16 @@ def report_holes(
     if n_clumps < 1 or min_rows < 1:
         raise ValueError("n_clumps and min_rows must be at least 1")
     check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
-    table = as_table(X, image_shape)
+    ignored = [ignore] if isinstance(ignore, str) else list(ignore)
+    kept = without(X, ignored) if ignored else X
+    table = as_table(kept, image_shape)
     if len(table) != len(truth):
         raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
     given = not hasattr(model, "predict")
     if not given and not may_classify(model):
         raise ValueError(f"{type(model).__name__} is no classifier")
-    predicted = np.asarray(model if given else model.predict(X))
+    read = read_by(model, X, kept) if ignored and not given else X
+    predicted = np.asarray(model if given else model.predict(read))
     if given and predicted.ndim == 0:
         what = "None" if model is None else f"an object of type {type(model).__name__}"
         raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
@@ -243,18 +256,10 @@ def report_holes(
     report = HolesReport(
         name, table, truth, predicted, fresh, clumps, fixed, len(found),
         source=source, first_row=first_row, min_rows=min_rows,
+        ignored=[str(name) for name in ignored],
     )  # fmt: skip
     report.shown, report.places = _map(points, wrong, rng)
     return report
-
-
-def may_classify(model: Any) -> bool:
-    """Whether a model does not tell scikit-learn that it predicts something else than labels."""
-    try:
-        kind = model.__sklearn_tags__().estimator_type
-    except (AttributeError, TypeError):  # no estimator of scikit-learn's, or only the class of one
-        return True
-    return kind not in ("regressor", "clusterer")
 
 
 def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

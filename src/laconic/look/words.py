@@ -75,6 +75,8 @@ def _without(report: HolesReport) -> str:
 def about_columns(report: HolesReport) -> str:
     """Columns that the search did not look at, or perhaps should not have."""
     text = ""
+    if report.ignored:
+        text += f"Ignored, as asked: {', '.join(report.ignored)}. "
     if columns := report.table.names_of_rows:
         rows = f"in {len(report.truth):,} rows"
         listed = ", ".join(f"{c.name} ({c.different:,} {rows})" for c in columns)
@@ -82,7 +84,7 @@ def about_columns(report: HolesReport) -> str:
     if names := report.table.numbered:
         text += (
             f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
-            "than describes them, leave it out. "
+            "than describes them, ignore it. "
         )
     return text
 
