@@ -212,6 +212,28 @@ def test_too_few_rows_are_said_to_be_too_few():
     assert "too few to look" not in report_holes(wrong, X, y, min_rows=3).text()
 
 
+def test_few_errors_are_said_to_be_few():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(400, 8)), np.arange(400) % 2
+    near = np.argsort(np.square(X - 1).sum(axis=1))[:6]
+    strewn = rng.choice(400, 6, replace=False)
+    for rows, said in ((near, "lie closer to each other than"), (strewn, "lie no closer to each")):
+        wrong = np.isin(np.arange(400), rows)
+        report = report_holes(np.where(wrong, 1 - y, y), X, y)
+        for text in (" ".join(report.text().split()), report.html()):
+            assert (
+                "So few errors are too few to look for clumps of at least 10 rows: the half that"
+                in text
+            )
+            assert said in text
+            assert "No clump" not in text
+    one = report_holes(np.where(np.arange(400) == 3, 1 - y, y), X, y)
+    assert "the half that is searched has 1." in " ".join(one.text().split())
+    assert one.nearness is None
+    many = np.where(np.arange(400) % 19 == 0, 1 - y, y)  # 22 errors
+    assert "No clump of errors" in report_holes(many, X, y).text()
+
+
 def test_rows_are_numbered_from_where_they_are_asked_to_be(found):
     frame, y, _ = shop()
     other = report_holes(Model(frame), frame, y, first_row=1, source="shop.csv")

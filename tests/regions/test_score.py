@@ -71,6 +71,7 @@ def test_too_few_errors_have_no_score(rows, n_errors):
     assert np.isnan(found.score)
     assert np.isnan(found.z)
     assert found.p_value == 1
+    assert "0 pairs of neighbouring errors where 0 were expected" in repr(found)
 
 
 def test_wrong_errors_are_refused(rows):

@@ -24,11 +24,14 @@ from laconic.model.regions import inside_ball
 from laconic.regions.clumps import LARGEST, Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
 from laconic.regions.local import few_labels
+from laconic.regions.score import ClumpScore, clump_score
 
 # Rows below which there are no halves to speak of.
 LEAST_ROWS = 4
 # Points on the map.
 POINTS = 1500
+# Rows that are right among which few errors are looked at as pairs of neighbours.
+COMPARED = 2000
 # A smaller chance than this of so many errors by luck confirms a clump.
 CONFIRMED = 0.01
 
@@ -114,6 +117,8 @@ class HolesReport:
     """Least rows of a clump, of those that are searched."""
     ignored: list[str] = field(default_factory=list)
     """Columns that were to be ignored in distances and sentences."""
+    nearness: ClumpScore | None = None
+    """How clumped all errors are, where they are too few for the search."""
 
     @property
     def headline(self) -> str:
@@ -124,6 +129,11 @@ class HolesReport:
     def rows_needed(self) -> int:
         """Least number of rows among which a clump could be found."""
         return 2 * math.ceil(self.min_rows / LARGEST)
+
+    @property
+    def few_errors(self) -> bool:
+        """Whether the search had fewer errors than a clump shall have rows."""
+        return 0 < self.overall.errors - self.on_fresh.errors < self.min_rows
 
     @property
     def wrong(self) -> np.ndarray:
@@ -259,6 +269,8 @@ def report_holes(
         ignored=[str(name) for name in ignored],
     )  # fmt: skip
     report.shown, report.places = _map(points, wrong, rng)
+    if report.few_errors and not any(clump.confirmed for clump in clumps):
+        report.nearness = _nearness(table.Z, wrong, rng)
     return report
 
 
@@ -356,6 +368,15 @@ def _mistakes(truth: np.ndarray, predicted: np.ndarray) -> list[tuple[Any, Any, 
     wrong = truth != predicted
     pairs = Counter(zip(truth[wrong].tolist(), predicted[wrong].tolist(), strict=True))
     return [(true, taken, number) for (true, taken), number in pairs.most_common(3)]
+
+
+def _nearness(Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> ClumpScore | None:
+    """How clumped a few errors are among rows that are right; None where that cannot be said."""
+    right = rng.permutation(np.flatnonzero(~wrong))[:COMPARED]
+    rows = np.concatenate([np.flatnonzero(wrong), right])
+    if len(rows) - len(right) < 2 or not np.ptp(Z[rows], axis=0).any():
+        return None
+    return clump_score(Z[rows], wrong[rows], random_state=0)
 
 
 def _map(

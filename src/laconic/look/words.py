@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Features and rows that the terminal shows of a clump.
 FEATURES, ROWS = 4, 5
+# A smaller chance than this of so many pairs of near errors is worth a word.
+CLOSE = 0.05
 
 
 def headline(report: HolesReport) -> str:
@@ -41,6 +43,8 @@ def summary(report: HolesReport) -> str:
             f"it. Give at least {report.rows_needed} rows, or ask for fewer in a clump (min_rows)."
         )
     sure = [clump for clump in report.clumps if clump.confirmed]
+    if report.few_errors and not sure:
+        return _few_errors(report)
     if not report.found:
         return (
             "No clump of errors was found: no neighbourhood of up to a fifth of the rows has "
@@ -64,6 +68,25 @@ def summary(report: HolesReport) -> str:
     else:
         text += " The local fixes tried would not lower the error on fresh rows."
     return text
+
+
+def _few_errors(report: HolesReport) -> str:
+    """Why few errors do not tell, and whether they lie near each other."""
+    searched = report.overall.errors - report.on_fresh.errors
+    text = (
+        f"So few errors are too few to look for clumps of at least {count(report.min_rows, 'row')}:"
+        f" the half that is searched has {searched}. Give more rows, or ask for fewer in a clump "
+        "(min_rows)."
+    )
+    near = report.nearness
+    if near is None or not near.expected > 0:
+        return text
+    how = "closer" if near.p_value <= CLOSE else "no closer"
+    return (
+        f"{text} All errors together lie {how} to each other than chance explains"
+        f"{_without(report)}: {count(near.pairs, 'pair')} of near errors where "
+        f"{near.expected:.2g} would be expected (p = {near.p_value:.2g})."
+    )
 
 
 def _without(report: HolesReport) -> str:

@@ -149,7 +149,7 @@ def _null(graph: NeighbourGraph, n_errors: int) -> tuple[float, float]:
     m, k = graph.n_rows, n_errors
     edges = graph.degrees.sum() / 2.0
     touching = float((graph.degrees * (graph.degrees - 1.0)).sum())  # ordered pairs of edges
-    chance = np.cumprod([(k - i) / (m - i) if m > i else 0.0 for i in range(4)])
+    chance = np.cumprod([max(k - i, 0) / (m - i) if m > i else 0.0 for i in range(4)])
     mean = edges * chance[1]
     apart = edges * (edges - 1.0) - touching
     variance = mean + touching * chance[2] + apart * chance[3] - mean**2
