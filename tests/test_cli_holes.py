@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from laconic import HolePunchingClassifier, ShareBoostClassifier
+from laconic import ErrorClumpingClassifier, HolePunchingClassifier, ShareBoostClassifier
 from test_cli import error_of, run
 
 
@@ -270,6 +270,26 @@ def test_pictures(tmp_path, capsys):
     said = error_of(capsys, *known, "--trust", "--image", "7x9")
     assert "means 63 pixels, but the model reads 64 columns of the 64 in" in said
     assert "28x28" in error_of(capsys, *known, "--trust", "--image", "big")
+
+
+def test_labels_of_the_file_in_groups_or_unknown_to_the_model(tmp_path, capsys):
+    digits = load_digits(as_frame=True)
+    X, y = digits.data, digits.target
+    digits.frame[600:].to_csv(tmp_path / "rows.csv", index=False)
+    command = ["holes", tmp_path / "model", tmp_path / "rows.csv", "--target", "target", "--trust"]
+    groups = {"low": range(5), "high": range(5, 10)}
+    grouped = ErrorClumpingClassifier(1.0, label_groups=groups).fit(X[:600], y[:600])
+    joblib.dump(grouped, tmp_path / "model")
+    assert run(*command) == 0
+    wrong = round((1 - grouped.score(X[600:], y[600:])) * 1197)
+    assert f"({wrong} errors)" in capsys.readouterr().out
+    known = y[:600] < 9
+    few = make_pipeline(StandardScaler(), LogisticRegression(C=1e-4))
+    joblib.dump(few.fit(X[:600][known], y[:600][known]), tmp_path / "model")
+    assert run(*command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{(y[600:] == 9).sum()} rows have label 9, which the model does not know." in said
+    assert said.startswith("Where LogisticRegression (model) fails on rows.csv")
 
 
 def test_pictures_beside_other_columns(tmp_path, capsys):

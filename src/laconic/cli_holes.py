@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Load the model and the rows, look for clumps, show them."""
     from laconic.look.card import count
     from laconic.look.columns import without
-    from laconic.look.models import may_classify
+    from laconic.look.models import in_groups, known_labels, may_classify, model_name
     from laconic.look.report import LEAST_ROWS, report_holes
     from laconic.look.words import report_lines
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     shape = _shape(args.image)
     model = load_model(args.model, args.trust)
     if not may_classify(model):
-        raise UserError(f"{args.model} holds a {_kind(model)}, which is no classifier")
+        raise UserError(f"{args.model} holds a {model_name(model)}, which is no classifier")
     spelled = [*_spelled(model), *args.categorical]
     X, labels = labelled_table(args.table, args.target, text=spelled)
     beside = [name for name in args.categorical if name != args.target]
@@ -92,16 +92,17 @@ def run(args: argparse.Namespace) -> int:
     report = report_holes(
         predicted,
         X if shape is None else pixels_of(shape, read, kept, args.table),
-        labels,
+        in_groups(model, labels),
         ignore=args.ignore if shape is None else (),
         n_clumps=args.clumps,
         min_rows=args.min_rows,
         image_shape=shape,
-        title=_title(model, args.model),
+        title=f"{model_name(model)} ({Path(args.model).name})",
         source=Path(args.table).name,
         first_row=1,
         random_state=args.seed,
     )
+    report.known = known_labels(model)
     console = make_console()
     console.print(report_lines(report))
     if args.html:
@@ -197,21 +198,6 @@ def _spelled(model: Any) -> list[str]:
     """Columns that the model reads as categories, to be read as they are spelled."""
     names, categories = getattr(model, "feature_names", None), getattr(model, "categories", {})
     return [names[f] for f in categories] if names is not None else []
-
-
-def _kind(model: Any) -> str:
-    """The class of a model, or of the last step of a pipeline."""
-    return type(getattr(model, "steps", [(None, model)])[-1][1]).__name__
-
-
-def _title(model: Any, file: str) -> str:
-    from laconic.look.card import atoms_in_words
-    from laconic.model.predictor import Predictor
-
-    kind = _kind(model)
-    if isinstance(model, Predictor):
-        kind = f"the Laconic model of {atoms_in_words(model)}"
-    return f"{kind} ({Path(file).name})"
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from laconic import report_holes
+from laconic import ErrorClumpingClassifier, report_holes
 from laconic.look.features import as_table, feature_gaps, focus
 from laconic.look.report import Rate
 from laconic.regions.fix import try_fix
@@ -181,6 +181,42 @@ def test_labels_that_cannot_match_or_are_missing_are_refused():
         some[3:5] = gone
         with pytest.raises(ValueError, match="y has no label in 2 of 40 rows"):
             report_holes(y, X, some)
+
+
+def test_labels_of_a_model_with_groups_are_its_groups():
+    digits = load_digits()
+    X, y = digits.data, digits.target
+    groups = {"low": range(5), "high": range(5, 10)}
+    model = ErrorClumpingClassifier(1.0, label_groups=groups).fit(X[:300], y[:300])
+    pipeline = make_pipeline(StandardScaler(), model).fit(X[:300], y[:300])
+    named = np.where(y < 5, "low", "high")
+    for one in (model, pipeline):
+        report = report_holes(one, X[300:], y[300:])
+        assert report.overall.errors == (one.predict(X[300:]) != named[300:]).sum()
+        assert report.html() == report_holes(one, X[300:], named[300:]).html()
+        assert report.headline == "Where ErrorClumpingClassifier fails"
+    with pytest.raises(ValueError, match="give y in the labels that the model predicts"):
+        report_holes(model.predictor_, X, y)
+
+
+def test_labels_that_the_model_does_not_know_are_told():
+    digits = load_digits()
+    X, y = digits.data, digits.target
+    known = y[:600] < 9
+    model = LogisticRegression(C=1e-4).fit(X[:600][known], y[:600][known])
+    nines = int((y[600:] == 9).sum())
+    report = report_holes(model, X[600:], y[600:])
+    assert f"{nines} rows have label 9, which the model does not know." in report.html()
+    assert f"{nines} rows have label 9, which the model does not know." in " ".join(
+        report.text().split()
+    )
+    never = report_holes(model.predict(X[600:]), X[600:], y[600:].astype(str))
+    assert f"{nines} rows have label '9', which the model never predicts here." in never.text(200)
+    odd = np.where(np.arange(len(y)) == 700, 11, y)
+    both = report_holes(model, X[600:], odd[600:]).text(200)
+    assert f"{nines + 1} rows have one of the labels 9, 11, which the model does not know." in both
+    fine = report_holes(model, X[:600][known], y[:600][known])
+    assert "does not know" not in fine.text()
 
 
 def test_labels_spelled_as_text_are_the_same_labels():

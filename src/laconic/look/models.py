@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from laconic.model.predictor import Predictor
+from laconic.regions.groups import group_labels
+
 
 def may_classify(model: Any) -> bool:
     """Whether a model does not tell scikit-learn that it predicts something else than labels."""
@@ -29,3 +34,37 @@ def read_by(model: Any, X: Any, kept: Any) -> Any:
         return columns_of(model, X, kept, "X")
     except UserError:
         return X
+
+
+def model_name(model: Any) -> str:
+    """What to call a model: its class, or that of the last step of a pipeline."""
+    from laconic.look.card import atoms_in_words
+
+    if isinstance(model, Predictor):
+        return f"the Laconic model of {atoms_in_words(model)}"
+    return type(_last(model)).__name__
+
+
+def known_labels(model: Any) -> np.ndarray | None:
+    """The labels that a model knows, where it tells."""
+    known = getattr(model, "classes_", getattr(model, "classes", None))
+    if isinstance(known, list | tuple | np.ndarray) and np.ndim(known) == 1:
+        return np.asarray(known)
+    return None
+
+
+def in_groups(model: Any, y: Any) -> Any:
+    """Labels as the model predicts them: the groups that they are in, where it has label_groups.
+
+    Labels that are names of groups already stay as they are.
+    """
+    groups = getattr(_last(getattr(model, "best_estimator_", model)), "label_groups", None)
+    if groups is None or np.isin(np.asarray(y).astype(str), [str(name) for name in groups]).all():
+        return y
+    return group_labels(groups, y)
+
+
+def _last(model: Any) -> Any:
+    """A model, or the last step of a pipeline."""
+    steps = getattr(model, "steps", None)
+    return steps[-1][1] if isinstance(steps, list) and steps else model

@@ -19,7 +19,7 @@ import numpy as np
 from laconic.edge import check_labels
 from laconic.look.columns import without
 from laconic.look.features import FeatureGap, Table, as_table, feature_gaps, focus
-from laconic.look.models import may_classify, read_by
+from laconic.look.models import in_groups, known_labels, may_classify, model_name, read_by
 from laconic.model.regions import inside_ball
 from laconic.regions.clumps import LARGEST, Clump, find_clumps
 from laconic.regions.fix import LocalFix, try_fix
@@ -117,6 +117,8 @@ class HolesReport:
     """Least rows of a clump, of those that are searched."""
     ignored: list[str] = field(default_factory=list)
     """Columns that were to be ignored in distances and sentences."""
+    known: np.ndarray | None = None
+    """Labels that the model knows, where it tells."""
     nearness: ClumpScore | None = None
     """How clumped all errors are, where they are too few for the search."""
 
@@ -129,6 +131,15 @@ class HolesReport:
     def rows_needed(self) -> int:
         """Least number of rows among which a clump could be found."""
         return 2 * math.ceil(self.min_rows / LARGEST)
+
+    @property
+    def strange(self) -> np.ndarray:
+        """Whether the true label of each row is one that the model neither knows nor predicts."""
+        told = np.unique(self.predicted)
+        if self.known is not None:
+            known = self.known.astype(str) if self.truth.dtype.kind == "U" else self.known
+            told = np.concatenate([told, known])
+        return ~np.isin(self.truth, told)
 
     @property
     def few_errors(self) -> bool:
@@ -196,7 +207,7 @@ def report_holes(
         much errors depend on it (`laconic.look.features.focus`); pixels as they are. Dates and
         durations are numbers.
     y : array-like of shape (n_rows,)
-        Their labels.
+        Their labels; those of a model with ``label_groups`` may be labels or groups.
     n_clumps : int, default=8
         Most clumps to report.
     min_rows : int, default=10
@@ -207,7 +218,8 @@ def report_holes(
     image_shape : (height, width), default=None
         Where rows are pictures: how to show them.
     title : str, default=None
-        What the headline calls the model; its class by default.
+        What the headline calls the model; by default its class, of a pipeline that of the last
+        step.
     source : str, default=None
         What it calls the rows: a file's name, say.
     first_row : int, default=0
@@ -246,7 +258,7 @@ def report_holes(
         raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
     given = not hasattr(model, "predict")
     if not given and not may_classify(model):
-        raise ValueError(f"{type(model).__name__} is no classifier")
+        raise ValueError(f"{model_name(model)} is no classifier")
     read = read_by(model, X, kept) if ignored and not given else X
     predicted = np.asarray(model if given else model.predict(read))
     if given and predicted.ndim == 0:
@@ -254,6 +266,8 @@ def report_holes(
         raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
     if predicted.shape != truth.shape:
         raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels")
+    if not given:
+        truth = np.asarray(in_groups(model, truth))
     truth, predicted = _comparable(truth, predicted)
     rng = np.random.default_rng(random_state)
     wrong = truth != predicted
@@ -262,11 +276,11 @@ def report_holes(
     points = table.Z * focus(table, wrong, searched)
     found = find_clumps(points[searched], wrong[searched], n_clumps, min_rows, rng)
     clumps, fixed = _measure(table, points, truth, predicted, fresh, searched, found)
-    name = title or ("this classifier" if given else type(model).__name__)
+    name = title or ("this classifier" if given else model_name(model))
     report = HolesReport(
         name, table, truth, predicted, fresh, clumps, fixed, len(found),
         source=source, first_row=first_row, min_rows=min_rows,
-        ignored=[str(name) for name in ignored],
+        ignored=[str(name) for name in ignored], known=None if given else known_labels(model),
     )  # fmt: skip
     report.shown, report.places = _map(points, wrong, rng)
     if report.few_errors and not any(clump.confirmed for clump in clumps):
@@ -287,8 +301,8 @@ def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, n
             )
         raise ValueError(
             f"the model predicts {few_labels(said.tolist())}, and the true labels are "
-            f"{few_labels(known.tolist())}: they have none in common; give the labels that the "
-            "model was trained on"
+            f"{few_labels(known.tolist())}: they have none in common; give y in the labels that "
+            "the model predicts"
         )
     return truth, predicted
 

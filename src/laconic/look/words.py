@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from laconic.look.card import count, shorten
 from laconic.look.columns import quoted
 from laconic.look.numbers import percent
+from laconic.regions.local import few_labels
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,10 +24,21 @@ CLOSE = 0.05
 
 
 def headline(report: HolesReport) -> str:
-    """How often the classifier is wrong."""
+    """How often the classifier is wrong, and on labels that it does not know at that."""
     rate = report.overall
     share = percent(rate.share)
-    return f"{share} of {rate.rows:,} rows are misclassified ({rate.errors:,} errors)."
+    text = f"{share} of {rate.rows:,} rows are misclassified ({count(rate.errors, 'error')})."
+    strange = report.strange
+    if not strange.any():
+        return text
+    labels = np.unique(report.truth[strange]).tolist()
+    which = "label" if len(labels) == 1 else "one of the labels"
+    rows = int(strange.sum())
+    verb = "has" if rows == 1 else "have"
+    knows = "never predicts here" if report.known is None else "does not know"
+    return (
+        f"{text} {count(rows, 'row')} {verb} {which} {few_labels(labels)}, which the model {knows}."
+    )
 
 
 def summary(report: HolesReport) -> str:
@@ -189,7 +203,7 @@ def report_lines(report: HolesReport) -> RenderableType:
 
     parts: list[Any] = [
         Text(_plain(report.headline), style="bold"),
-        Text(headline(report)),
+        Text(_plain(headline(report))),
         Text(_plain(summary(report))),
     ]
     if report.clumps:
