@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from laconic import ErrorClumpingClassifier, report_holes
 from laconic.look.features import as_table, feature_gaps, focus
+from laconic.look.numbers import percent
 from laconic.look.report import Rate
 from laconic.regions.fix import try_fix
 
@@ -675,6 +677,65 @@ def test_one_odd_label_does_not_rule_out_a_linear_fix():
     truth[0] = "odd"
     fix = try_fix(Z, truth, np.repeat("c", 200), np.arange(100), np.arange(100, 200))
     assert (fix.kind, fix.verdict) == ("linear", "helps")
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "verdict"),
+    [
+        (40, 20, "helps"),
+        (40, 28, "may help"),
+        (40, 38, "no clear difference"),
+        (40, 40, "does not help"),
+        (30, 40, "does not help"),
+    ],
+)
+def test_what_luck_does_as_well_makes_no_clear_difference(better, worse, verdict):
+    """The fix says 1 of every row, and is right where the classifier is not in so many."""
+    old, new = np.arange(40), np.arange(40, 200)
+    truth, predicted = np.ones(200, dtype=int), np.ones(200, dtype=int)
+    predicted[old] = 0
+    predicted[40 : 40 + better] = 0
+    truth[40 + better : 40 + better + worse] = predicted[40 + better : 40 + better + worse] = 0
+    fix = try_fix(np.zeros((200, 1)), truth, predicted, old, new)
+    assert (fix.kind, fix.before, fix.after) == ("constant", better, worse)
+    assert fix.verdict == verdict
+
+
+def changed(report, errors):
+    return replace(report, fixed=Rate(errors, report.fixed.rows))
+
+
+def test_an_error_that_hardly_changes_is_not_said_to_fall(found):
+    fresh = found.on_fresh
+    one = changed(found, fresh.errors - 1)
+    said = re.search(r"on fresh rows from (.*) % to (.*) %\.", one.text(1000))
+    assert float(said.group(1)) > float(said.group(2))
+    assert f"{said.group(1)} % → {said.group(2)} %" in one.html()
+    same = changed(found, fresh.errors)
+    assert "would not change the error on fresh rows" in same.text(1000)
+    assert "→" not in same.html()
+    assert "would not lower the error" in changed(found, fresh.errors + 1).text(1000)
+    clump = found.clumps[0]
+    fix = replace(clump.fix, verdict="no clear difference", after=clump.fix.before - 2, luck=0.9)
+    vague = replace(found, clumps=[replace(clump, fix=fix), *found.clumps[1:]])
+    assert "A local fix makes no clear difference: " in vague.text(1000)
+    assert '<b class="plain">no clear difference by a fix</b>' in vague.html()
+
+
+def test_the_text_has_the_rows_that_its_rates_are_of(found):
+    text = found.text(200)
+    for clump in found.clumps:
+        rates = (
+            f"{clump.inside.errors} of {clump.inside.rows} fresh rows inside are wrong, and "
+            f"{clump.outside.errors} of {clump.outside.rows} outside all clumps"
+        )
+        assert rates in text
+        assert rates in found.html()
+        searched = f"in the search {clump.searched.errors} of {clump.searched.rows} inside were."
+        assert searched in text
+        assert f"of {clump.searched.errors + clump.inside.errors} in both halves." in text
+        row = rf"{len(clump.rows)} +{clump.inside.rows} +{percent(clump.inside.share)} "
+        assert re.search(row, text)
 
 
 def test_a_fix_is_chosen_without_fresh_rows():

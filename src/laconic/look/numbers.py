@@ -21,6 +21,18 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{value:.0f} %" if value >= 10 ** (digits - 1) else f"{value:.{digits}g} %"
 
 
+def percents(before: float, after: float) -> tuple[str, str]:
+    """Two shares in per cent, with as many digits (at most four) as it takes to tell them apart.
+
+    Examples
+    --------
+    >>> percents(0.14, 0.11), percents(0.1215, 0.1204)
+    (('14 %', '11 %'), ('12.2 %', '12 %'))
+    """
+    pairs = [(percent(before, digits), percent(after, digits)) for digits in (2, 3, 4)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[-1])
+
+
 def number(value: float) -> str:
     """A number of a table, to three digits, large ones to the unit.
 

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.look import words
 from laconic.look.card import count
 from laconic.look.features import CATEGORIES
-from laconic.look.numbers import percent
+from laconic.look.numbers import percent, percents
 from laconic.look.pictures import as_grey, png_uri
 from laconic.look.report import CONFIRMED
 
@@ -66,8 +66,8 @@ def _tiles(report: HolesReport) -> str:
     if sure and fresh.errors:
         held = sum(clump.inside.errors for clump in sure)
         tiles.append((percent(held / fresh.errors), "of the errors are in these clumps"))
-    if sure and report.fixed.errors < fresh.errors:
-        before, after = percent(fresh.share), percent(report.fixed.share)
+    before, after = percents(fresh.share, report.fixed.share)
+    if sure and report.fixed.errors < fresh.errors and before != after:
         tiles.append((f"{before} → {after}", "error on fresh rows with local fixes"))
     items = "".join(f"<li><strong>{escape(a)}</strong><span>{escape(b)}</span></li>"
                     for a, b in tiles)  # fmt: skip
@@ -116,17 +116,14 @@ def _fix_badge(clump: ClumpFacts) -> str:
     return {
         "helps": "local fix helps",
         "may help": "local fix may help",
+        "no clear difference": "no clear difference by a fix",
         "does not help": "no local fix",
     }.get(clump.fix.verdict, "too few rows for a fix")
 
 
 def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
-    inside, outside, searched = clump.inside, clump.outside, clump.searched
-    odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
     return [
-        f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside are wrong, and "
-        f"{outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if errors were "
-        f"spread evenly); in the search {searched.errors:,} of {searched.rows:,} inside were.",
+        words.rates_sentence(clump),
         words.mistakes_sentence(clump),
         words.fix_sentence(report, clump),
     ]

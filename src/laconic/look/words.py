@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.look.card import count, shorten
 from laconic.look.columns import quoted
-from laconic.look.numbers import percent
+from laconic.look.numbers import percent, percents
 from laconic.regions.local import few_labels
 
 if TYPE_CHECKING:
@@ -74,11 +74,14 @@ def summary(report: HolesReport) -> str:
         f"{percent(held / fresh.errors)} of the errors in {percent(rows / fresh.rows)} of the rows."
     )
     fixed = report.fixed
-    if fixed.errors < fresh.errors:
+    before, after = percents(fresh.share, fixed.share)
+    if fixed.errors < fresh.errors and before != after:
         text += (
             f" Local fixes chosen on the other half would lower the error on fresh rows from "
-            f"{percent(fresh.share)} to {percent(fixed.share)}."
+            f"{before} to {after}."
         )
+    elif fixed.errors == fresh.errors or before == after:
+        text += " The local fixes tried would not change the error on fresh rows."
     else:
         text += " The local fixes tried would not lower the error on fresh rows."
     return text
@@ -158,9 +161,11 @@ def fix_sentence(report: HolesReport, clump: ClumpFacts) -> str:
     if fix.kind == "keep":
         return "No local model did better than the classifier itself."
     what = f"always saying “{fix.says}”" if fix.kind == "constant" else "a linear model of its own"
-    lead = {"helps": "A local fix helps", "may help": "A local fix may help"}.get(
-        fix.verdict, "A local fix does not help"
-    )
+    lead = {
+        "helps": "A local fix helps",
+        "may help": "A local fix may help",
+        "no clear difference": "A local fix makes no clear difference",
+    }.get(fix.verdict, "A local fix does not help")
     luck = f"; luck alone would do so with probability {fix.luck:.2g}" if fix.luck < 1 else ""
     text = f"{lead}: {what} makes {fix.after} instead of {count(fix.before, 'error')}"
     return f"{text} on {count(fix.rows, 'fresh row')}{luck}." + _leanings(report, clump)
@@ -182,7 +187,19 @@ def mistakes_sentence(clump: ClumpFacts) -> str:
     """The most common mistakes."""
     total = clump.searched.errors + clump.inside.errors
     parts = [f"{true} taken for {taken} ({n})" for true, taken, n in clump.mistakes]
-    return f"Mistakes: {', '.join(parts)}, of {total}." if parts else "No mistakes."
+    return f"Mistakes: {', '.join(parts)}, of {total} in both halves." if parts else "No mistakes."
+
+
+def rates_sentence(clump: ClumpFacts) -> str:
+    """How many rows of either half are wrong inside, and how many outside."""
+    inside, outside, searched = clump.inside, clump.outside, clump.searched
+    odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
+    are = "is" if inside.rows == 1 else "are"
+    return (
+        f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside {are} wrong, and "
+        f"{outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if errors were "
+        f"spread evenly); in the search {searched.errors:,} of {searched.rows:,} inside were."
+    )
 
 
 def report_text(report: HolesReport, width: int) -> str:
@@ -207,12 +224,13 @@ def report_lines(report: HolesReport) -> RenderableType:
         Text(_plain(summary(report))),
     ]
     if report.clumps:
+        # Rates are of fresh rows only, so that both numbers of rows are shown.
         parts += [_ranking(report), Text(_plain(how_it_was_measured(report)), style="dim")]
     elif columns := about_columns(report):
         parts.append(Text(_plain(columns.strip()), style="dim"))
     for number, clump in enumerate(report.clumps, start=1):
         parts.append(Text(f"\nClump {number}", style="bold"))
-        lines = [mistakes_sentence(clump)]
+        lines = [rates_sentence(clump), mistakes_sentence(clump)]
         lines += [gap.sentence for gap in clump.gaps[:FEATURES]]
         lines.append(fix_sentence(report, clump))
         nearest = ", ".join(
@@ -234,8 +252,8 @@ def _ranking(report: HolesReport) -> RenderableType:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    heads = ["clump", "rows", "wrong\ninside", "wrong\noutside", "with the\nfix", "on fresh\nrows",
-             "local fix"]  # fmt: skip
+    heads = ["clump", "rows,\nall", "rows,\nfresh", "wrong\ninside", "wrong\noutside",
+             "with the\nfix", "on fresh\nrows", "local fix"]  # fmt: skip
     for name in heads:
         table.add_column(name, justify="right" if name not in heads[-2:] else "left")
     for number, clump in enumerate(report.clumps, start=1):
@@ -244,6 +262,7 @@ def _ranking(report: HolesReport) -> RenderableType:
         table.add_row(
             str(number),
             f"{len(clump.rows):,}",
+            f"{clump.inside.rows:,}",
             percent(clump.inside.share),
             percent(clump.outside.share),
             after,

@@ -17,7 +17,8 @@ ENOUGH, FITTED = 8, 20
 FOLDS = 5
 # Weights of a linear model that are named, and the part of the largest below which they are not.
 NAMED, FAINT = 3, 0.2
-SURE = 0.05
+# Chances of so large a gain by luck below which a fix helps, and may help.
+SURE, LIKELY = 0.05, 0.2
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class LocalFix:
     luck: float
     """Chance of such a difference were both equally good (sign test on the rows they differ on)."""
     verdict: str
-    """``"helps"``, ``"may help"``, ``"does not help"`` or ``"too few rows to tell"``."""
+    """``"helps"``, ``"may help"``, ``"no clear difference"`` (fewer errors, and luck might well do
+    so), ``"does not help"`` or ``"too few rows to tell"``."""
     says: Any = None
     """The constant's label."""
     labels: np.ndarray | None = None
@@ -70,10 +72,12 @@ def try_fix(
     luck = float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
     if len(new) < ENOUGH:
         verdict = "too few rows to tell"
-    elif better > worse:
-        verdict = "helps" if luck < SURE else "may help"
-    else:
+    elif better <= worse:
         verdict = "does not help"
+    elif luck < SURE:
+        verdict = "helps"
+    else:
+        verdict = "may help" if luck <= LIKELY else "no clear difference"
     after = int(wrong.sum())
     return LocalFix(kind, before, after, len(new), luck, verdict, says, labels, leans_on)
 
