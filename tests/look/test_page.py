@@ -1,5 +1,6 @@
 """The page in a real browser: it opens, lists the clumps, and a click shows the rows."""
 
+import re
 import shutil
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_small_plots_have_labelled_axes(browser, table_report, tmp_path, width):
         assert plot.locator(".name").is_visible()
         top, bottom = plot.locator(".up i").all_inner_texts()
         tallest = max(max(bar[1:]) for bar in gap.bars)
-        assert (top, bottom) == (percent(tallest), "0")
+        assert (top.replace("\N{NO-BREAK SPACE}", " "), bottom) == (percent(tallest), "0")
         chart, drawn = plot.bounding_box(), plot.locator("svg").bounding_box()
         ticks = plot.locator(".ticks").bounding_box()
         assert ticks["y"] >= drawn["y"] + drawn["height"] - 1
@@ -141,6 +142,42 @@ def test_a_click_shows_the_rows_of_a_table(browser, table_report, tmp_path):
     clump.locator(".rows.only-wrong").wait_for()
     visible = [row.locator("td").first.inner_text() for row in rows.all() if row.is_visible()]
     assert visible == [str(row + 1) for row in shown[table_report.wrong[shown]].tolist()]
+    page.close()
+
+
+def test_open_clumps_are_told_apart_on_the_map(opened, report):
+    assert "in a clump that is open, with its number" in opened.locator(".map").inner_text()
+    clumps = opened.locator("details.clump")
+    clumps.nth(1).locator("summary").click()
+    rings = []
+    for number in (0, 1):
+        dots = opened.locator(f'circle.chosen[data-clump="{number}"]')
+        dots.first.wait_for(state="attached")
+        rings.append(dots.first.evaluate("(dot) => getComputedStyle(dot).stroke"))
+        name = opened.locator(f'.map text[data-clump="{number}"]')
+        assert name.is_visible()
+        assert name.text_content() == str(number + 1)
+        rank = clumps.nth(number).locator(".rank")
+        assert rank.evaluate("(mark) => getComputedStyle(mark).backgroundColor") == rings[-1]
+    assert rings[0] != rings[1]
+    assert not opened.locator('.map text[data-clump="2"]').is_visible()
+
+
+@pytest.mark.parametrize(("width", "cut"), [(400, True), (1200, False)])
+def test_what_a_narrow_screen_shows(browser, table_report, tmp_path, width, cut):
+    """A table that is cut off says so, dots are seen, and numbers stay with their per cent."""
+    table_report.save(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((tmp_path / "page.html").as_uri())
+    clump = page.locator("details.clump").first
+    assert clump.locator(".sideways").is_visible() == cut
+    table = clump.locator(".scroll")
+    assert table.evaluate("(table) => table.scrollWidth > table.clientWidth") == cut
+    for kind, least in (("wrong", 4), ("right", 2.5)):
+        assert page.locator(f"circle.{kind}").first.bounding_box()["width"] >= least
+    assert not re.search(r"\d %", page.locator("main").inner_text())
+    assert "\N{NO-BREAK SPACE}%" in page.locator(".plots").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
 
 

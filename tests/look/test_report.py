@@ -710,7 +710,7 @@ def test_an_error_that_hardly_changes_is_not_said_to_fall(found):
     one = changed(found, fresh.errors - 1)
     said = re.search(r"on fresh rows from (.*) % to (.*) %\.", one.text(1000))
     assert float(said.group(1)) > float(said.group(2))
-    assert f"{said.group(1)} % → {said.group(2)} %" in one.html()
+    assert f"{said.group(1)}\N{NO-BREAK SPACE}% → {said.group(2)}\N{NO-BREAK SPACE}%" in one.html()
     same = changed(found, fresh.errors)
     assert "would not change the error on fresh rows" in same.text(1000)
     assert "→" not in same.html()

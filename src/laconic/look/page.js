@@ -1,10 +1,15 @@
 "use strict";
-// Without this script everything is still readable; it marks the open clumps on the map, and hides
-// the rows that are right where that is asked for.
+// Without this script everything is still readable; it marks the open clumps on the map, says where
+// a table is wider than the page, and hides the rows that are right where that is asked for.
 for (const clump of document.querySelectorAll("details.clump")) {
-  const dots = document.querySelectorAll(`circle[data-clump="${clump.dataset.clump}"]`);
-  const mark = () => dots.forEach((dot) => dot.classList.toggle("chosen", clump.open));
+  const dots = document.querySelectorAll(`svg [data-clump="${clump.dataset.clump}"]`);
+  const table = clump.querySelector(".scroll"), hint = clump.querySelector(".sideways");
+  const mark = () => {
+    dots.forEach((dot) => dot.classList.toggle("chosen", clump.open));
+    if (table) hint.hidden = table.scrollWidth <= table.clientWidth;
+  };
   clump.addEventListener("toggle", mark);
+  window.addEventListener("resize", mark);
   mark();
   const only = clump.querySelector(".only input");
   only.addEventListener("change", () => {

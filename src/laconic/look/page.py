@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ EXAMPLES = 24
 WIDEST = 12
 # Width and height of the map and of a small plot, in the units of their drawings.
 MAP, PLOT = (920, 380), (220, 64)
+# Colours of rings around the rows of open clumps.
+RINGS = 4
 # On the map: how far apart rows in the same place are drawn, and how far from it at most.
 APART, FARTHEST = 4.0, 60.0
 
@@ -42,7 +45,7 @@ def report_page(report: HolesReport) -> str:
         )
     drawing = _map(report) if report.clumps else ""
     title = escape(report.headline)
-    return (
+    page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>"
@@ -54,6 +57,7 @@ def report_page(report: HolesReport) -> str:
         f"{CONFIRMED}). Clumps are ranked by the errors on fresh rows beyond those that the rate "
         f"outside would give.</p></footer></main><script>{script}</script></body></html>\n"
     )
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", page)
 
 
 def _tiles(report: HolesReport) -> str:
@@ -105,7 +109,8 @@ def _clump(report: HolesReport, number: int) -> str:
     rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
     opened = " open" if number == 0 else ""
     return (
-        f'<details class="clump" data-clump="{number}"{opened}>{summary}<div class="inside">'
+        f'<details class="clump ring{number % RINGS}" data-clump="{number}"{opened}>{summary}'
+        '<div class="inside">'
         f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its middle</h3>"
         f'<label class="only"><input type="checkbox"> only misclassified rows</label>'
         f"{rows}</div></details>"
@@ -183,7 +188,9 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
         )
         body += "</tr>"
     return (
-        f'<div class="scroll"><table class="rows"><thead><tr>{head}</tr></thead>'
+        '<p class="sideways hint" hidden>Scroll the table sideways: it has more columns.</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="rows of the clump">'
+        f'<table class="rows"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -238,9 +245,19 @@ def _map(report: HolesReport) -> str:
             continue
         row = report.shown[i]
         kind = "wrong" if wrong[row] else "right"
-        mark = f' data-clump="{owner[row]}"' if owner[row] >= 0 else ""
+        mark = ""
+        if owner[row] >= 0:
+            kind += f" ring{owner[row] % RINGS}"
+            mark = f' data-clump="{owner[row]}"'
         radius = 3.2 if wrong[row] else 2.1
         dots += f'<circle class="{kind}"{mark} cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radius}"/>'
+    for number in range(len(report.clumps)):
+        here = np.flatnonzero(drawn & (owner[report.shown] == number))
+        if len(here):
+            dots += (
+                f'<text class="ring{number % RINGS}" data-clump="{number}" '
+                f'x="{np.median(x[here]):.1f}" y="{np.median(y[here]):.1f}">{number + 1}</text>'
+            )
     fewer = len(report.shown) < len(report.truth)
     of = f"of {len(report.truth):,} rows, errors first" if fewer else "rows"
     disc = " Rows in the same place are drawn as a disc." if farthest > 2 * APART else ""
@@ -249,9 +266,9 @@ def _map(report: HolesReport) -> str:
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
         '<figcaption><span class="dot wrong"></span> misclassified '
-        '<span class="dot right"></span> right <span class="dot chosen"></span> in the clump that '
-        f"is open. The first two principal components of {int(drawn.sum()):,} {of}: clumps "
-        f"that overlap here may lie apart.{disc}</figcaption>"
+        '<span class="dot right"></span> right <span class="dot chosen"></span> in a clump that '
+        "is open, with its number in the middle. The first two principal components of "
+        f"{int(drawn.sum()):,} {of}: clumps that overlap here may lie apart.{disc}</figcaption>"
         "</figure></section>"
     )
 
