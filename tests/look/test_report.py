@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import ErrorClumpingClassifier, report_holes
+from laconic.look.facts import Rate
 from laconic.look.features import as_table, feature_gaps, focus
 from laconic.look.numbers import percent
-from laconic.look.report import Rate
 from laconic.regions.fix import try_fix
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from laconic.look import words
 from laconic.look.card import count
+from laconic.look.facts import CONFIRMED
 from laconic.look.features import CATEGORIES
 from laconic.look.numbers import percent, percents
 from laconic.look.pictures import as_grey, png_uri
-from laconic.look.report import CONFIRMED
 
 if TYPE_CHECKING:
+    from laconic.look.facts import ClumpFacts, HolesReport
     from laconic.look.features import FeatureGap
-    from laconic.look.report import ClumpFacts, HolesReport
 
 # Rows of a clump that the page shows.
 EXAMPLES = 24

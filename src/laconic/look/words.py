@@ -9,18 +9,17 @@ import numpy as np
 
 from laconic.look.card import count, shorten
 from laconic.look.columns import quoted
+from laconic.look.facts import CONFIRMED
 from laconic.look.numbers import percent, percents
 from laconic.regions.local import few_labels
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from laconic.look.report import ClumpFacts, HolesReport
+    from laconic.look.facts import ClumpFacts, HolesReport
 
 # Features and rows that the terminal shows of a clump.
 FEATURES, ROWS = 4, 5
-# A smaller chance than this of so many pairs of near errors is worth a word.
-CLOSE = 0.05
 
 
 def headline(report: HolesReport) -> str:
@@ -98,7 +97,7 @@ def _few_errors(report: HolesReport) -> str:
     near = report.nearness
     if near is None or not near.expected > 0:
         return text
-    how = "closer" if near.p_value <= CLOSE else "no closer"
+    how = "closer" if near.p_value < CONFIRMED else "no closer"
     return (
         f"{text} All errors together lie {how} to each other than chance explains"
         f"{_without(report)}: {count(near.pairs, 'pair')} of near errors where "
