@@ -1,6 +1,7 @@
 """Small problems and naive twins that several tests share."""
 
 import numpy as np
+import pandas as pd
 
 from laconic.boost.rows import Rows
 from laconic.losses import LOSSES
@@ -56,3 +57,29 @@ def clumping_problem(
     y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(m) > 0.3, 1, -1)
     theta = Theta(radius_graph(X, radius), discount, normalize, weight)
     return Problem(Margins(X, intercept, Threads(1)), y, theta, alpha)
+
+
+def shop(m=1600, seed=0):
+    """A frame in which a linear model is wrong about old people who buy by phone."""
+    rng = np.random.default_rng(seed)
+    age, income = rng.uniform(18, 90, m), rng.lognormal(10, 0.4, m)
+    way = rng.choice(["web", "shop", "phone"], m, p=[0.5, 0.3, 0.2])
+    bought = (income > np.median(income)).astype(int)
+    flipped = (age > 60) & (way == "phone")
+    frame = pd.DataFrame({"age": age, "income": income, "way": way})
+    return frame, np.where(flipped, 1 - bought, bought), flipped
+
+
+class KnowsIncome:
+    """A classifier of the people of `shop` that looks at incomes only."""
+
+    def __init__(self, frame):
+        self.middle = frame.income.median()
+
+    def predict(self, X):
+        return (X["income"] > self.middle).astype(int).to_numpy()
+
+
+def flipped(y, wrong):
+    """Predictions that are wrong in these rows."""
+    return np.where(wrong, 1 - y, y)
