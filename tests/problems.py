@@ -23,6 +23,16 @@ def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
     return X, y
 
 
+def blobs(m=400, classes=2, seed=0, flipped=0.0):
+    """Blobs scattered over the plane, which no linear classifier tells apart; some labels flipped."""
+    rng = np.random.default_rng(seed)
+    middles = rng.uniform(-6, 6, (5 * classes, 2))
+    blob = rng.integers(len(middles), size=m)
+    X = middles[blob] + 0.6 * rng.standard_normal((m, 2))
+    y = blob % classes
+    return X, np.where(rng.random(m) < flipped, (y + 1) % classes, y)
+
+
 def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1):
     """Rows over the columns of X, none of them in yet."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)

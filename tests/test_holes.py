@@ -30,14 +30,7 @@ from laconic import (
     TotalQBoostClassifier,
 )
 from laconic.regions.neighbours import auto_radius
-
-
-def rings(m=400, classes=2, seed=0):
-    """Classes in blobs scattered over the plane, which no linear classifier tells apart."""
-    rng = np.random.default_rng(seed)
-    middles = rng.uniform(-6, 6, (5 * classes, 2))
-    blob = rng.integers(len(middles), size=m)
-    return middles[blob] + 0.6 * rng.standard_normal((m, 2)), blob % classes
+from problems import blobs
 
 
 def holes(**settings):
@@ -56,7 +49,7 @@ def test_scikit_learn_conventions(estimator, check):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("local", [None, DecisionTreeClassifier(max_depth=1), Perceptron()])
 def test_every_hole_lowers_the_training_error(classes, local):
-    X, y = rings(classes=classes)
+    X, y = blobs(classes=classes)
     model = holes(local_estimator=local, max_holes=12, min_rows=1).fit(X, y)
     assert model.n_holes_ > 2
     assert np.all(np.diff(model.errors_) < 0)
@@ -74,14 +67,14 @@ def test_a_bad_local_classifier_is_not_used():
         def predict(self, X):
             return np.repeat(self.classes_[np.argmin(self.class_prior_)], len(X))
 
-    X, y = rings()
+    X, y = blobs()
     model = holes(local_estimator=Contrary(strategy="prior")).fit(X, y)
     assert {hole.kind for hole in model.holes_} == {"constant"}
     assert np.all(np.diff(model.errors_) < 0)
 
 
 def test_the_first_hole_is_found_where_the_paper_says():
-    X, y = rings(200)
+    X, y = blobs(200)
     model = holes(max_holes=1, radius=1.5, min_rows=1).fit(X, y)
     wrong = model.estimator_.predict(X) != y
     distance = np.linalg.norm(X[:, None] - X, axis=2)
@@ -100,7 +93,7 @@ def test_the_first_hole_is_found_where_the_paper_says():
 
 
 def test_training_error_goes_to_zero_where_rows_differ():
-    X, y = rings(120)
+    X, y = blobs(120)
     model = holes(max_holes=200, min_rows=1).fit(X, y)
     assert model.errors_[-1] == 0.0
     assert model.score(X, y) == 1.0
@@ -108,7 +101,7 @@ def test_training_error_goes_to_zero_where_rows_differ():
 
 
 def test_it_stops_at_the_error_asked_for():
-    X, y = rings()
+    X, y = blobs()
     whole = holes(max_holes=12).fit(X, y)
     model = holes(max_holes=12, tol=whole.errors_[2]).fit(X, y)
     assert model.n_holes_ == 2
@@ -129,7 +122,7 @@ def test_a_far_row_does_not_matter(far):
 
 
 def test_the_newest_hole_decides():
-    X, y = rings(classes=3, seed=1)
+    X, y = blobs(classes=3, seed=1)
     model = holes(max_holes=15).fit(X, y)
     distance = np.array([np.linalg.norm(X - h.centre, axis=1) for h in model.holes_])
     inside = distance <= np.array([h.radius for h in model.holes_])[:, None]
@@ -193,7 +186,7 @@ def test_equal_rows_with_different_labels_end_the_loop():
 
 
 def test_weight_two_is_a_row_twice_and_weight_zero_a_row_gone():
-    X, y = rings(150)
+    X, y = blobs(150)
     weight = np.random.default_rng(0).integers(0, 3, 150)
     # Unpenalised and solved to the end, so that only the problem counts.
     base = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
@@ -207,7 +200,7 @@ def test_weight_two_is_a_row_twice_and_weight_zero_a_row_gone():
 
 
 def test_class_weights():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     dear = holes(class_weight={0: 1, 1: 1, 2: 50}, max_holes=3).fit(X, y)
     plain = holes(max_holes=3).fit(X, y)
     assert np.mean(dear.predict(X)[y == 2] != 2) < np.mean(plain.predict(X)[y == 2] != 2)
@@ -218,19 +211,19 @@ def test_class_weights():
 
 
 def test_weights_too_small_for_any_hole_are_told():
-    X, y = rings(60)
+    X, y = blobs(60)
     with pytest.warns(UserWarning, match="add up to 1, so no hole can hold min_rows=5"):
         holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
 
 
 def test_a_share_of_the_rows_for_their_number_is_told():
-    X, y = rings(60)
+    X, y = blobs(60)
     with pytest.warns(UserWarning, match="min_rows=0.1 is a number of rows"):
         holes(min_rows=0.1).fit(X, y)
 
 
 def test_weights_need_an_estimator_that_takes_them():
-    X, y = rings(60)
+    X, y = blobs(60)
     base = KNeighborsClassifier()
     with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
         holes(estimator=base).fit(X, y, sample_weight=np.ones(60))
@@ -241,14 +234,14 @@ def test_weights_need_an_estimator_that_takes_them():
 
 
 def test_holes_hold_as_many_rows_as_asked_for():
-    X, y = rings()
+    X, y = blobs()
     for least in (1, 20, 40):
         model = holes(min_rows=least, max_holes=10).fit(X, y)
         assert all(hole.n_rows >= least for hole in model.holes_)
 
 
 def test_early_stopping_uses_the_lowest_held_out_error():
-    X, y = rings(300)
+    X, y = blobs(300)
     y = np.where(np.random.default_rng(1).random(300) < 0.25, 1 - y, y)
     model = holes(
         early_stopping=True, max_holes=40, min_rows=1, n_iter_no_change=3, random_state=0
@@ -259,7 +252,7 @@ def test_early_stopping_uses_the_lowest_held_out_error():
 
 
 def test_guarded_holes_help_held_out_rows():
-    X, y = rings(600)
+    X, y = blobs(600)
     y = np.where(np.random.default_rng(1).random(600) < 0.2, 1 - y, y)
     model = holes(guard=True, max_holes=20, min_rows=1, validation_fraction=0.3, random_state=0)
     model.fit(X, y)
@@ -269,7 +262,7 @@ def test_guarded_holes_help_held_out_rows():
 
 
 def test_pruning_never_raises_the_held_out_error():
-    X, y = rings(500)
+    X, y = blobs(500)
     y = np.where(np.random.default_rng(1).random(500) < 0.25, 1 - y, y)
     settings = {"max_holes": 20, "min_rows": 1, "validation_fraction": 0.3, "random_state": 0}
     whole = holes(guard=False, early_stopping=True, n_iter_no_change=99, **settings).fit(X, y)
@@ -280,7 +273,7 @@ def test_pruning_never_raises_the_held_out_error():
 
 
 def test_every_row_as_a_candidate_finds_the_fullest_ball():
-    X, y = rings(300, seed=3)
+    X, y = blobs(300, seed=3)
     model = holes(max_holes=1, n_candidates=300, random_state=0).fit(X, y)
     wrong = model.estimator_.predict(X) != y
     fullest = 0
@@ -296,7 +289,7 @@ def test_every_row_as_a_candidate_finds_the_fullest_ball():
 
 
 def test_candidates_are_drawn_by_the_random_state(tmp_path):
-    X, y = rings(400, seed=3)
+    X, y = blobs(400, seed=3)
     some = {"n_candidates": 4, "max_holes": 5}
     first, again, other = (holes(**some, random_state=s).fit(X, y) for s in (0, 0, 1))
     assert [h.row for h in first.holes_] == [h.row for h in again.holes_]
@@ -323,7 +316,7 @@ def test_candidates_are_drawn_by_the_random_state(tmp_path):
     ],
 )
 def test_any_classifier_inside_and_outside(base):
-    X, y = rings(classes=4)
+    X, y = blobs(classes=4)
     model = holes(estimator=base, max_holes=3).fit(X, y)
     assert np.all(np.diff(model.errors_) < 0)
     scores = model.decision_function(X)
@@ -341,7 +334,7 @@ def test_labels_are_the_same_however_an_estimator_spells_them(column):
             said = np.array(super().predict(X).tolist())
             return said[:, None] if column else said
 
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     y = np.array(["a", "b", "longest"])[y]
     settings = {"guard": True, "prune": True, "random_state": 0}
     terse = holes(estimator=Terse(), **settings).fit(X, y)
@@ -352,7 +345,7 @@ def test_labels_are_the_same_however_an_estimator_spells_them(column):
 
 
 def test_scores_follow_predictions_where_a_model_scores_pairs():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     base = SVC(kernel="linear", decision_function_shape="ovo")
     model = holes(estimator=base, max_holes=3).fit(X, y)
     scores = model.decision_function(X)
@@ -360,7 +353,7 @@ def test_scores_follow_predictions_where_a_model_scores_pairs():
 
 
 def test_probabilities_where_every_model_has_them():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     model = holes(max_holes=4).fit(X, y)
     p = model.predict_proba(X)
     assert np.allclose(p.sum(axis=1), 1.0)
@@ -383,7 +376,7 @@ def test_probabilities_where_every_model_has_them():
     ],
 )
 def test_a_predictor_has_the_same_probabilities_or_none(models):
-    X, y = rings()
+    X, y = blobs()
     outside, inside = models
     model = holes(estimator=outside, local_estimator=inside, max_holes=3).fit(X, y)
     predictor = model.predictor_
@@ -395,13 +388,13 @@ def test_a_predictor_has_the_same_probabilities_or_none(models):
 
 
 def test_a_hole_of_no_rows_is_refused():
-    X, y = rings(60)
+    X, y = blobs(60)
     with pytest.raises(ValueError, match="'min_rows' parameter of HolePunchingClassifier must be"):
         holes(min_rows=0).fit(X, y)
 
 
 def test_sparse_rows_are_as_good():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     X[np.abs(X) < 0.5] = 0.0
     dense, thin = holes().fit(X, y), holes().fit(sparse.csr_matrix(X), y)
     assert [h.row for h in dense.holes_] == [h.row for h in thin.holes_]
@@ -409,7 +402,7 @@ def test_sparse_rows_are_as_good():
 
 
 def test_float32_stays_float32():
-    X, y = rings()
+    X, y = blobs()
     seen = []
 
     class Watched(LogisticRegression):
@@ -429,14 +422,14 @@ def test_a_local_fit_that_fails_leaves_a_constant():
                 raise ValueError("too few rows")
             return super().fit(X, y)
 
-    X, y = rings()
+    X, y = blobs()
     with pytest.warns(UserWarning, match="too few rows"):
         model = holes(estimator=Picky()).fit(X, y)
     assert {h.kind for h in model.holes_} == {"constant"}
 
 
 def test_fits_are_repeatable_and_threads_do_not_matter():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     base = RandomForestClassifier(3, max_depth=2)
     one = holes(estimator=base, random_state=3, n_jobs=1).fit(X, y)
     other = holes(estimator=base, random_state=3, n_jobs=2).fit(X, y)
@@ -452,7 +445,7 @@ def test_fits_are_repeatable_and_threads_do_not_matter():
     "local", [None, LinearSVC(), ShareBoostClassifier(1), ShareBoostClassifier(2, pool="stumps")]
 )
 def test_the_predictor_is_the_model(tmp_path, classes, local):
-    X, y = rings(classes=classes)
+    X, y = blobs(classes=classes)
     X = np.hstack([X, np.random.default_rng(0).standard_normal((400, 3))])
     y = np.array(["a", "b", "c"])[y]
     model = holes(local_estimator=local, max_holes=5, min_rows=12).fit(X, y)
@@ -475,7 +468,7 @@ def test_the_predictor_is_the_model(tmp_path, classes, local):
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "squared_hinge"])
 def test_a_model_of_one_score_inside(loss):
-    X, y = rings()
+    X, y = blobs()
     local = TotalQBoostClassifier(max_rounds=3, price=0.0, loss=loss)
     model = holes(estimator=local, local_estimator=local, max_holes=3).fit(X, y)
     predictor = model.predictor_
@@ -500,7 +493,7 @@ def test_cost_counts_distances_and_the_expected_model():
 
 
 def test_models_that_are_not_flat_have_no_predictor():
-    X, y = rings()
+    X, y = blobs()
     model = holes(estimator=DecisionTreeClassifier(max_depth=1)).fit(X, y)
     with pytest.raises(AttributeError, match="DecisionTreeClassifier is neither linear"):
         _ = model.predictor_
@@ -511,7 +504,7 @@ def test_models_that_are_not_flat_have_no_predictor():
 
 
 def test_every_number_of_holes():
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     model = holes().fit(X, y)
     for n, staged in enumerate(model.staged_predict(X)):
         assert np.array_equal(model.at(n).predict(X), staged)
@@ -524,7 +517,7 @@ def test_every_number_of_holes():
 
 def test_description_and_plot():
     plt = pytest.importorskip("matplotlib.pyplot")
-    X, y = rings(classes=3)
+    X, y = blobs(classes=3)
     model = holes(early_stopping=True, random_state=0).fit(X, y)
     out = io.StringIO()
     model.describe(file=out)
@@ -578,7 +571,7 @@ with np.load(data) as file:
 def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, held):
     if not hasattr(signal, "SIGKILL"):
         pytest.skip("needs SIGKILL")
-    X, y = rings(900, classes=4)
+    X, y = blobs(900, classes=4)
     y = np.array(["a", "b", "c", "d"])[y]
     np.savez(tmp_path / "data.npz", X=X, y=y)
     settings = {"max_holes": 6, "min_rows": 5, **held}
@@ -605,7 +598,7 @@ def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, held):
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
-    X, y = rings(100)
+    X, y = blobs(100)
     holes(checkpoint=tmp_path / "fit").fit(X, y)
     with pytest.raises(ValueError, match="other data or settings"):
         holes(checkpoint=tmp_path / "fit").fit(X + 1.0, y)
@@ -662,7 +655,7 @@ def test_an_interrupted_fit_keeps_its_holes():
         if len(state.holes) == 2:
             raise KeyboardInterrupt
 
-    X, y = rings()
+    X, y = blobs()
     with pytest.warns(UserWarning, match="keeps 2 holes"):
         model = holes(callbacks=[stop]).fit(X, y)
     assert model.status_ == "interrupted"
@@ -671,7 +664,7 @@ def test_an_interrupted_fit_keeps_its_holes():
 
 
 def test_a_callback_can_stop_it(capsys):
-    X, y = rings()
+    X, y = blobs()
     model = holes(callbacks=[lambda state: len(state.holes) == 1], verbose=1).fit(X, y)
     assert model.n_holes_ == 1
     assert model.status_ == "a callback stopped it"
@@ -694,7 +687,7 @@ def test_a_callback_can_stop_it(capsys):
     ],
 )
 def test_settings_that_cannot_be(settings, message):
-    X, y = rings(50)
+    X, y = blobs(50)
     with pytest.raises(ValueError, match=message):
         holes(**settings).fit(X, y)
 
@@ -704,7 +697,7 @@ def test_estimators_that_do_not_predict_the_labels_are_refused():
         def predict(self, X):
             return np.column_stack([super().predict(X)] * 2)
 
-    X, y = rings(60, classes=4)
+    X, y = blobs(60, classes=4)
     with pytest.raises(ValueError, match=r"Wide predicted an array of shape \(60, 2\)"):
         holes(estimator=Wide()).fit(X, y)
     groups = ErrorClumpingClassifier(label_groups={"low": [0, 1], "high": [2, 3]})
@@ -716,7 +709,7 @@ def test_estimators_that_do_not_predict_the_labels_are_refused():
 
 
 def test_only_a_euclidean_radius_is_taken_from_the_estimator():
-    X, y = rings(80)
+    X, y = blobs(80)
     for metric in ("euclidean", "cosine"):
         model = holes(estimator=ErrorClumpingClassifier(metric=metric), max_holes=1).fit(X, y)
         assert model.radius_ == pytest.approx(auto_radius(X))
@@ -724,13 +717,13 @@ def test_only_a_euclidean_radius_is_taken_from_the_estimator():
 
 
 def test_callbacks_must_be_callable():
-    X, y = rings(50)
+    X, y = blobs(50)
     with pytest.raises(TypeError, match="callables"):
         holes(callbacks=["print"]).fit(X, y)
 
 
 def test_rows_that_cannot_be():
-    X, y = rings(50)
+    X, y = blobs(50)
     with pytest.raises(ValueError, match="at least two classes"):
         holes().fit(X, np.zeros(50))
     with pytest.raises(ValueError, match="at least two classes"):
@@ -752,7 +745,7 @@ def test_a_frame_column_of_text_is_refused():
 
 
 def test_parameters_are_left_as_they_were_given():
-    X, y = rings(80)
+    X, y = blobs(80)
     base = LogisticRegression()
     model = holes(estimator=base, random_state=0)
     before = clone(model).get_params()

@@ -8,16 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import laconic.regions.punch as punch_module
 from laconic import HolePunchingClassifier
-
-
-def blobs(m=400, classes=2, seed=0, flipped=0.0):
-    """Classes in blobs scattered over the plane, some labels flipped."""
-    rng = np.random.default_rng(seed)
-    middles = rng.uniform(-6, 6, (5 * classes, 2))
-    blob = rng.integers(len(middles), size=m)
-    X = middles[blob] + 0.6 * rng.standard_normal((m, 2))
-    y = blob % classes
-    return X, np.where(rng.random(m) < flipped, (y + 1) % classes, y)
+from problems import blobs
 
 
 def holes(**settings):
