@@ -24,7 +24,7 @@ def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
 
 
 def blobs(m=400, classes=2, seed=0, flipped=0.0):
-    """Blobs scattered over the plane, which no linear classifier tells apart; some labels flipped."""
+    """Blobs over the plane that no linear classifier tells apart; some labels are flipped."""
     rng = np.random.default_rng(seed)
     middles = rng.uniform(-6, 6, (5 * classes, 2))
     blob = rng.integers(len(middles), size=m)
