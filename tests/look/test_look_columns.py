@@ -108,7 +108,7 @@ def test_dates_spelled_as_text_are_dates(spelling):
     row = int(best.rows[0])
     written = frame.signup[row][:16].replace("T", " ")
     assert f"<td>{written}</td>" in report.html()
-    frame.loc[0, "signup"] = "unknown"
+    frame.loc[0, "signup"] = "in spring"
     assert as_table(frame).left_out == ["signup"]
 
 
@@ -174,3 +174,40 @@ def test_ignored_columns_reach_the_model_only():
         report_holes(KnowsIncome(frame), frame, y, ignore="incom")
     with pytest.raises(ValueError, match="no column of X is left"):
         report_holes(KnowsIncome(frame), frame, y, ignore=list(frame.columns))
+
+
+@pytest.mark.parametrize("word", ["NA", "", "nan", "NaT", "unknown", None])
+def test_missing_dates_however_they_are_written(word):
+    days = pd.Series(pd.date_range("2024-01-01", periods=600).strftime("%Y-%m-%d")).astype(object)
+    days[::10] = word
+    column = as_table(pd.DataFrame({"day": days, "n": np.arange(600) / 7})).columns[0]
+    assert (column.unit, column.left_out) == ("date", False)
+    assert np.array_equal(np.isnan(column.values), np.arange(600) % 10 == 0)
+
+
+def test_missing_text_of_pandas_own_type():
+    text = pd.array(["q", None, "<NA>", "r"] * 25, dtype="string")
+    column = as_table(pd.DataFrame({"s": text, "n": np.arange(100) / 7})).columns[0]
+    assert column.values.min() == -1
+    assert sorted(column.names) == ["<NA>", "q", "r"]
+
+
+def test_numbers_of_rows_stay_so_with_one_missing():
+    number = np.arange(1500.0)
+    number[3] = np.nan
+    table = as_table(pd.DataFrame({"id": number, "n": np.sin(np.arange(1500))}))
+    assert table.left_out == ["id"]
+
+
+def test_a_model_of_fewer_columns_gets_its_own():
+    rng = np.random.default_rng(0)
+    X = rng.random((500, 3))
+    y = (X[:, 0] > 0.5) ^ (rng.random(500) < 0.1)
+    model = LogisticRegression().fit(X[:, :2], y)
+    errors = int((model.predict(X[:, :2]) != y).sum())
+    assert report_holes(model, X, y, ignore=[2]).overall.errors == errors
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = LogisticRegression().fit(frame[["a", "b"]], y)
+    assert report_holes(named, frame, y).overall.errors == errors
+    with pytest.raises(ValueError, match="3 features"):
+        report_holes(model, X, y)

@@ -572,3 +572,18 @@ def test_a_fix_is_chosen_without_fresh_rows():
     assert few.verdict == "too few rows to tell"
     keep = try_fix(Z, truth, truth, old, new)
     assert (keep.kind, keep.labels) == ("keep", None)
+
+
+def test_labels_in_no_group_are_errors_that_are_told():
+    digits = load_digits()
+    X, y = digits.data, digits.target
+    groups = {"low": range(5), "high": range(5, 10)}
+    model = ErrorClumpingClassifier(label_groups=groups).fit(X[:800], y[:800])
+    strange, named = y[800:].copy(), np.where(y[800:] < 5, "low", "high").astype(object)
+    strange[:5], named[:5] = 77, "other"
+    wrong = model.predict(X[800:]) != np.where(y[800:] < 5, "low", "high")
+    for labels, told in ((strange, "'77'"), (named, "'other'")):
+        report = report_holes(model, X[800:], labels)
+        assert report.overall.errors == 5 + wrong[5:].sum()
+        said = " ".join(report.text().split())
+        assert f"5 rows have label {told}, which the model does not know" in said

@@ -189,3 +189,9 @@ def test_a_graph_says_what_it_is(rows):
         repr(radius_graph(rows, np.inf)) == "NeighbourGraph(203 rows, 100 % of pairs, 0.00528 MB)"
     )
     assert isinstance(radius_graph(rows[:1], 1.0), NeighbourGraph)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 1 / 3, 0.6])
+def test_the_same_small_weight_for_many_rows_leaves_the_radius(weight):
+    X = np.random.default_rng(0).standard_normal((1500, 2))
+    assert auto_radius(X, np.full(1500, weight)) == auto_radius(X)

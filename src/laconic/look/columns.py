@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.look.dates import DATE, LONG, as_days, as_durations, read_dates, spelled
+from laconic.model.frames import is_missing
 
 # Categories that are told apart: rarer ones are taken together.
 KINDS = 50
@@ -39,7 +40,7 @@ class Column:
         if self.names is not None:
             known = np.count_nonzero(self.values >= 0)
             return len(self.names) > max(KINDS, known // 2)
-        return self.numbered and len(self.values) >= DENSE * (np.ptp(self.values) + 1)
+        return self.numbered and len(self.known) >= DENSE * (np.ptp(self.known) + 1)
 
     @property
     def different(self) -> int:
@@ -48,13 +49,13 @@ class Column:
 
     @cached_property
     def numbered(self) -> bool:
-        """Whether every row has a whole number of its own, as identifiers are (and some sums)."""
-        if self.names is not None or self.unit is not None or len(self.values) <= KINDS:
+        """Whether every row that has a number has a whole one of its own, as identifiers are."""
+        if self.names is not None or self.unit is not None or len(self.known) <= KINDS:
             return False
-        few = self.values[: KINDS + 1]  # most columns fail here
+        few = self.known[: KINDS + 1]  # most columns fail here
         return all(
             bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
-            for part in (few, self.values)
+            for part in (few, self.known)
         )
 
     @cached_property
@@ -139,7 +140,7 @@ def _column(name: str, values: Any) -> Column:
         lengths, unit = as_durations(values)
         return Column(name, lengths, unit=unit)
     plain = np.asarray(values, dtype=object)
-    missing = np.array([v is None or v != v or str(v) == "<NA>" for v in plain])
+    missing = np.array([is_missing(v) for v in plain])
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())

@@ -20,18 +20,28 @@ _ISO = re.compile(
 )
 
 
+# How a missing date may be written among others.
+_NO_DATE = {"", "na", "n/a", "nan", "nat", "none", "null", "<na>", "-", "?", "unknown", "missing"}
+
+
 def read_dates(texts: list[str]) -> np.ndarray | None:
     """Days since 1970 of dates in ISO 8601, as the clock showed them; None unless all texts are.
+
+    Words such as ``"NA"`` among them are missing dates, NaN.
 
     Examples
     --------
     >>> read_dates(["1970-01-02", "1970-01-03T12:00", "1970-01-01 06:00:00+02:00"]).tolist()
     [1.0, 2.5, 0.25]
-    >>> read_dates(["1970-01-02", "unknown"]), read_dates(["2023-02-31"])
-    (None, None)
+    >>> read_dates(["1970-01-02", "NA"]).tolist()
+    [1.0, nan]
+    >>> read_dates(["1970-01-02", "spring"]), read_dates(["2023-02-31"]), read_dates(["NA"])
+    (None, None, None)
     """
-    days = np.empty(len(texts))
+    days = np.full(len(texts), np.nan)
     for i, text in enumerate(texts):
+        if text.strip().lower() in _NO_DATE:
+            continue
         found = _ISO.fullmatch(text)
         if found is None:
             return None
@@ -40,7 +50,7 @@ def read_dates(texts: list[str]) -> np.ndarray | None:
             days[i] = as_days(np.datetime64(f"{day}T{time or '00:00'}"))
         except ValueError:  # there is no such day
             return None
-    return days if texts else None
+    return None if np.isnan(days).all() else days
 
 
 def as_days(times: Any) -> np.ndarray:

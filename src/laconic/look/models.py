@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def may_classify(model: Any) -> bool:
 
 
 def read_by(model: Any, X: Any, kept: Any) -> Any:
-    """The columns of a frame that a model was fitted on, where some are ignored in distances.
+    """The columns that a model was fitted on; ``kept`` are those that are not ignored in distances.
 
     By the same rules as on the command line: ignored columns reach a model that was fitted on them.
     Where they do not tell, the model gets all columns and speaks for itself.
@@ -29,7 +30,8 @@ def read_by(model: Any, X: Any, kept: Any) -> Any:
     from laconic.tables import UserError
 
     if not hasattr(X, "iloc"):
-        return X
+        wanted, shapes = getattr(model, "n_features_in_", None), (np.shape(X), np.shape(kept))
+        return kept if [wanted] == list(shapes[1][1:]) != list(shapes[0][1:]) else X
     try:
         return columns_of(model, X, kept, "X")
     except UserError:
@@ -56,12 +58,18 @@ def known_labels(model: Any) -> np.ndarray | None:
 def in_groups(model: Any, y: Any) -> Any:
     """Labels as the model predicts them: the groups that they are in, where it has label_groups.
 
-    Labels that are names of groups already stay as they are.
+    Labels that are names of groups already, or in none of them, stay as they are.
     """
     groups = getattr(_last(getattr(model, "best_estimator_", model)), "label_groups", None)
-    if groups is None or np.isin(np.asarray(y).astype(str), [str(name) for name in groups]).all():
+    if groups is None:
         return y
-    return group_labels(groups, y)
+    y = np.asarray(y)
+    found = {str(name): name for name in groups}
+    for label in np.unique(y).tolist():
+        if str(label) not in found:
+            with contextlib.suppress(ValueError):  # it is in no group: the model does not know it
+                found[str(label)] = group_labels(groups, [label])[0]
+    return np.array([found.get(str(label), label) for label in y.tolist()], dtype=object)
 
 
 def _last(model: Any) -> Any:

@@ -112,7 +112,7 @@ def _clump(report: HolesReport, number: int) -> str:
         f'<details class="clump ring{number % RINGS}" data-clump="{number}"{opened}>{summary}'
         '<div class="inside">'
         f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its middle</h3>"
-        f'<label class="only"><input type="checkbox"> only misclassified rows</label>'
+        f'<label class="only"><input type="checkbox"> only the misclassified of these rows</label>'
         f"{rows}</div></details>"
     )
 

@@ -110,7 +110,7 @@ def report_holes(
     given = not hasattr(model, "predict")
     if not given and not may_classify(model):
         raise ValueError(f"{model_name(model)} is no classifier")
-    read = read_by(model, X, kept) if ignored and not given else X
+    read = X if given else read_by(model, X, kept)
     predicted = np.asarray(model if given else model.predict(read))
     if given and predicted.ndim == 0:
         what = "None" if model is None else f"an object of type {type(model).__name__}"

@@ -184,7 +184,9 @@ def _sampled(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if m <= SAMPLED_ROWS:
             return np.arange(m), weight
         weight, total = weight * (m / total), m
-    ends = np.cumsum(weight)
+    ends = np.cumsum(weight).round(
+        9
+    )  # sums of thirds, say, that are whole numbers but for rounding
     copies = np.linspace(0, total - 1, SAMPLED_ROWS).round()
     rows = np.minimum(np.searchsorted(ends, copies, side="right"), m - 1)
     some, counts = np.unique(rows, return_counts=True)

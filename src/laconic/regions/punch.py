@@ -355,5 +355,6 @@ def _end(
         return "max_holes was reached"
     held = state.held_errors[: n_holes + 1]
     if patience is not None and n_holes - int(np.argmin(held)) >= patience:
-        return f"the held-out error has not fallen for {patience} holes"
+        holes = "hole" if patience == 1 else "holes"
+        return f"the held-out error has not fallen for {patience} {holes}"
     return None
