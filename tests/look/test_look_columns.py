@@ -211,3 +211,11 @@ def test_a_model_of_fewer_columns_gets_its_own():
     assert report_holes(named, frame, y).overall.errors == errors
     with pytest.raises(ValueError, match="3 features"):
         report_holes(model, X, y)
+
+
+def test_a_code_that_the_clump_has_is_named():
+    rng = np.random.default_rng(0)
+    code = rng.integers(1, 11, 2000)
+    table = as_table(pd.DataFrame({"code": code, "n": rng.random(2000)}))
+    gap = feature_gaps(table, np.flatnonzero(code == 5))[0]
+    assert gap.sentence == "code is 5 in 100 % of the clump, in 0 % elsewhere."

@@ -13,6 +13,8 @@ from laconic.look.numbers import percent
 
 # Bars of a small plot of numbers and of categories.
 BARS, CATEGORIES = 16, 6
+# Share of a clump's rows with one value of a number from which on that value is told, as of codes.
+MOSTLY = 0.9
 # Features of a clump that are worth a sentence, and the least difference that is.
 GAPS, LEAST_GAP = 6, 0.15
 # Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
@@ -241,31 +243,13 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
         return FeatureGap(column.name, gap, sentence, [("missing", *share)])
     values = np.unique(column.values[known])
     if len(values) <= 2:
-        high = float(values[-1])
-        shares = float((here == high).mean()), float((there == high).mean())
-        sentence = (
-            f"{column.name} is {column.spelled(high)} in {percent(shares[0])} of the clump, "
-            f"in {percent(shares[1])} elsewhere."
-        )
+        sentence = _so_often(column, float(values[-1]), here, there)
         bars = [
             (column.spelled(float(v)), float((here == v).mean()), float((there == v).mean()))
             for v in values
         ]
         return FeatureGap(column.name, gap, sentence, bars)
-    quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
-    words = ("later", "earlier") if column.unit == DATE else ("higher", "lower")
-    if quarters[0][1] > quarters[1][1]:
-        way = words[0]
-    elif quarters[0][1] < quarters[1][1]:
-        way = words[1]
-    else:
-        way = "spread differently"
-    ends = [(column.spelled(q[0]), column.spelled(q[2])) for q in quarters]
-    spans = [low if low == high else f"{low} to {high}" for low, high in ends]
-    sentence = (
-        f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
-        f"the others {spans[1]}."
-    )
+    sentence = _moved(column, here, there)
     low, high = np.quantile(column.values[known], [0.005, 0.995])
     if not low < high:
         low, high = float(values[0]), float(values[-1])
@@ -276,3 +260,28 @@ def _numbers(column: Column, inside: np.ndarray, gap: float) -> FeatureGap:
         for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
     ]
     return FeatureGap(column.name, gap, sentence, bars)
+
+
+def _moved(column: Column, here: np.ndarray, there: np.ndarray) -> str:
+    """Where the numbers in the clump are beside the others."""
+    quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
+    middle, other = float(quarters[0][1]), float(quarters[1][1])
+    if np.mean(here == middle) >= MOSTLY:
+        return _so_often(column, middle, here, there)
+    later, earlier = ("later", "earlier") if column.unit == DATE else ("higher", "lower")
+    way = later if middle > other else earlier if middle < other else "spread differently"
+    ends = [(column.spelled(q[0]), column.spelled(q[2])) for q in quarters]
+    spans = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return (
+        f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
+        f"the others {spans[1]}."
+    )
+
+
+def _so_often(column: Column, value: float, here: np.ndarray, there: np.ndarray) -> str:
+    """How often a column has a value, in the clump and elsewhere."""
+    inside, outside = (percent(float((v == value).mean())) for v in (here, there))
+    return (
+        f"{column.name} is {column.spelled(value)} in {inside} of the clump, "
+        f"in {outside} elsewhere."
+    )
