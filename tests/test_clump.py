@@ -377,6 +377,19 @@ def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, saves):
         clone(model).set_params(checkpoint=file).fit(X, y, graph=nearest_graph(X, 3))
 
 
+def interrupted(n_saves):
+    """Saving that ends in an interrupt after so many times."""
+    save, saved = Resumable.save, []
+
+    def saving(self, answers, state):
+        save(self, answers, state)
+        saved.append(state)
+        if len(saved) == n_saves:
+            raise KeyboardInterrupt
+
+    return saving
+
+
 @pytest.mark.parametrize("solver", ["newton", "averaging"])
 @pytest.mark.parametrize("n_saves", [1, 2, 3])
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(
@@ -384,19 +397,11 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(
 ):
     X, y = two_classes
     settings = {"solver": solver, "random_state": 0, "max_iter": 4, "tol": 1e-12}
-    save, saved = Resumable.save, []
-
-    def interrupted(self, answers, state):
-        save(self, answers, state)
-        saved.append(state)
-        if len(saved) == n_saves:
-            raise KeyboardInterrupt
-
     model = ErrorClumpingClassifier(1e-4, checkpoint=tmp_path / "fit", **settings)
-    monkeypatch.setattr(Resumable, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.setattr(Resumable, "save", save)
+    with monkeypatch.context() as patched:
+        patched.setattr(Resumable, "save", interrupted(n_saves))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         resumed = clone(model).fit(X, y)
@@ -410,16 +415,8 @@ def test_a_fit_interrupted_on_its_way_down_in_alpha_goes_on(tmp_path, n_saves, m
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 30)), np.arange(20) % 2
     model = ErrorClumpingClassifier(1e-5, checkpoint=tmp_path / "fit", verbose=1)
-    save, saved = Resumable.save, []
-
-    def interrupted(self, answers, state):
-        save(self, answers, state)
-        saved.append(state)
-        if len(saved) == n_saves:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(Resumable, "save", interrupted)
+        patched.setattr(Resumable, "save", interrupted(n_saves))
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     capsys.readouterr()
