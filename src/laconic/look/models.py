@@ -30,8 +30,7 @@ def read_by(model: Any, X: Any, kept: Any) -> Any:
     from laconic.tables import UserError
 
     if not hasattr(X, "iloc"):
-        wanted, shapes = getattr(model, "n_features_in_", None), (np.shape(X), np.shape(kept))
-        return kept if [wanted] == list(shapes[1][1:]) != list(shapes[0][1:]) else X
+        return kept if getattr(model, "n_features_in_", None) == np.shape(kept)[-1] else X
     try:
         return columns_of(model, X, kept, "X")
     except UserError:

@@ -108,13 +108,7 @@ def report_holes(
     if len(table) != len(truth):
         raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
     given = not hasattr(model, "predict")
-    if not given and not may_classify(model):
-        raise ValueError(f"{model_name(model)} is no classifier")
-    read = X if given else read_by(model, X, kept)
-    predicted = np.asarray(model if given else model.predict(read))
-    if given and predicted.ndim == 0:
-        what = "None" if model is None else f"an object of type {type(model).__name__}"
-        raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
+    predicted = _given_labels(model) if given else _predicted(model, X, kept)
     if predicted.shape != truth.shape:
         raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels")
     if not given:
@@ -137,6 +131,22 @@ def report_holes(
     if report.few_errors and not any(clump.confirmed for clump in clumps):
         report.nearness = _nearness(table.Z, wrong, rng)
     return report
+
+
+def _given_labels(labels: Any) -> np.ndarray:
+    """Predicted labels in place of a model."""
+    predicted = np.asarray(labels)
+    if predicted.ndim == 0:
+        what = "None" if labels is None else f"an object of type {type(labels).__name__}"
+        raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
+    return predicted
+
+
+def _predicted(model: Any, X: Any, kept: Any) -> np.ndarray:
+    """A model's labels, from the columns that it was fitted on."""
+    if not may_classify(model):
+        raise ValueError(f"{model_name(model)} is no classifier")
+    return np.asarray(model.predict(read_by(model, X, kept)))
 
 
 def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
