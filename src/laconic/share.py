@@ -382,6 +382,7 @@ class ShareBoostClassifier(PathClassifier):
         entries = list(state.entries)
         entries[: len(state.refined)] = state.refined
         self.path_ = Path(entries)
+        self._keep_asked(entries)
         self.status_ = state.status
         size = entries[-1].size
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):

@@ -435,6 +435,7 @@ class TotalQBoostClassifier(PathClassifier):
             last, bound = best[max(best)], -np.inf
         self.path_ = Path([best[size] for size in sorted(best)])
         self.rounds_ = state.entries
+        self._keep_asked([*self.path_, *self.rounds_])
         self.generated_ = [loop.rows.pool.atom(n) for n in state.generated]
         self.status_ = state.status
         self.dual_value_ = dual_value(state.entries, self.l1)
