@@ -737,14 +737,22 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(X, y, tmp_path, chang
     assert path.read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_refused(X, y, tmp_path):
+def test_a_file_that_is_no_checkpoint_is_refused_and_kept(X, y, tmp_path):
     path = tmp_path / "fit"
-    fit(X, y, checkpoint=path)
-    whole = path.read_bytes()
-    for damaged in (b"", whole[:100], whole[:-30], whole[:500] + b"?" + whole[501:]):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=f"{path.name}.*(damaged|readable)"):
+    for other in (b"a letter to a friend", bytes(1000), b"PK\x03\x04" + bytes(100)):
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match=f"{path.name}.*readable Laconic file"):
             fit(X, y, checkpoint=path)
+        assert path.read_bytes() == other
+
+
+def test_a_checkpoint_of_format_version_1_is_refused_and_kept(X, y, tmp_path):
+    path = tmp_path / "fit"
+    write_archive(path, "checkpoint", {"fingerprint": "0"}, {})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="older version of Laconic.*delete it to start anew"):
+        fit(X, y, checkpoint=path)
+    assert path.read_bytes() == before
 
 
 def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(X, y, tmp_path):

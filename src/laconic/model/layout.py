@@ -26,7 +26,8 @@ class Array(NamedTuple):
     """
 
     kind: str
-    """``"f"`` for real numbers, ``"i"`` for whole ones, ``"b"`` for truth values, ``"U"`` for text."""
+    """``"f"`` for real numbers, ``"i"`` for whole ones, ``"b"`` for truth values, ``"U"`` for text.
+    """
     shape: tuple[int | str, ...]
     low: float | str = -np.inf
     high: float | str = np.inf
@@ -34,7 +35,7 @@ class Array(NamedTuple):
     below: str | None = None
     """Dimension that every value must be below: the values number its items."""
     finite: bool = True
-    """Whether NaN and infinity are refused."""
+    """Whether infinity is refused too; NaN always is."""
 
 
 def check_arrays(
@@ -78,9 +79,9 @@ def _checked_values(
     high = dimensions[wanted.high] if isinstance(wanted.high, str) else wanted.high
     if wanted.below is not None:
         high = min(high, dimensions[wanted.below] - 1)
-    if array.size and wanted.kind != "b":
-        if array.min() < low or array.max() > high:
-            raise ValueError(f"array {name!r} has values outside {low:g} to {high:g}")
+    inside = array.size == 0 or wanted.kind == "b" or (array.min() >= low and array.max() <= high)
+    if not inside:
+        raise ValueError(f"array {name!r} has values outside {low:g} to {high:g}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 

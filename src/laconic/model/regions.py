@@ -125,7 +125,7 @@ class RegionsMap:
     layout: ClassVar[dict[str, Array]] = {
         "kinds": Array("U", ("regions",)),
         "centre": Array("f", ("holes", "features")),
-        "radius": Array("f", ("holes",), 0.0),
+        "radius": Array("f", ("holes",), 0.0, finite=False),  # infinite: a hole of all rows
         "share": Array("f", ("regions",), 0.0, 1.0 + ROUNDING),
         "nearest": Array("i", ("holes",), 0),
     }

@@ -100,7 +100,7 @@ def read_archive(
             if first.startswith(MARK):
                 is_kind = first.decode("ascii", "replace").strip()
                 raise WrongKind(f"is a {is_kind!r} file, not a 'laconic {kind}' one")
-            if not is_zipfile(stream):
+            if not first.startswith(b"PK") or not is_zipfile(stream):
                 raise ValueError("`laconic fit` and `Predictor.save` write other files")
             size = stream.seek(0, os.SEEK_END)
             stream.seek(0)
