@@ -121,12 +121,12 @@ def _members(stream: BinaryIO, size: int) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     with ZipFile(stream) as archive:
         listed = archive.infolist()
+        if any(member.compress_type != ZIP_STORED for member in listed):
+            raise ValueError("its parts are compressed, as those of no Laconic file are")
         if sum(member.file_size for member in listed) > size:
             raise ValueError("its parts claim to be larger than the file")
         for member in listed:
             name = member.filename.removesuffix(".npy")
-            if member.compress_type != ZIP_STORED:
-                raise ValueError(f"its part {name!r} is compressed, which no Laconic file is")
             if name in arrays or name == member.filename:
                 raise ValueError(f"its part {name!r} is there twice, or is no array")
             with archive.open(member) as opened:
