@@ -38,9 +38,9 @@ from problems import random_problem
 MOST_MEMORY = 100e6
 
 ODD = [
-    None, True, False, 0, -1, 1, 7, 255, 10**9, 2**31, 2**63, 10**400, 0.5, -0.0, 1e300, float("nan"),
-    float("inf"), "", "x", "all", "regions", "\ud800", "0" * 500, [], {}, [None], [[]], [-1], [10**9],
-    {"0": 1}, {"x": "y"}, [1.5], ["x"] * 9,
+    None, True, False, 0, -1, 1, 7, 255, 10**9, 2**31, 2**63, 10**400, 0.5, -0.0, 1e300,
+    float("nan"), float("inf"), "", "x", "all", "regions", "\ud800", "0" * 500, [], {}, [None],
+    [[]], [-1], [10**9], {"0": 1}, {"x": "y"}, [1.5], ["x"] * 9,
 ]  # fmt: skip
 NUMBERS = [0, 1, -1, 2, 7, 255, 1e9, -1e9, 1e300, 1e-300, np.nan, np.inf, -np.inf, 0.5]
 TYPES = ["<f8", ">f8", "<f4", "<f2", "<c16", "<i8", ">i4", "<u8", "|u1", "|i1", "|b1", "<U1", "<U3"]
