@@ -204,6 +204,15 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
     return np.array(found, dtype=np.int64)[np.sort(first)]
 
 
+def check_repeatable(pool: Any, checkpoint: Any) -> None:
+    """Refuse a checkpoint of atoms that are drawn anew in every fit: their numbers mean nothing."""
+    if checkpoint is not None and getattr(pool, "random_state", 0) is None:
+        raise ValueError(
+            f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
+            f"{type(pool).__name__} an integer random_state"
+        )
+
+
 def check_base_terms(
     include: np.ndarray, exclude: np.ndarray, max_atoms: int, spent: float, max_cost: float
 ) -> None:

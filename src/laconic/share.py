@@ -22,6 +22,7 @@ from laconic.correct import Newton
 from laconic.edge import (
     check_base_terms,
     check_costs,
+    check_repeatable,
     held_out_rows,
     in_order,
     normalised_weights,
@@ -296,6 +297,7 @@ class ShareBoostClassifier(PathClassifier):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
+        check_repeatable(pool, self.checkpoint)
         if self.cv is not None:
             self.cv_scores_ = self._cross_validate(X, y, sample_weight)
         X, codes, weight = normalised_weights(self, X, y, sample_weight)

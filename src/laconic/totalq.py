@@ -22,7 +22,7 @@ from laconic.boost.rows import Rows
 from laconic.boost.rules import GradientRule
 from laconic.boost.totalq import TotalLoop
 from laconic.correct import Orthant
-from laconic.edge import normalised_weights
+from laconic.edge import check_repeatable, normalised_weights
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
@@ -359,6 +359,7 @@ class TotalQBoostClassifier(PathClassifier):
         make_pool(self._pool_object(), self.scale, None, [])  # a wrong pool comes before wrong data
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))
+        check_repeatable(pool, self.checkpoint)
         if self.checkpoint is not None and isinstance(pool, Oracle):
             raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
         X, codes, weight = normalised_weights(self, X, y, sample_weight)
