@@ -2,11 +2,9 @@
 
 import importlib.util
 import os
-import resource
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -69,17 +67,6 @@ def hits(function):
     return sum(function.stats.cache_hits.values())
 
 
-@contextmanager
-def full_disk():
-    """No file can grow."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 def test_fits_and_predictions_need_no_cache(tmp_path):
     """Where neither the package nor the home folder can be written, by root neither."""
     shutil.copytree(PACKAGE, tmp_path / "laconic", ignore=shutil.ignore_patterns("__pycache__"))
@@ -124,7 +111,7 @@ def test_a_cache_folder_may_go_before_the_first_call(kernel, tmp_path):
     assert twice(2) == 4
 
 
-def test_a_disk_may_be_full_at_the_first_call(kernel, tmp_path):
+def test_a_disk_may_be_full_at_the_first_call(kernel, tmp_path, full_disk):
     twice = kernel()
     with full_disk():
         assert twice(2) == 4
@@ -132,7 +119,7 @@ def test_a_disk_may_be_full_at_the_first_call(kernel, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_a_damaged_cache_is_made_anew(kernel, tmp_path, ending):
+def test_a_damaged_cache_is_made_anew(kernel, tmp_path, full_disk, ending):
     assert kernel()(2) == 4
     [file] = tmp_path.glob(f"__pycache__/*.{ending}")
     file.write_bytes(file.read_bytes()[:-9])
