@@ -2,6 +2,7 @@
 
 import os
 import resource
+import stat
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,20 @@ def full_disk():
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     return limit
+
+
+@pytest.fixture
+def full_device(tmp_path):
+    """A device without space: for root a copy, since root's mistakes could replace the true one."""
+    if os.getuid() != 0:
+        return Path("/dev/full")
+    device = tmp_path / "full"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
+        device.open("wb").close()
+    except OSError as error:
+        pytest.skip(f"no device can be made here: {error}")
+    return device
 
 
 @pytest.fixture

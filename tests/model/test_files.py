@@ -111,9 +111,14 @@ def test_many_writers_leave_the_contents_of_one(tmp_path):
 
 
 def test_devices_are_written_to():
-    write("/dev/null")
-    check_can_write("/dev/null")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    reader, writer = os.openpty()
+    device = os.ttyname(writer)
+    check_can_write(device)
+    write(device)
+    assert os.read(reader, 100) == b"new"
+    assert stat.S_ISCHR(os.stat(device).st_mode)
+    os.close(reader)
+    os.close(writer)
 
 
 def test_pipes_are_written_to(tmp_path):
@@ -226,11 +231,12 @@ def test_a_full_disk_leaves_the_old_file(old, full_disk, size):
     assert os.listdir(old.parent) == ["file"]
 
 
-def test_a_full_device_is_named():
+def test_a_full_device_is_named(full_device):
     with pytest.raises(OSError, match="No space left") as caught:
-        write("/dev/full")
+        write(full_device)
     assert caught.value.errno == errno.ENOSPC
-    assert caught.value.filename == "/dev/full"
+    assert caught.value.filename == str(full_device)
+    assert stat.S_ISCHR(full_device.stat().st_mode)
 
 
 def test_errors_about_other_files_are_left_alone(old, tmp_path):
@@ -258,4 +264,4 @@ def test_one_file_by_several_names(old, tmp_path, monkeypatch):
     assert same_file("ahead", "not-yet")
     assert not same_file(old, "not-yet")
     assert not same_file(old, "folder")
-    assert not same_file("/dev/null", "/dev/null")
+    assert not same_file("/dev/null", "/dev/null")  # a device

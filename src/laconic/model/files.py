@@ -31,8 +31,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with _naming(path):
         target = _target(path)
         if target is None:
-            with open(path, "wb") as stream:
-                yield stream
+            with open(path, "wb") as direct:
+                yield direct
             return
         partial, stream = _new_file(target)
         try:
