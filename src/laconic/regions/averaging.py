@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from laconic.compiled import compiled
 from laconic.regions.clumping import Hook
 from laconic.regions.problem import Problem, Solution, finished
 
@@ -121,7 +121,7 @@ def take_pass(problem: Problem, state: Averages, learning_rate: float, seed: int
     state.iterations += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _score(x, u):  # type: ignore[no-untyped-def]
     total = 0.0
     for f in range(len(x)):
@@ -129,7 +129,7 @@ def _score(x, u):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _steps(  # type: ignore[no-untyped-def]
     X, intercept, sign, drawn, neighbours, ends, left, right, own, alpha, gamma, taken, u, mu, total
 ):
