@@ -149,8 +149,13 @@ class Objective:
         """Apply an approximate inverse of ∇²Φ(W)."""
         inverses = self.class_inverses(W)
         bend = self._penalty_curvature(W).mean(axis=1)
+        # Where the penalty bends less than the loss's rounding, a pull in the direction of a shift
+        # is rounding too, and would lead far astray.
+        sizes = [1.0 / np.einsum("cii->ic", inverse).mean(axis=1) for _, inverse in inverses]
+        least = np.finfo(self.problem.dtype).eps * np.concatenate(sizes)[self.free :]
         shift = np.zeros(len(W))
-        shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
+        bends = bend > np.maximum(least, 0.0)
+        shift[self.free :] = np.divide(1.0, bend, where=bends, out=np.zeros_like(bend))
 
         def solve(r: np.ndarray) -> np.ndarray:
             parts = [np.matmul(inverse, r[c].T[:, :, None])[:, :, 0].T for c, inverse in inverses]

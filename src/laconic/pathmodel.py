@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
@@ -22,7 +22,9 @@ from laconic.model.frames import (
     what_stumps_could_do,
     words_for_text,
 )
+from laconic.model.magnitudes import ENLARGE
 from laconic.model.predictor import Predictor
+from laconic.validation import validated
 
 Self = TypeVar("Self", bound="PathClassifier")
 
@@ -47,7 +49,13 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
         entry = self.path_[size]
-        weights = entry.input_weights()
+        with np.errstate(over="ignore"):
+            weights = entry.input_weights()
+        if not np.isfinite(weights).all():
+            raise ValueError(
+                "weights overflow in the units of the input, in which some columns are tiny; "
+                f"{ENLARGE}"
+            )
         self.n_atoms_ = size
         self.atoms_ = list(entry.atoms)
         self.atom_coef_ = weights.T
@@ -220,13 +228,12 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
         X = encode_frame(X, self._categories)
         try:
-            return validate_data(
+            return validated(
                 self,
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,
                 accept_sparse=["csr", "csc"],
-                dtype=[np.float64, np.float32],
                 ensure_all_finite="allow-nan" if missing else True,
             )
         except ValueError as error:

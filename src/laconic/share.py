@@ -409,7 +409,7 @@ class ShareBoostClassifier(PathClassifier):
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
             warnings.warn(
                 "no atom helps, so the model only knows how common the classes are: all columns "
-                "may be constant, excluded or too dear",
+                "may be constant, excluded or too dear, or too small where they are not scaled",
                 stacklevel=3,
             )
         if held is not None:

@@ -451,7 +451,8 @@ class TotalQBoostClassifier(PathClassifier):
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row: lower price "
-                "or l1, or see that some column is not constant",
+                "or l1, or see that some column is not constant, nor too small where columns are "
+                "not scaled",
                 stacklevel=4,
             )
         self._use(last.size)
