@@ -20,6 +20,9 @@ class Penalty(Protocol):
     """A smooth convex penalty Ω."""
 
     alpha: float
+    centred: bool
+    """Whether Ω bends as much in every direction. The best weights for a loss that does not see a
+    shift of all outputs then have mean zero over the outputs."""
 
     def value(self, W: np.ndarray) -> float:
         """Ω(W)."""
@@ -45,6 +48,8 @@ class Penalty(Protocol):
 
 class L2:
     """Frobenius penalty (alpha/2) ‖W‖². ShareBoost writes λ‖W‖²: λ = alpha/2."""
+
+    centred = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -85,6 +90,8 @@ class L1:
     `laconic.correct.Orthant` minimises with it.
     """
 
+    centred = False
+
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
 
@@ -119,6 +126,8 @@ class L1:
 
 class SmoothL1:
     """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
+
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
@@ -163,6 +172,8 @@ class SmoothLinfL1:
 
     Within alpha·ln(2k)/β of alpha·‖W‖_{∞,1} for every column.
     """
+
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
