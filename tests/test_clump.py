@@ -75,17 +75,38 @@ def test_fractional_weights_are_parts_of_rows(two_classes):
     assert coefficients(clone(model).fit(X, y, weight / 2)) == pytest.approx(one, abs=1e-7)
 
 
-def test_class_weights_multiply_sample_weights(two_classes):
+def test_class_weights_of_at_most_one_are_parts_of_rows(two_classes):
     X, y = two_classes
     model = ErrorClumpingClassifier(radius=1.0, **EXACT)
-    by_class = clone(model).set_params(class_weight={"a": 2.0, "b": 0.5}).fit(X, y)
-    by_row = clone(model).fit(X, y, np.where(y == "a", 2.0, 0.5))
+    by_class = clone(model).set_params(class_weight={"a": 1.0, "b": 0.25}).fit(X, y)
+    by_row = clone(model).fit(X, y, np.where(y == "a", 1.0, 0.25))
     assert coefficients(by_class) == pytest.approx(coefficients(by_row), abs=1e-7)
+
+
+@pytest.mark.parametrize("normalize", ["degree", "pairs"])
+def test_only_the_ratios_of_class_weights_count(two_classes, normalize):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(normalize=normalize, **EXACT)
+    one = clone(model).set_params(class_weight={"a": 1.0, "b": 0.25}).fit(X, y)
+    four = clone(model).set_params(class_weight={"a": 4.0, "b": 1.0}).fit(X, y)
+    assert coefficients(four) == pytest.approx(coefficients(one), abs=1e-7)
     balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
-    share = len(y) / (2 * np.array([np.sum(y == c) for c in y]))
-    assert coefficients(balanced) == pytest.approx(
-        coefficients(clone(model).fit(X, y, share)), abs=1e-7
-    )
+    shares = {label: 1 / np.sum(y == label) for label in "ab"}
+    by_hand = clone(model).set_params(class_weight=shares).fit(X, y)
+    assert coefficients(balanced) == pytest.approx(coefficients(by_hand), abs=1e-7)
+    assert one.radius_ == four.radius_ == clone(model).fit(X, y).radius_
+
+
+def test_without_a_discount_a_class_weight_is_the_class_repeated(two_classes):
+    X, y = two_classes
+    times = np.where(y == "a", 3, 1)
+    model = ErrorClumpingClassifier(1e-2, discount=0.0, **EXACT)
+    by_class = clone(model).set_params(class_weight={"a": 3.0, "b": 1.0}).fit(X, y)
+    repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert coefficients(by_class) == pytest.approx(coefficients(repeated), abs=1e-7)
+    C = 1 / (2 * times.sum() * 1e-2)
+    svm = LinearSVC(C=C, class_weight={"a": 3.0, "b": 1.0}, tol=1e-10, dual=False).fit(X, y)
+    assert coefficients(by_class) == pytest.approx(coefficients(svm), abs=1e-6)
 
 
 # -- what it learns --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.boost.checkpoint import fingerprint
-from laconic.edge import check_scale, class_weighted, kept_rows
+from laconic.edge import check_scale, class_prices, kept_rows
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor
@@ -249,16 +249,17 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        weight = class_weighted(self, codes, weight)
+        price = class_prices(self, codes, weight)
         settings = self.radius, self.n_neighbors, self.metric
         network, self.radius_ = find_graph(X, *settings, given, weight=weight, n_jobs=self.n_jobs)
-        self.neighbour_share_ = network.share
-        if self.verbose:
-            where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
-            print(f"{where}{100 * network.share:.3g} % of the pairs of rows are neighbours")
-        saver = None if self.checkpoint is None else self._saver(X, codes, weight, given)
+        saver = None if self.checkpoint is None else self._saver(X, codes, weight, price, given)
         with Threads(self.n_jobs) as threads:
-            theta = Theta(network, self.discount, self.normalize, weight, threads)
+            self.neighbour_share_ = network.weighted_share(weight, threads)
+            if self.verbose:
+                where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
+                share = 100 * self.neighbour_share_
+                print(f"{where}{share:.3g} % of the pairs of rows are neighbours")
+            theta = Theta(network, self.discount, self.normalize, weight, threads, price)
             rows = Margins(X, self.fit_intercept, threads)
             self._keep(self._solve(rows, theta, codes, saver))
         return self
@@ -268,7 +269,12 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         return y if self.label_groups is None else group_labels(self.label_groups, y)
 
     def _saver(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None
+        self,
+        X: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        price: np.ndarray,
+        given: NeighbourGraph | None,
     ) -> Resumable:
         settings = {n: v for n, v in self.get_params(deep=False).items()
                     if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
@@ -277,7 +283,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
                 "a checkpoint with solver='averaging' needs an integer random_state, so that a "
                 "resumed fit draws the same rows"
             )
-        settings["graph"] = None if given is None else given.digest()
+        settings |= {"price": price, "graph": None if given is None else given.digest()}
         return Resumable(self.checkpoint, fingerprint(X, codes, weight, settings))
 
     def _solve(
