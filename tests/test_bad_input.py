@@ -11,7 +11,7 @@ from scipy import sparse
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.model.atoms import Column, Stump
-from laconic.model.store import _digest, write_archive
+from laconic.model.store import digest, write_archive
 from laconic.pools import Columns, Stumps
 
 POOLS = ["columns", "stumps", "products"]
@@ -666,7 +666,7 @@ def test_a_sealed_file_of_wrong_contents_is_refused_when_loaded(saved, change):
 def test_a_sealed_file_without_a_header_is_refused(tmp_path):
     path = tmp_path / "model.laconic"
     for header in ([], "laconic", None, 7):
-        sealed = json.dumps({"header": header, "sha256": _digest(header, {})})
+        sealed = json.dumps({"header": header, "sha256": digest(header, {})})
         with open(path, "wb") as file:
             np.savez(file, header=np.array(sealed))
         with pytest.raises(ValueError, match=path.name):
@@ -675,8 +675,8 @@ def test_a_sealed_file_without_a_header_is_refused(tmp_path):
 
 def test_a_file_of_another_version_is_refused(saved, monkeypatch):
     _, path = saved
-    monkeypatch.setattr("laconic.model.store.VERSION", 2)
-    with pytest.raises(ValueError, match="format version 1, not 2"):
+    monkeypatch.setattr("laconic.model.store.READABLE", (1, 3))
+    with pytest.raises(ValueError, match="format version 2, not 1 or 3"):
         Predictor.load(path)
 
 
@@ -737,14 +737,22 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(X, y, tmp_path, chang
     assert path.read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_refused(X, y, tmp_path):
+def test_a_file_that_is_no_checkpoint_is_refused_and_kept(X, y, tmp_path):
     path = tmp_path / "fit"
-    fit(X, y, checkpoint=path)
-    whole = path.read_bytes()
-    for damaged in (b"", whole[:100], whole[:-30], whole[:500] + b"?" + whole[501:]):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=f"{path.name}.*(damaged|readable)"):
+    for other in (b"a letter to a friend", bytes(1000), b"PK\x03\x04" + bytes(100)):
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match=f"{path.name}.*readable Laconic file"):
             fit(X, y, checkpoint=path)
+        assert path.read_bytes() == other
+
+
+def test_a_checkpoint_of_format_version_1_is_refused_and_kept(X, y, tmp_path):
+    path = tmp_path / "fit"
+    write_archive(path, "checkpoint", {"fingerprint": "0"}, {})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"older version of Laconic.*delete it to start anew"):
+        fit(X, y, checkpoint=path)
+    assert path.read_bytes() == before
 
 
 def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(X, y, tmp_path):

@@ -35,7 +35,7 @@ from problems import blobs
 
 def holes(**settings):
     settings = {"estimator": LogisticRegression(), "max_holes": 6, "min_rows": 5, **settings}
-    return HolePunchingClassifier(**settings)
+    return HolePunchingClassifier(pickle_models="checkpoint" in settings, **settings)
 
 
 @parametrize_with_checks([HolePunchingClassifier(max_holes=3), holes(max_holes=3)])
@@ -569,8 +569,10 @@ import json, os, signal, sys
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from laconic import HolePunchingClassifier
+from laconic.model import journal
 
 data, checkpoint, settings = sys.argv[1:]
+journal.EVERY = 0.0
 
 def kill(state):
     if len(state.holes) == 3:
@@ -578,7 +580,8 @@ def kill(state):
 
 with np.load(data) as file:
     HolePunchingClassifier(
-        LogisticRegression(), checkpoint=checkpoint, callbacks=[kill], **json.loads(settings)
+        LogisticRegression(), checkpoint=checkpoint, pickle_models=True, callbacks=[kill],
+        **json.loads(settings)
     ).fit(file["X"], file["y"])
 """
 

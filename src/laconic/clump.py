@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laconic.boost.checkpoint import fingerprint
 from laconic.edge import check_scale, class_prices, kept_rows
+from laconic.fingerprint import fingerprint
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
 from laconic.model.predictor import Predictor

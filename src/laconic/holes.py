@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from laconic.boost.checkpoint import fingerprint
 from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
+from laconic.fingerprint import fingerprint, settings_of
 from laconic.holesmodel import HolesModel
 from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.errors import ErrorCounts
@@ -22,10 +23,8 @@ from laconic.regions.stages import prune, staged_errors, staged_shares
 from laconic.regions.ties import Digests, first_lowest
 from laconic.threads import Threads
 
-# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
-_NOT_IN_FINGERPRINT = {
-    "max_holes", "tol", "checkpoint", "callbacks", "n_jobs", "verbose", "n_iter_no_change", "prune",
-}  # fmt: skip
+# Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
+_LIMITS = ("max_holes", "tol", "n_iter_no_change", "prune")
 
 
 class HolePunchingClassifier(HolesModel):
@@ -86,9 +85,14 @@ class HolePunchingClassifier(HolesModel):
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights, class by class.
     checkpoint : str or path-like, default=None
-        File that the state is written to after the first fit and after every hole. A fit that finds
-        it resumes from it and ends with the identical model; other data or settings are refused. It
-        holds pickles: resume only from files of your own.
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_holes`` may be raised. A kill loses the
+        hole under way and at most 5 seconds before it. Where the file can no longer be written, a
+        warning says so and the fit goes on. It needs ``pickle_models=True``.
+    pickle_models : bool, default=False
+        Whether a checkpoint may hold pickles. Estimators can be of any class, so a checkpoint keeps
+        them as pickles, which run code when they are read. Set it where nobody but you can write to
+        the file. (Models that `Predictor.save` writes never hold any.)
     callbacks : list of callables, default=None
         Called with the loop's state after the first fit and every hole; a true answer ends the fit.
     random_state : int, RandomState instance or None, default=None
@@ -152,6 +156,7 @@ class HolePunchingClassifier(HolesModel):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "checkpoint": "no_validation",
+        "pickle_models": ["boolean"],
         "callbacks": [list, tuple, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -175,6 +180,7 @@ class HolePunchingClassifier(HolesModel):
         n_iter_no_change: int = 5,
         class_weight: Any = None,
         checkpoint: Any = None,
+        pickle_models: bool = False,
         callbacks: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -194,6 +200,7 @@ class HolePunchingClassifier(HolesModel):
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.checkpoint = checkpoint
+        self.pickle_models = pickle_models
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -253,12 +260,17 @@ class HolePunchingClassifier(HolesModel):
                 stacklevel=2,
             )
         seeds = self._seeds()
-        with Threads(self.n_jobs) as threads:
-            state = self._run(parts, outside, local, weighted, seeds, threads, mark)
+        with Threads(self.n_jobs) as threads, ExitStack() as stack:
+            state = self._run(parts, outside, local, weighted, seeds, threads, mark, stack)
         self._keep(state, parts)
         return self
 
     def _check_settings(self) -> None:
+        if self.checkpoint is not None and not self.pickle_models:
+            raise ValueError(
+                f"checkpoint {self.checkpoint} would hold fitted estimators as pickles, which run "
+                "code when they are read; set pickle_models=True if nobody but you can write to it"
+            )
         seeded = isinstance(self.random_state, Integral)
         draws = self._holds_out() or self.n_candidates > 1
         if self.checkpoint is not None and draws and not seeded:
@@ -291,8 +303,7 @@ class HolePunchingClassifier(HolesModel):
 
     def _mark(self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray) -> str:
         """What tells this fit's checkpoint from those of other data or settings."""
-        params = self.get_params(deep=False)
-        settings = {name: v for name, v in params.items() if name not in _NOT_IN_FINGERPRINT}
+        settings = settings_of(self, *_LIMITS)
         settings |= {"classes": self.classes_.tolist(), "rows": numbers, "held": self._holds_out()}
         return fingerprint(X, codes, weight, settings)
 
@@ -320,8 +331,12 @@ class HolePunchingClassifier(HolesModel):
         seeds: list[int | None],
         threads: Threads,
         mark: str,
+        stack: ExitStack,
     ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
+
+        The stack closes the checkpoint.
+        """
         from laconic.look.holes import progress
 
         train, held = parts
@@ -334,7 +349,7 @@ class HolePunchingClassifier(HolesModel):
         )  # fmt: skip
         hooks: list[Hook] = []
         if self.checkpoint is not None:
-            saver = HolesCheckpoint(self.checkpoint, mark, puncher)
+            saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
             state = saver.resume()
             hooks.append(saver)
         with progress(self.verbose, self.max_holes) as bar:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from laconic.boost.path import Path
+from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
 from laconic.losses import decide, find_loss
 from laconic.model.frames import (
+    Categories,
+    asked_categories,
     encode_frame,
     frame_categories,
     refuse_times,
@@ -36,6 +38,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     loss: Any
     classes_: np.ndarray
     path_: Path
+    _categories: Categories
 
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
@@ -54,8 +57,18 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             [atom.width for atom in entry.atoms],
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {f: [str(c) for c in known] for f, known in self._categories.items()},
+            self._categories,
         )
+
+    def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
+        """Forget the categories that no model asks about: others need not learn of them."""
+        asked: dict[int, set[int]] = {}
+        for entry in entries:
+            if not hasattr(entry.map, "asked"):
+                return
+            for feature, codes in entry.map.asked().items():
+                asked.setdefault(feature, set()).update(codes)
+        self._categories = asked_categories(self._categories, asked)
 
     # -- other sizes ---------------------------------------------------------------------------
 

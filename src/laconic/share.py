@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from laconic.boost.checkpoint import Checkpoint, fingerprint
+from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.hooks import HeldOut, progress
 from laconic.boost.loop import Hook, Loop, State
 from laconic.boost.path import Path, rounds_needed
@@ -26,6 +27,7 @@ from laconic.edge import (
     normalised_weights,
     resolve_atoms,
 )
+from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import LOSSES
 from laconic.pathmodel import PathClassifier
 from laconic.penalties import PENALTIES
@@ -33,11 +35,8 @@ from laconic.pools import bound_pool, make_pool
 from laconic.sizes import cross_validate_sizes, one_standard_error
 from laconic.threads import Threads
 
-# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
-_NOT_IN_FINGERPRINT = {
-    "max_atoms", "checkpoint", "callbacks", "n_jobs", "verbose", "cv",
-    "n_iter_no_change",
-}  # fmt: skip
+# Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
+_LIMITS = ("max_atoms", "n_iter_no_change", "cv")
 
 
 class ShareBoostClassifier(PathClassifier):
@@ -112,8 +111,10 @@ class ShareBoostClassifier(PathClassifier):
     tol : float, default=1e-5
         Relative tolerance of each correction; see `laconic.correct.Newton`.
     checkpoint : str or path-like, default=None
-        File that the state is written to after every round. A fit that finds it resumes from it and
-        ends with the identical model; other data or settings are refused.
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_atoms`` may be raised. A kill loses the
+        round under way and at most 5 seconds before it. Where the file can no longer be written, a
+        warning says so and the fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round; a true answer ends the fit.
     random_state : int, RandomState instance or None, default=None
@@ -307,14 +308,24 @@ class ShareBoostClassifier(PathClassifier):
             loss = LOSSES[self.loss]()
             n_outputs = loss.n_outputs(len(self.classes_))
             rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
-            state = self._run(rows, X, codes, weight, held)
+            with ExitStack() as stack:
+                state = self._run(rows, X, codes, weight, held, stack)
         self._keep(state, held)
         return self
 
     def _run(
-        self, rows: Rows, X: Any, codes: np.ndarray, weight: np.ndarray, held: HeldOut | None
+        self,
+        rows: Rows,
+        X: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        held: HeldOut | None,
+        stack: ExitStack,
     ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
+
+        The stack closes the checkpoint.
+        """
         penalty = PENALTIES[self.penalty](self.alpha, self.beta)
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
@@ -326,11 +337,13 @@ class ShareBoostClassifier(PathClassifier):
         hooks: list[Hook] = []
         state = State()
         if self.checkpoint is not None:
-            settings = {n: v for n, v in self.get_params(deep=False).items()
-                        if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+            settings = settings_of(self, *_LIMITS)
+            # Names and data frames say what an atom is: here by what they come to.
+            settings |= {"include": include, "exclude": exclude}
+            settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
             mark = fingerprint(X, codes, weight, settings)
-            saver = Checkpoint(self.checkpoint, mark, self.max_atoms)
-            state = saver.resume(rows.pool)
+            saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_atoms))
+            state = saver.resume(rows.pool, rows.n_outputs)
             hooks.append(saver)
         loop = Loop(
             rows,
@@ -382,6 +395,7 @@ class ShareBoostClassifier(PathClassifier):
         entries = list(state.entries)
         entries[: len(state.refined)] = state.refined
         self.path_ = Path(entries)
+        self._keep_asked(entries)
         self.status_ = state.status
         size = entries[-1].size
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):

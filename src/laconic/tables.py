@@ -192,8 +192,6 @@ def rows_for(
     """
     import numpy as np
 
-    from laconic.model.frames import category_codes
-
     names = predictor.feature_names
     reads = predictor.map.features().tolist()
     if names is None:
@@ -216,7 +214,7 @@ def rows_for(
     for f in reads:
         column = frame[names[f]]
         if f in predictor.categories:
-            X[:, f] = category_codes(column, predictor.categories[f])
+            X[:, f] = predictor.codes(f, column)
         else:
             X[:, f] = _as_numbers(column, names[f], stumps)
     return X, {name: frame[name] for name in keep}

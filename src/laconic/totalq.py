@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from laconic.boost.checkpoint import Checkpoint, fingerprint
+from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.constraints import dual_value
 from laconic.boost.hooks import progress
 from laconic.boost.loop import State
@@ -22,6 +23,7 @@ from laconic.boost.rules import GradientRule
 from laconic.boost.totalq import TotalLoop
 from laconic.correct import Orthant
 from laconic.edge import normalised_weights
+from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
 from laconic.pools import Stumps, bound_pool, make_pool
@@ -29,9 +31,6 @@ from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
 from laconic.subset import check_options, find_method
 from laconic.threads import Threads
-
-# Settings that change how a fit runs or how far it goes, but not what it finds on the way.
-_NOT_IN_FINGERPRINT = {"max_rounds", "checkpoint", "callbacks", "n_jobs", "verbose"}
 
 # Relative gap above which an exact search has not ended by itself.
 OPEN = 1e-6
@@ -100,8 +99,10 @@ class TotalQBoostClassifier(PathClassifier):
         than this (of a classifier as pool: the one it offers). An atom with several weights, one
         for every class say, has a constraint for each of them.
     checkpoint : str or path-like, default=None
-        File that the state is written to after every round. A fit that finds it resumes from it and
-        ends with the identical model; other data or settings are refused.
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_rounds`` may be raised. A kill loses
+        the round under way and at most 5 seconds before it. Where the file can no longer be
+        written, a warning says so and the fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round; a true answer ends the fit.
     n_jobs : int, default=None
@@ -249,15 +250,14 @@ class TotalQBoostClassifier(PathClassifier):
         self
             Also after Ctrl-C: then with the model learned so far.
         """
-        with Threads(self.n_jobs) as threads:
+        with Threads(self.n_jobs) as threads, ExitStack() as stack:
             bound = self._bind(X, y, sample_weight, threads)
             loop, state = self._loop(make_master(*bound[1:], self.l1)), State()
             if self.checkpoint is not None:
-                settings = {n: v for n, v in self.get_params(deep=False).items()
-                            if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+                settings = settings_of(self, "max_rounds") | {"categorical": [*self._categories]}
                 mark = fingerprint(bound.X, bound.codes, bound.weight, settings)
-                saver = Checkpoint(self.checkpoint, mark, self.max_rounds)
-                state = saver.resume(bound.rows.pool)
+                saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_rounds))
+                state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
                 if len(state.generated) > self.max_rounds:
                     raise ValueError(
                         f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
@@ -435,6 +435,7 @@ class TotalQBoostClassifier(PathClassifier):
             last, bound = best[max(best)], -np.inf
         self.path_ = Path([best[size] for size in sorted(best)])
         self.rounds_ = state.entries
+        self._keep_asked([*self.path_, *self.rounds_])
         self.generated_ = [loop.rows.pool.atom(n) for n in state.generated]
         self.status_ = state.status
         self.dual_value_ = dual_value(state.entries, self.l1)

@@ -1,6 +1,7 @@
 """Checkpoints: a fit that is killed resumes and ends with the identical model."""
 
 import json
+import re
 import signal
 
 import numpy as np
@@ -8,16 +9,18 @@ import pytest
 from sklearn.base import clone
 
 from laconic import ShareBoostClassifier
+from laconic.model import journal
 from problems import random_problem
 
-# Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th
-# checkpoint is being put into place.
+# Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
+# is being written.
 KILLED = """
 import json, os, signal, sys
 import numpy as np
 from laconic import ShareBoostClassifier
+from laconic.model import journal
 
-data, checkpoint, settings, when, n = sys.argv[1:]
+data, checkpoint, settings, when, n, every = sys.argv[1:]
 left = int(n)
 
 def kill(*_):
@@ -30,8 +33,16 @@ settings = json.loads(settings)
 if when == "round":
     settings["callbacks"] = [kill]
 else:
-    replace = os.replace
-    os.replace = lambda old, new: (kill(), replace(old, new))
+    write = journal.Journal._write
+
+    def half(self, data):
+        if left == 1:
+            write(self, data[: len(data) // 2])
+        kill()
+        write(self, data)
+
+    journal.Journal._write = half
+journal.EVERY = float(every)
 with np.load(data) as file:
     ShareBoostClassifier(checkpoint=checkpoint, **settings).fit(file["X"], file["y"])
 """
@@ -39,6 +50,7 @@ with np.load(data) as file:
 HELD_OUT = {"early_stopping": True, "validation_fraction": 0.3, "random_state": 0}
 
 # Settings, and when the process dies. Growing 6 atoms takes rounds 1 to 7; those after refine.
+# In all cases but the last every round is written down, whatever the time.
 CASES = {
     "columns": ({}, ("round", 4)),
     "stumps": ({"pool": "stumps"}, ("round", 4)),
@@ -47,7 +59,9 @@ CASES = {
     "refining": ({"refine": True, "pool": "stumps"}, ("round", 10)),
     "held out": ({**HELD_OUT, "n_iter_no_change": 3}, ("round", 4)),
     "writing": ({}, ("write", 4)),
+    "in a hurry": ({}, ("round", 5)),
 }
+HURRY = "in a hurry"
 ROWS = {"columns": 5000}  # more than one block; the other cases do with fewer
 
 
@@ -66,7 +80,8 @@ def killed(python, tmp_path_factory):
         X, y = problem(case)
         np.savez(folder / "data.npz", X=X, y=y)
         asked = json.dumps({"max_atoms": 6, "n_jobs": 2, **settings})
-        process = python(KILLED, folder / "data.npz", folder / "fit", asked, *when)
+        every = 3600 if case == HURRY else 0
+        process = python(KILLED, folder / "data.npz", folder / "fit", asked, *when, every)
         started[case] = (process, folder / "fit")
     checkpoints = {}
     for case, (process, path) in started.items():
@@ -91,8 +106,9 @@ def test_a_killed_fit_resumes_to_the_identical_model(killed, case, assert_identi
     when, n = CASES[case][1]
     sizes = len(whole.path_) - 1
     total = 1 + sizes + (3 * sizes - 1) * whole.refine
-    # A checkpoint that did not come into place is a round to do again.
-    assert len(rounds) == total - n + (when == "write")
+    # A record that was not written whole is a round to do again, and so are those not yet written.
+    written = 1 if case == HURRY else n - (when == "write")
+    assert len(rounds) == total - written
     if "refine" not in settings:
         assert np.all(np.diff(resumed.path_.seconds) > 0)
 
@@ -182,6 +198,162 @@ def test_an_interrupted_fit_resumes_identically(three_classes, tmp_path, assert_
     with pytest.warns(UserWarning, match="interrupted"):
         clone(model).set_params(callbacks=[press]).fit(X, y)
     assert_identical(model.fit(X, y), ShareBoostClassifier(5).fit(X, y))
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(monkeypatch):
+    """The records that are written, and a clock that a test sets."""
+    clock, written = [0.0], []
+    append = journal.Journal.append
+
+    def noted(self, header, arrays):
+        written.append((clock[0], header, arrays))
+        return append(self, header, arrays)
+
+    monkeypatch.setattr(journal.Journal, "append", noted)
+    monkeypatch.setattr(journal.time, "monotonic", lambda: clock[0])
+    return written, clock
+
+
+def test_a_record_is_written_every_five_seconds_and_at_the_end(tmp_path, records):
+    X, y = random_problem(seed=3, m=90, d=20)
+    written, clock = records
+
+    def tick(state):
+        clock[0] += 2.0
+
+    ShareBoostClassifier(10, checkpoint=tmp_path / "fit", callbacks=[tick]).fit(X, y)
+    # Rounds end at 0, 2, 4, … seconds: at most two of them, less than 5 seconds, are not in yet.
+    assert [at for at, *_ in written] == [0.0, 6.0, 12.0, 18.0, 22.0]
+
+
+def test_what_is_in_the_file_is_not_written_again(tmp_path, records):
+    X, y = random_problem(seed=3, m=90, d=20)
+    written, clock = records
+
+    def tick(state):
+        clock[0] += 10.0
+
+    model = ShareBoostClassifier(20, checkpoint=tmp_path / "fit", callbacks=[tick]).fit(X, y)
+    sizes = [[item["size"] for item in header["items"]] for _, header, _ in written]
+    # The entry before is there again: the next round knows its steepest gradient.
+    assert sizes == [[0], *([n - 1, n] for n in range(1, 21))]
+    whole = sum(entry.weights.nbytes for entry in model.path_)
+    assert sum(arrays["weights"].nbytes for *_, arrays in written) <= 2.1 * whole
+
+
+def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path, monkeypatch, assert_identical):
+    X, y = random_problem(seed=3, m=60, d=6)
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    path, settings = tmp_path / "fit", {"max_atoms": 3, "refine": True}
+    whole = ShareBoostClassifier(checkpoint=path, **settings).fit(X, y)
+    contents = path.read_bytes()
+    for length in [0, 3, *range(19, len(contents), 977), len(contents) - 1]:
+        path.write_bytes(contents[:length])
+        assert_identical(ShareBoostClassifier(checkpoint=path, **settings).fit(X, y), whole)
+
+
+def test_zeros_at_the_end_are_cut_off(tmp_path, assert_identical):
+    """What a power cut may leave of a record: its place, but not its contents."""
+    X, y = random_problem(seed=3, m=60, d=6)
+    path = tmp_path / "fit"
+    whole = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    contents = path.read_bytes()
+    path.write_bytes(contents + (300).to_bytes(8, "little") + bytes(300))
+    assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
+
+
+def test_damage_is_refused_or_harmless(tmp_path, monkeypatch, assert_identical):
+    """Harmless: bytes of an archive without meaning, and a last record that is cut off."""
+    X, y = random_problem(seed=3, m=60, d=6)
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    path = tmp_path / "fit"
+    whole = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    contents = path.read_bytes()
+    refused, harmless, places = 0, 0, range(0, len(contents), 241)
+    for at in places:
+        path.write_bytes(contents[:at] + bytes([contents[at] ^ 1]) + contents[at + 1 :])
+        try:
+            model = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+        except ValueError as error:
+            refused += bool(re.search("fit is damaged|readable Laconic file", str(error)))
+            continue
+        assert_identical(model, whole)
+        harmless += 1
+    assert refused + harmless == len(places)
+    assert refused > len(places) / 2
+
+
+def test_a_record_that_was_moved_or_left_out_is_refused(tmp_path, monkeypatch):
+    X, y = random_problem(seed=3, m=60, d=6)
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    path = tmp_path / "fit"
+    ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    contents, parts, at = path.read_bytes(), [], len(b"laconic checkpoint\n")
+    start = contents[:at]
+    while at < len(contents):
+        end = at + 8 + int.from_bytes(contents[at : at + 8], "little")
+        parts.append(contents[at:end])
+        at = end
+    for order in ([1, 0, 2, 3], [0, 2, 3], [0, 1, 1, 2, 3]):
+        path.write_bytes(start + b"".join(parts[i] for i in order))
+        with pytest.raises(ValueError, match=r"fit is damaged.*not where it was written"):
+            ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+
+
+def test_two_fits_cannot_write_to_one_file(three_classes, tmp_path):
+    pytest.importorskip("fcntl")
+    X, y = three_classes
+    said = []
+
+    def again(state):
+        with pytest.raises(ValueError, match="fit is in use by another fit") as caught:
+            ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+        said.append(caught)
+
+    ShareBoostClassifier(2, checkpoint=tmp_path / "fit", callbacks=[again]).fit(X, y)
+    assert len(said) == 3
+    ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+
+
+# Fits with a limit on the size of files, which is what a full disk looks like. It may fall at once,
+# or after some rounds; in the end it is lifted, and the checkpoint written on.
+FULL = """
+import resource, sys, warnings
+import numpy as np
+from laconic import ShareBoostClassifier
+from laconic.model import journal
+
+data, checkpoint, limit = sys.argv[1:]
+journal.EVERY = 0.0
+with np.load(data) as file:
+    X, y = file["X"], file["y"]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    full = ShareBoostClassifier(8, checkpoint=checkpoint).fit(X, y)
+print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
+assert len(full.path_) == 9
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 20_000])
+def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, limit, assert_identical):
+    pytest.importorskip("resource")
+    X, y = random_problem(seed=3, m=90, d=9)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    process = python(FULL, tmp_path / "data.npz", tmp_path / "fit", limit)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    said = f"RuntimeWarning: checkpoint {tmp_path / 'fit'} cannot be written (File too large)"
+    assert out.strip() == f"{said}; the fit goes on without it"
+    rounds = []
+    resumed = ShareBoostClassifier(8, checkpoint=tmp_path / "fit", callbacks=[rounds.append])
+    assert_identical(resumed.fit(X, y), ShareBoostClassifier(8).fit(X, y))
+    assert len(rounds) == 9 if limit == 0 else 0 < len(rounds) < 9
 
 
 # -- finished fits ---------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import HolePunchingClassifier, Predictor, ShareBoostClassifier
 from laconic.model.atoms import ColumnsMap
 from laconic.model.cost import Cost
-from problems import random_problem
+from laconic.pools import Patches
+from problems import blobs, random_problem
 
 POOLS = ["columns", "stumps", "products"]
 
@@ -92,7 +93,7 @@ def test_names_and_categories_survive(tmp_path):
     model = ShareBoostClassifier(3, pool="stumps").fit(frame, y)
     loaded = round_trip(model.predictor_, tmp_path)
     assert loaded.feature_names == ["größe", "colour"]
-    assert loaded.categories == {1: ["b", "g", "r"]}
+    assert loaded.categories == {1: {0: "b", 2: "r"}}  # g is not asked about
     assert loaded.names() == model.get_feature_names_out().tolist()
     assert {"colour = r", "colour is missing"} <= set(loaded.names())
     codes = frame["colour"].cat.codes.astype(float).replace(-1, np.nan)
@@ -145,8 +146,8 @@ def test_no_rows_have_no_scores(three_classes):
 def test_a_column_costs_its_weights(three_classes):
     X, y = three_classes
     cost = ShareBoostClassifier(4).fit(X, y).predictor_.cost()
-    # 4 x 3 weights, 3 intercepts and 4 feature numbers, 4 bytes each
-    assert cost == Cost(atoms=4, features=4, operations=12, bytes=4 * (12 + 3 + 4))
+    # 4 x 3 weights, 3 intercepts and 4 feature numbers, 8 bytes each
+    assert cost == Cost(atoms=4, features=4, operations=12, bytes=8 * (12 + 3 + 4))
 
 
 def test_a_stump_costs_a_comparison_and_its_question(three_classes):
@@ -156,7 +157,7 @@ def test_a_stump_costs_a_comparison_and_its_question(three_classes):
     assert cost.atoms == 5
     assert cost.features == len({a.feature for a in model.atoms_})
     assert cost.operations == 5 * 3 + 5
-    assert cost.bytes == 4 * (15 + 3 + 3 * 5)
+    assert cost.bytes == 8 * (15 + 3 + 2 * 5) + 5  # the kind of a question takes one byte
 
 
 def test_a_product_costs_a_multiplication_and_two_features(three_classes):
@@ -165,7 +166,7 @@ def test_a_product_costs_a_multiplication_and_two_features(three_classes):
     cost = model.predictor_.cost()
     assert cost.features == len({f for a in model.atoms_ for f in a})
     assert cost.operations == 5 * 3 + 5
-    assert cost.bytes == 4 * (15 + 3 + 2 * 5)
+    assert cost.bytes == 8 * (15 + 3 + 2 * 5)
 
 
 def test_a_group_is_one_atom_of_several_columns(three_classes):
@@ -179,7 +180,36 @@ def test_a_group_is_one_atom_of_several_columns(three_classes):
 def test_an_intercept_alone_costs_nothing_to_compute(three_classes):
     X, y = three_classes
     cost = ShareBoostClassifier(0).fit(X, y).predictor_.cost()
-    assert cost == Cost(atoms=0, features=0, operations=0, bytes=12)
+    assert cost == Cost(atoms=0, features=0, operations=0, bytes=24)
+
+
+def predictors_that_describe_themselves():
+    """Predictors with arrays that only describe them, and the names of these arrays."""
+    X, y = blobs(m=120)
+    pieces = ShareBoostClassifier(2, pool="pieces").fit(X, y)
+    yield pieces.predictor_, {"share", "nearest"}
+    holes = HolePunchingClassifier(pieces.set_params(max_atoms=1), max_holes=2, min_rows=4)
+    punched = holes.fit(X, y).predictor_
+    assert len(punched.map.parts) > 1
+    yield punched, {"share", "nearest", "kinds"}
+    images = np.random.default_rng(0).random((60, 36))
+    pool = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
+    yield (
+        ShareBoostClassifier(3, pool=pool).fit(images, images[:, 0] > 0.5).predictor_,
+        {"number"},
+    )
+
+
+def test_bytes_are_those_of_the_arrays_that_prediction_reads():
+    for predictor, remarks in predictors_that_describe_themselves():
+        read = {
+            name: array
+            for name, array in predictor.map.arrays().items()
+            if name.rpartition("_")[2] not in remarks
+        }
+        expected = sum(array.nbytes for array in read.values())
+        expected += predictor.weights.nbytes + predictor.intercept.nbytes
+        assert predictor.cost().bytes == expected
 
 
 # -- the file --------------------------------------------------------------------------------------
@@ -195,7 +225,7 @@ def test_there_is_no_pickle_in_the_file(three_classes, tmp_path, pool):
     assert all(not array.dtype.hasobject for array in arrays.values())
     header = json.loads(str(arrays["header"]))["header"]
     assert header["format"] == "laconic predictor"
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert {"weights", "intercept", "classes"} <= arrays.keys()
     with zipfile.ZipFile(path) as archive:
         assert all(name.endswith(".npy") for name in archive.namelist())

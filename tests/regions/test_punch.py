@@ -13,7 +13,7 @@ from problems import blobs
 
 def holes(**settings):
     settings = {"estimator": LogisticRegression(), "max_holes": 6, "min_rows": 5, **settings}
-    return HolePunchingClassifier(**settings)
+    return HolePunchingClassifier(pickle_models="checkpoint" in settings, **settings)
 
 
 def kept(model):

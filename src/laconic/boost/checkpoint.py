@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import pickle
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import joblib
 import numpy as np
-from scipy import sparse
 
-from laconic import __version__
 from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
-from laconic.model.store import read_archive, write_archive
+from laconic.model.journal import Record, Saver
+from laconic.model.layout import Array, check_arrays, real_number, whole_number
 from laconic.objective import Certificate
 from laconic.pools.base import BoundPool
-from laconic.threads import row_blocks
 
-# Rows that are hashed together: the most that is ever copied.
-HASHED_ROWS = 4096
-
+# Lists of entries in a state.
+_LISTS = ("entries", "offered", "refined")
+# Numbers of an entry, and those of them that may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
+_ANY = {"steepest"}
+
+# Arrays of a record: those of all its entries, one after the other.
+_LAYOUT = {
+    "generated": Array("i", ("generated",), 0, below="pool"),
+    "numbers": Array("i", ("atoms",), 0, below="pool"),
+    "gains": Array("f", ("atoms",)),
+    "weights": Array("f", ("columns", "outputs")),
+    "means": Array("f", ("columns",)),
+    "base": Array("f", ("items", "outputs")),
+}
 
 
-def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
-    """Digest of what a fit's answer depends on: settings, data, labels and weights."""
-    sha = hashlib.sha256()
-    try:
-        sha.update(joblib.hash(settings).encode())
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(
-            f"a checkpoint needs settings that can be told apart when a fit is resumed ({error}); "
-            "name functions at the top of a module instead of a lambda or inside another function"
-        ) from error
-    sha.update(f"{__version__} {X.shape} {X.dtype}".encode())
-    if sparse.issparse(X):
-        parts: list[np.ndarray] = [X.data, X.indices, X.indptr]
-    else:
-        parts = [X[s] for s in row_blocks(X.shape[0], HASHED_ROWS)]
-    for part in (*parts, y, weight):
-        sha.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-    return sha.hexdigest()
+class Checkpoint(Saver):
+    """Writes the state of a booster's loop, and reads it back.
 
+    A record holds the entries that are new or have changed since the one before, and all else that
+    a state is made of. So all records together are as large as the path, not as its square.
 
-@dataclass
-class Checkpoint:
-    """Writes the state after every round (it is a hook of the loop) and reads it back.
-
-    Attributes
+    Parameters
     ----------
     path : str or path-like
     fingerprint : str
@@ -61,69 +48,173 @@ class Checkpoint:
         goes, and refines anew.
     """
 
-    path: str | os.PathLike[str]
-    fingerprint: str
-    max_atoms: int
+    def __init__(self, path: str | os.PathLike[str], fingerprint: str, max_atoms: int) -> None:
+        super().__init__(path, "checkpoint", fingerprint)
+        self.max_atoms = max_atoms
+        self._held: dict[str, list[PathEntry]] = {name: [] for name in _LISTS}
 
-    def __call__(self, state: State) -> None:
-        """Write the state."""
-        header: dict[str, Any] = {
-            "fingerprint": self.fingerprint,
-            "max_atoms": self.max_atoms,
-            "swept": state.swept,
-            "searched": state.searched,
-            "bound": state.bound,
-        }
-        arrays: dict[str, np.ndarray] = {"generated": np.array(state.generated, dtype=np.int64)}
-        for name in ("entries", "offered", "refined"):
-            entries: list[PathEntry] = getattr(state, name)
-            header[name] = [
-                {**{n: getattr(e, n) for n in _NUMBERS}, "certificate": list(e.certificate)}
-                for e in entries
-            ]
-            for i, e in enumerate(entries):
-                key = f"{name}_{i}"
-                arrays[f"{key}_numbers"] = np.array(e.numbers, dtype=np.int64)
-                arrays[f"{key}_gains"] = np.array(e.gains, dtype=np.float64)
-                arrays[f"{key}_weights"] = e.weights
-                arrays[f"{key}_base"] = e.base
-                arrays[f"{key}_means"] = e.means
-        write_archive(self.path, "checkpoint", header, arrays)
+    # -- writing -------------------------------------------------------------------------------
 
-    def resume(self, pool: BoundPool) -> State:
-        """The state in the file, or a new one if there is no file yet."""
-        if not Path(self.path).exists():
-            return State()
-        header, arrays = read_archive(self.path, "checkpoint")
-        if header["fingerprint"] != self.fingerprint:
-            raise ValueError(
-                f"checkpoint {self.path} was written for other data or settings; "
-                "name another file, or delete it to start anew"
-            )
-        same = header["max_atoms"] == self.max_atoms
-        state = State(
-            swept=header["swept"] if same else 0,
-            generated=arrays["generated"].tolist(),
-            searched=header["searched"],
-            bound=header["bound"],
+    def snapshot(self, state: State) -> State:
+        """The state with lists of its own; entries never change."""
+        return replace(
+            state,
+            entries=list(state.entries),
+            offered=list(state.offered),
+            refined=list(state.refined),
+            generated=list(state.generated),
         )
-        for name in ("entries", "offered", *(("refined",) if same else ())):
-            for i, plain in enumerate(header[name]):
-                key = f"{name}_{i}"
-                numbers = tuple(int(n) for n in arrays[f"{key}_numbers"])
-                if len(numbers) > self.max_atoms:
+
+    def write(self, snapshot: State) -> bool:
+        """Append a record of the entries that the file does not hold yet."""
+        items: list[dict[str, Any]] = []
+        new: list[PathEntry] = []
+        for name in _LISTS:
+            held = self._held[name]
+            for at, entry in enumerate(getattr(snapshot, name)):
+                if at >= len(held) or held[at] is not entry:
+                    items.append({"list": name, "at": at, **_described(entry)})
+                    new.append(entry)
+        header = {
+            "max_atoms": self.max_atoms,
+            "swept": snapshot.swept,
+            "searched": snapshot.searched,
+            "bound": snapshot.bound,
+            "lengths": {name: len(getattr(snapshot, name)) for name in _LISTS},
+            "items": items,
+        }
+        written = self.journal.append(header, _arrays(new, snapshot))
+        if written:
+            self._held = {name: getattr(snapshot, name) for name in _LISTS}
+        return written
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def resume(self, pool: BoundPool, n_outputs: int) -> State:
+        """The state in the file, or a new one if there is none yet."""
+        if not self.journal.records:
+            return State()
+        try:
+            return self._resumed(pool, n_outputs)
+        except Exception as error:  # whatever a stranger's record makes its readers raise
+            raise self.unsound(error) from error
+        finally:
+            self.journal.records = []
+
+    def _resumed(self, pool: BoundPool, n_outputs: int) -> State:
+        known: dict[int, Any] = {}
+        for record in self.journal.records:
+            self._take_up(record, pool, n_outputs, known)
+        header, arrays = self.journal.records[-1]
+        same = whole_number(header["max_atoms"], "max_atoms") == self.max_atoms
+        state = State(
+            swept=whole_number(header["swept"], "swept") if same else 0,
+            generated=arrays["generated"].tolist(),
+            searched=whole_number(header["searched"], "searched", -1),
+            bound=real_number(header["bound"], "bound", finite=False),
+        )
+        for name in _LISTS:
+            if name == "refined" and not same:
+                continue
+            kept = getattr(state, name)
+            for entry in self._held[name]:
+                if entry.size > self.max_atoms:
                     break
-                entry = PathEntry(
-                    numbers=numbers,
-                    atoms=tuple(pool.atom(n) for n in numbers),
-                    map=pool.extract(numbers),
-                    weights=arrays[f"{key}_weights"],
-                    base=arrays[f"{key}_base"],
-                    scales=pool.scales(numbers),
-                    means=arrays[f"{key}_means"],
-                    gains=tuple(float(g) for g in arrays[f"{key}_gains"]),
-                    certificate=Certificate(*plain["certificate"]),
-                    **{n: plain[n] for n in _NUMBERS},
-                )
-                getattr(state, name).append(entry)
+                kept.append(entry)
+        _check_state(state)
         return state
+
+    def _take_up(
+        self, record: Record, pool: BoundPool, n_outputs: int, known: dict[int, Any]
+    ) -> None:
+        """Bring the lists to what a record says."""
+        header, arrays = record
+        items = header["items"]
+        dimensions = {"pool": pool.n_atoms, "outputs": n_outputs, "items": len(items)}
+        arrays = check_arrays(arrays, _LAYOUT, dimensions)
+        atom = column = 0
+        for number, item in enumerate(items):
+            size, at = whole_number(item["size"], "size"), whole_number(item["at"], "at")
+            chosen = tuple(arrays["numbers"][atom : atom + size].tolist())
+            if len(set(chosen)) != size:
+                raise ValueError("an entry does not have the atoms that it should")
+            width = sum(pool.width(n) for n in chosen)
+            atoms, columns = slice(atom, atom + size), slice(column, column + width)
+            for n in chosen:
+                if n not in known:
+                    known[n] = pool.atom(n)
+            entry = PathEntry(
+                numbers=chosen,
+                atoms=tuple(known[n] for n in chosen),
+                map=pool.extract(chosen),
+                weights=arrays["weights"][columns],
+                base=arrays["base"][number],
+                scales=pool.scales(chosen),
+                means=arrays["means"][columns],
+                gains=tuple(arrays["gains"][atoms].tolist()),
+                certificate=_certificate(item["certificate"]),
+                **{n: real_number(item[n], n, finite=n not in _ANY) for n in _NUMBERS},
+            )
+            entries = self._held[item["list"]]
+            if at > len(entries):
+                raise ValueError("an entry is missing")
+            entries[at : at + 1] = [entry]
+            atom, column = atoms.stop, columns.stop
+        if (atom, column) != (len(arrays["numbers"]), len(arrays["means"])):
+            raise ValueError("its arrays are longer than its entries")
+        for name in _LISTS:
+            length = whole_number(header["lengths"][name], "lengths")
+            if length > len(self._held[name]):
+                raise ValueError("entries are missing")
+            del self._held[name][length:]
+
+
+def _described(entry: PathEntry) -> dict[str, Any]:
+    """What a record's header says of an entry."""
+    numbers = {name: getattr(entry, name) for name in _NUMBERS}
+    return {**numbers, "size": entry.size, "certificate": list(entry.certificate)}
+
+
+def _arrays(entries: list[PathEntry], state: State) -> dict[str, np.ndarray]:
+    """The arrays of entries, one after the other."""
+    outputs = len(state.entries[0].base)
+
+    def joined(parts: list[Any], dtype: Any, *shape: int) -> np.ndarray:
+        return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])
+
+    return {
+        "generated": np.array(state.generated, dtype=np.int64),
+        "numbers": joined([np.array(e.numbers, dtype=np.int64) for e in entries], np.int64),
+        "gains": joined([np.array(e.gains, dtype=np.float64) for e in entries], np.float64),
+        "weights": joined([e.weights for e in entries], np.float64, outputs),
+        "means": joined([e.means for e in entries], np.float64),
+        "base": joined([e.base[None] for e in entries], np.float64, outputs),
+    }
+
+
+def _certificate(stored: Any) -> Certificate:
+    gap, decrement, gradient, evaluations, products, converged = stored
+    if not isinstance(converged, bool):
+        raise ValueError("converged must be true or false")
+    return Certificate(
+        gap=real_number(gap, "gap", finite=False),
+        decrement=real_number(decrement, "decrement", finite=False),
+        gradient=real_number(gradient, "gradient", finite=False),
+        evaluations=whole_number(evaluations, "evaluations"),
+        products=whole_number(products, "products"),
+        converged=converged,
+    )
+
+
+def _check_state(state: State) -> None:
+    """Refuse a state that no fit was ever in."""
+    among = set(state.generated)
+    sound = (
+        bool(state.entries)
+        and len(state.refined) <= len(state.entries)
+        and len(among) == len(state.generated)
+        and state.searched <= len(state.generated)
+        and (not among or all(among.issuperset(entry.numbers) for entry in state.entries))
+    )
+    if not sound:
+        raise ValueError("its entries do not fit together")

@@ -8,11 +8,12 @@ and knows its names and its cost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from laconic.model.layout import Array, check_arrays
 from laconic.model.patches import PatchesMap
 
 
@@ -88,11 +89,17 @@ class Stump(NamedTuple):
 
 
 Names = Sequence[str] | None
-Labels = Mapping[int, Sequence[str]] | None
+Labels = Mapping[int, Mapping[int, str]] | None
+"""Of every categorical feature, what its codes stand for."""
 
 
 class FeatureMap(Protocol):
-    """What a predictor needs of its atoms; see the classes below."""
+    """What a predictor needs of its atoms; see the classes below.
+
+    Maps that can be saved also have a ``layout``, what their arrays must look like in a file. A map
+    may name arrays in ``remarks`` that describe it, but that prediction does not read, and may have
+    ``n_columns``, which is otherwise the number of its names.
+    """
 
     kind: str
 
@@ -127,6 +134,7 @@ class ColumnsMap:
     """Input columns as they are."""
 
     kind = "columns"
+    layout: ClassVar[dict[str, Array]] = {"feature": Array("i", ("columns",), 0, below="features")}
 
     def __init__(self, feature: np.ndarray) -> None:
         self.feature = np.asarray(feature, dtype=np.int64)
@@ -156,6 +164,10 @@ class ProductsMap:
     """Products of two input columns."""
 
     kind = "products"
+    layout: ClassVar[dict[str, Array]] = {
+        "first": Array("i", ("columns",), 0, below="features"),
+        "second": Array("i", ("columns",), 0, below="features"),
+    }
 
     def __init__(self, first: np.ndarray, second: np.ndarray) -> None:
         self.first = np.asarray(first, dtype=np.int64)
@@ -197,6 +209,11 @@ class StumpsMap:
     """Decision stumps: 1[v ≤ value], 1[v = value] or 1[v is missing]."""
 
     kind = "stumps"
+    layout: ClassVar[dict[str, Array]] = {
+        "feature": Array("i", ("columns",), 0, below="features"),
+        "value": Array("f", ("columns",)),
+        "test": Array("i", ("columns",), 0, len(STUMP_KINDS) - 1),
+    }
 
     def __init__(self, feature: np.ndarray, value: np.ndarray, test: np.ndarray) -> None:
         self.feature = np.asarray(feature, dtype=np.int64)
@@ -223,8 +240,16 @@ class StumpsMap:
         for f, v, t in zip(self.feature, self.value, self.test, strict=True):
             spelled = f"{v:.6g}"
             if categories and f in categories and STUMP_KINDS[t] == "eq":
-                spelled = categories[f][int(v)]
+                spelled = categories[f].get(int(v), spelled)
             out.append(form[t].format(feature_name(f, feature_names), spelled))
+        return out
+
+    def asked(self) -> dict[int, set[int]]:
+        """Of every feature, the codes of the categories that it is asked about."""
+        out: dict[int, set[int]] = {}
+        of = self.test == STUMP_KINDS.index("eq")
+        for f, v in zip(self.feature[of].tolist(), self.value[of].tolist(), strict=True):
+            out.setdefault(f, set()).add(int(v))
         return out
 
     def features(self) -> np.ndarray:
@@ -253,13 +278,38 @@ def is_known(map: FeatureMap) -> bool:
     return _maps().get(map.kind) is type(map)
 
 
-def feature_map(kind: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
-    """Rebuild a feature map from its kind and `FeatureMap.arrays`."""
+def feature_map(
+    kind: str, arrays: dict[str, np.ndarray], n_features: int, depth: int = 0
+) -> FeatureMap:
+    """Rebuild a feature map from its kind and `FeatureMap.arrays`, which need not be sound.
+
+    ``depth`` says how many maps this one is a part of.
+    """
     known = _maps()
     if kind not in known:
         raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(known))}")
-    made: FeatureMap = getattr(known[kind], "from_arrays", known[kind])(**arrays)
+    if hasattr(known[kind], "from_arrays"):
+        made: FeatureMap = known[kind].from_arrays(arrays, n_features, depth)
+        return made
+    made = known[kind](**check_arrays(arrays, known[kind].layout, {"features": n_features}))
+    if getattr(made, "n_features", n_features) != n_features:
+        raise ValueError(f"its {kind} are of rows of another width than {n_features}")
     return made
+
+
+def map_width(map: FeatureMap) -> int:
+    """Number of columns of a map."""
+    width = getattr(map, "n_columns", None)
+    return len(map.names()) if width is None else int(width)
+
+
+def map_bytes(map: FeatureMap) -> int:
+    """Bytes of the arrays that prediction reads, in the types that they are kept in."""
+    own = getattr(map, "nbytes", None)
+    if own is not None:
+        return int(own)
+    remarks = getattr(map, "remarks", ())
+    return sum(array.nbytes for name, array in map.arrays().items() if name not in remarks)
 
 
 def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """Cost of predicting one row."""
+    """Cost of predicting one row, and the size of the model."""
 
     atoms: int
     """Atoms in the model, the intercept not counted."""
@@ -15,4 +15,6 @@ class Cost(NamedTuple):
     operations: int
     """Multiply-accumulates and comparisons."""
     bytes: int
-    """Numbers the model holds, in bytes, with its weights in single precision."""
+    """Bytes of the arrays that prediction reads: weights, intercept, feature numbers, thresholds,
+    centres, templates. Each number counts in the type that it is kept in, 8 bytes for a float64 and
+    4 for a float32. Labels, names, and arrays that only describe the model are not counted."""

@@ -1,17 +1,28 @@
-"""Data frames with categorical columns: their categories, and their codes."""
+"""Data frames with categorical columns: their categories, and their codes.
+
+The code of a category is its position among the categories that a fit saw. A missing value has the
+code NaN. Every other value is *other*: one that the fit never saw, or one that the model does not
+ask about. It has a code that answers no to every question, "is missing" included.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+# The code of every value that is neither missing nor a known category.
+OTHER = -1.0
+
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
+Categories = dict[int, dict[int, Any]]
+"""Of every categorical feature, its categories by their codes."""
 
-def frame_categories(X: Any) -> dict[int, list[Any]]:
+
+def frame_categories(X: Any) -> Categories:
     """Categories of the categorical and text columns of a pandas frame, by position."""
     if not (hasattr(X, "dtypes") and hasattr(X, "assign")):
         return {}
@@ -19,10 +30,32 @@ def frame_categories(X: Any) -> dict[int, list[Any]]:
     for position, dtype in enumerate(X.dtypes):
         column = X.iloc[:, position]
         if hasattr(dtype, "categories"):
-            out[position] = list(dtype.categories)
+            out[position] = dict(enumerate(dtype.categories))
         elif str(dtype) in ("object", "str", "string"):
-            out[position] = sorted(column.dropna().unique(), key=str)
+            out[position] = dict(enumerate(sorted(column.dropna().unique(), key=str)))
     return out
+
+
+def asked_categories(categories: Categories, asked: Mapping[int, Iterable[int]]) -> Categories:
+    """The categories that are asked about; a model needs no others, and must not tell them.
+
+    Those that are spelled almost like one of them stay, to be told apart from it.
+    """
+    out = {}
+    for feature, known in categories.items():
+        codes = {code for code in asked.get(feature, ()) if code in known}
+        spelled = {_loosely(known[code]) for code in codes}
+        out[feature] = {
+            code: label
+            for code, label in known.items()
+            if code in codes or (spelled and _loosely(label) in spelled)
+        }
+    return out
+
+
+def _loosely(label: Any) -> str:
+    """How a label is written, 1.0 as 1."""
+    return _WHOLE.sub(r"\1", str(label))
 
 
 def is_missing(value: Any) -> bool:
@@ -30,25 +63,27 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def category_codes(values: Iterable[Any], known: Sequence[Any]) -> list[float]:
-    """Positions of values among the known categories; NaN for others, and for missing ones.
+def category_codes(
+    values: Iterable[Any], known: Mapping[int, Any], other: float = OTHER
+) -> list[float]:
+    """Codes of values among the known categories; NaN for missing ones, and ``other`` for others.
 
     Categories are compared by how they are written, since a table read again may spell the label 1
     as "1" or, beside a missing value, as 1.0.
     """
-    exact = {str(value): float(i) for i, value in enumerate(known)}
+    exact = {str(label): float(code) for code, label in known.items()}
     loose: dict[str, float] = {}
     for text, code in exact.items():
-        loose.setdefault(_WHOLE.sub(r"\1", text), code)
+        loose.setdefault(_loosely(text), code)
     written = (None if is_missing(value) else str(value) for value in values)
     return [
-        np.nan if t is None else exact.get(t, loose.get(_WHOLE.sub(r"\1", t), np.nan))
+        np.nan if t is None else exact[t] if t in exact else loose.get(_loosely(t), other)
         for t in written
     ]
 
 
-def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
-    """A frame with each categorical column as the positions of its values; unknown ones missing."""
+def encode_frame(X: Any, categories: Categories) -> Any:
+    """A frame with each categorical column as the codes of its values."""
     if not categories or not hasattr(X, "assign"):
         return X
     coded = X.copy(deep=False)
@@ -59,7 +94,11 @@ def encode_frame(X: Any, categories: dict[int, list[Any]]) -> Any:
 
 
 def frame_matrix(
-    X: Any, names: Sequence[str], reads: Iterable[int], categories: dict[int, list[str]]
+    X: Any,
+    names: Sequence[str],
+    reads: Iterable[int],
+    categories: Mapping[int, Mapping[int, str]],
+    other: float = OTHER,
 ) -> np.ndarray:
     """The features that are read, by name, in their places; zeros in those that are not."""
     columns = [str(name) for name in X.columns]
@@ -71,7 +110,7 @@ def frame_matrix(
             raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads")
         column = X[X.columns[columns.index(names[f])]]
         if f in categories:
-            out[:, f] = category_codes(column, categories[f])
+            out[:, f] = category_codes(column, categories[f], other)
         elif hasattr(column, "isna"):  # pandas' own missing value is no number
             out[:, f] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from laconic.model.boxes import Box, make_box
+from laconic.model.layout import MOST, Array
 
 if TYPE_CHECKING:
     from laconic.threads import Threads
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 CUT = 2.0
 # Images that one worker computes at a time: some milliseconds of work.
 IMAGES = 64
+# Weights of a mask up to which it is remembered, and of all masks of a map (1 GiB).
+REMEMBERED, MOST_WEIGHTS = 1 << 16, 1 << 28
 
 
 class Patch(NamedTuple):
@@ -56,25 +59,37 @@ class Patch(NamedTuple):
         return mask_weights(self.shape, self.size, self.row, self.column, self.sigma)
 
     def _read(self) -> np.ndarray:
-        support = self.mask() > 0
-        rows, columns = support.shape
-        read = np.zeros(self.shape, dtype=bool)
-        for dy in range(self.size):
-            for dx in range(self.size):
-                read[dy : dy + rows, dx : dx + columns] |= support
+        """Pixels of the windows at positions under the mask: sums over windows, by running sums."""
+        height, width = self.shape
+        under = np.zeros((height + 1, width + 1), dtype=np.int64)
+        rows, columns = (n - self.size + 1 for n in self.shape)
+        under[1 : rows + 1, 1 : columns + 1] = self.mask() > 0
+        under = under.cumsum(axis=0).cumsum(axis=1)
+        last, first = np.arange(height) + 1, np.maximum(np.arange(height) + 1 - self.size, 0)
+        under = under[last] - under[first]
+        last, first = np.arange(width) + 1, np.maximum(np.arange(width) + 1 - self.size, 0)
+        read: np.ndarray = under[:, last] > under[:, first]
         return read.ravel()
 
 
-@lru_cache(maxsize=1024)
 def mask_weights(
     shape: tuple[int, int], size: int, row: float, column: float, sigma: float
 ) -> np.ndarray:
     """Gaussian weight of every position of a template, zero beyond `CUT` standard deviations."""
+    remembered = shape[0] * shape[1] <= REMEMBERED
+    make = _remembered_mask if remembered else _remembered_mask.__wrapped__
+    return make(shape, size, row, column, sigma)
+
+
+@lru_cache(maxsize=1024)
+def _remembered_mask(
+    shape: tuple[int, int], size: int, row: float, column: float, sigma: float
+) -> np.ndarray:
     y, x = (np.arange(n - size + 1) + (size - 1) / 2 for n in shape)
     squared = (y[:, None] - row) ** 2 + (x - column) ** 2
-    with np.errstate(under="ignore"):
-        weights = np.exp(-squared / (2.0 * sigma**2))
-    mask = np.where(squared <= (CUT * sigma) ** 2, weights, 0.0).astype(np.float32)
+    with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
+        weights = np.exp(-squared / (2.0 * np.square(sigma)))
+        mask = np.where(squared <= np.square(CUT * sigma), weights, 0.0).astype(np.float32)
     mask.setflags(write=False)
     return mask
 
@@ -141,6 +156,16 @@ class PatchesMap:
     """
 
     kind = "patches"
+    layout: ClassVar[dict[str, Array]] = {
+        "shape": Array("i", (2,), 1),
+        "number": Array("i", ("templates",), 0),
+        "size": Array("i", ("templates",), 1),
+        "values": Array("f", ("values",)),
+        "template": Array("i", ("atoms",), 0, below="templates"),
+        "centre": Array("f", ("atoms", 2), -MOST, MOST),
+        "sigma": Array("f", ("atoms",), 1e-3, finite=False),  # infinite: a mask of ones
+    }
+    remarks = ("number",)
 
     def __init__(
         self,
@@ -171,16 +196,42 @@ class PatchesMap:
             and self.centre.shape == (n, 2)
             and self.sigma.shape == (n,)
             and bool(((sizes >= 1) & (sizes <= self.shape.min())).all())
-            and len(self.values) == int((sizes**2).sum())
+            and len(self.values) == sum(int(size) ** 2 for size in sizes)
             and bool(((self.template >= 0) & (self.template < len(sizes))).all())
             and bool(np.isfinite(self.values).all() and np.isfinite(self.centre).all())
             and bool((self.sigma > 0).all())
+            and bool(self._find_a_place().all())
         )
-        if sound and n:
-            _, first = np.unique(self.mask_numbers(), return_index=True)
-            sound = all((atom.mask() > 0).any() for atom in self.atoms(first))
         if not sound:
             raise ValueError("the parts of the patches do not fit together")
+        masks = len(np.unique(self.mask_numbers()))
+        if masks * self.n_features > MOST_WEIGHTS:
+            height, width = self.shape.tolist()
+            raise ValueError(
+                f"{masks} masks over images of {height}x{width} take too much memory; use smaller "
+                "images, or fewer places"
+            )
+
+    def _find_a_place(self) -> np.ndarray:
+        """Whether the position nearest to the middle of each atom's mask lies under it."""
+        half = (self.size[self.template] - 1) / 2
+        nearest = np.clip(
+            np.round(self.centre - half[:, None]), 0, self.shape - 1 - 2 * half[:, None]
+        )
+        squared = np.square(nearest + half[:, None] - self.centre).sum(axis=1)
+        with np.errstate(over="ignore", under="ignore"):
+            near: np.ndarray = squared <= np.square(CUT * self.sigma)
+        return near
+
+    @property
+    def n_features(self) -> int:
+        """Pixels of an image."""
+        return int(self.shape[0]) * int(self.shape[1])
+
+    @property
+    def n_columns(self) -> int:
+        """One for every atom."""
+        return len(self.template)
 
     def atoms(self, places: Any = None) -> list[Patch]:
         """Records of the atoms in some places, or of all."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Labels, Names, feature_name
+from laconic.model.layout import Array
 
 # Rows whose distances are found together: they stay in a core's cache.
 TOGETHER = 2048
 # Squared distances below this part of the squares that they are the difference of are found anew.
 CLOSE = 1e-6
+# Shares of rows are sums of weights, which may come to a little more than 1.
+ROUNDING = 1e-6
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
 
@@ -89,6 +92,15 @@ class PiecesMap:
     """
 
     kind = "pieces"
+    layout: ClassVar[dict[str, Array]] = {
+        "centre": Array("f", ("balls", "features")),
+        "radius": Array("f", ("balls",), 0.0),
+        "origin": Array("f", ("origins", "features")),
+        "soft": Array("b", ()),
+        "share": Array("f", ("balls",), 0.0, 1.0 + ROUNDING),
+        "nearest": Array("i", ("balls",), 0),
+    }
+    remarks = ("share", "nearest")
 
     def __init__(
         self,
@@ -115,6 +127,11 @@ class PiecesMap:
 
     def __len__(self) -> int:
         return len(self.radius)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of all balls."""
+        return len(self) * (self.centre.shape[1] + 1)
 
     def heights(self, X: np.ndarray) -> np.ndarray:
         """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""

@@ -10,10 +10,21 @@ import numpy as np
 from scipy import sparse
 
 from laconic.losses import LINKS, Link, decide, find_link
-from laconic.model.atoms import FeatureMap, feature_map, is_known, map_scores
+from laconic.model.atoms import (
+    FeatureMap,
+    feature_map,
+    is_known,
+    map_bytes,
+    map_scores,
+    map_width,
+)
 from laconic.model.cost import Cost
-from laconic.model.frames import frame_matrix
+from laconic.model.frames import OTHER, asked_categories, category_codes, frame_matrix
+from laconic.model.layout import Array, check_arrays, list_of, whole_number
 from laconic.model.store import read_archive, write_archive
+
+# Of the arrays in a file that are not those of the map.
+LAYOUT = {"weights": Array("f", ("columns", "outputs")), "intercept": Array("f", ("outputs",))}
 
 
 class Predictor:
@@ -37,8 +48,12 @@ class Predictor:
     n_features : int
         Columns an input row has.
     feature_names : sequence of str, optional
-    categories : mapping of int to sequence of str, optional
-        What the codes of a categorical feature stand for.
+    categories : mapping of int to mapping of int to str, optional
+        What the codes of a categorical feature stand for. Only those that the atoms ask about are
+        kept: a value with another code, or with none, is *other* and answers no to every question.
+    other : float, default=-1
+        The code of such a value in a data frame. (NaN in files of version 1, which took it for
+        missing.)
     """
 
     def __init__(
@@ -51,7 +66,8 @@ class Predictor:
         widths: Sequence[int],
         n_features: int,
         feature_names: Sequence[str] | None = None,
-        categories: Mapping[int, Sequence[str]] | None = None,
+        categories: Mapping[int, Mapping[int, Any]] | None = None,
+        other: float = OTHER,
     ) -> None:
         self.map = map
         self.weights = weights
@@ -64,7 +80,13 @@ class Predictor:
         self.widths = [int(w) for w in widths]
         self.n_features = n_features
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
-        self.categories = {int(f): list(labels) for f, labels in (categories or {}).items()}
+        self.categories = {
+            int(f): {int(code): str(label) for code, label in known.items()}
+            for f, known in (categories or {}).items()
+        }
+        self.other = other
+        if not np.isnan(other) and hasattr(map, "asked"):
+            self.categories = asked_categories(self.categories, map.asked())
         self._check()
 
     def _check(self) -> None:
@@ -73,11 +95,14 @@ class Predictor:
         sound = (
             self.weights.shape == (n_columns, n_outputs)
             and self.intercept.shape == (n_outputs,)
-            and len(self.map.names()) == n_columns
-            and all(0 <= f < self.n_features for f in self.map.features())
+            and map_width(self.map) == n_columns
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
+            and all(0 <= f < self.n_features for f in self.categories)
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
+        if sound:  # only now: features of maps as wide as the rows are as many
+            read = self.map.features()
+            sound = len(read) == 0 or (read[0] >= 0 and read[-1] < self.n_features)
         if not sound:
             raise ValueError("the parts of the predictor do not fit together")
 
@@ -93,7 +118,7 @@ class Predictor:
 
         A frame's columns are found by name where the predictor knows names (those that it does
         not read may be left out), and its categories are encoded. In an array a categorical
-        feature holds the positions in ``categories``. Missing values are for stumps only, which
+        feature holds the codes of ``categories``. Missing values are for stumps only, which
         answer no to them (and yes to "is missing").
         """
         X = self._matrix(X)
@@ -110,7 +135,7 @@ class Predictor:
             return X
         if hasattr(X, "columns") and self.feature_names is not None:
             reads = self.map.features().tolist()
-            return frame_matrix(X, self.feature_names, reads, self.categories)
+            return frame_matrix(X, self.feature_names, reads, self.categories, self.other)
         matrix = np.asarray(X)
         if matrix.dtype.kind not in "biuf":
             try:
@@ -120,6 +145,10 @@ class Predictor:
                     "X must hold numbers; give a data frame where columns hold text"
                 ) from error
         return matrix
+
+    def codes(self, feature: int, values: Any) -> list[float]:
+        """Codes of the values of a categorical feature."""
+        return category_codes(values, self.categories[feature], self.other)
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row, or of the sign of its one score."""
@@ -154,9 +183,7 @@ class Predictor:
         print(card(self), file=file)
 
     def cost(self) -> Cost:
-        """What predicting one row costs."""
-        numbers = self.weights.size + self.intercept.size
-        arrays = sum(a.size for a in self.map.arrays().values())
+        """What predicting one row costs, and the bytes of the model; see `Cost`."""
         operations = self.weights.size + self.map.operations()
         if hasattr(self.map, "score_operations"):  # not every column counts for every row
             operations = self.map.score_operations(len(self.intercept))
@@ -164,7 +191,7 @@ class Predictor:
             atoms=len(self.widths),
             features=len(self.map.features()),
             operations=operations,
-            bytes=4 * (numbers + arrays),
+            bytes=self.weights.nbytes + self.intercept.nbytes + map_bytes(self.map),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -195,7 +222,11 @@ class Predictor:
             "widths": self.widths,
             "n_features": self.n_features,
             "feature_names": self.feature_names,
-            "categories": {str(f): labels for f, labels in self.categories.items()},
+            "categories": {
+                str(f): {str(code): label for code, label in known.items()}
+                for f, known in self.categories.items()
+            },
+            "other": None if np.isnan(self.other) else self.other,
         }
         arrays = {"weights": self.weights, "intercept": self.intercept, "classes": classes}
         mapped = {f"map_{name}": array for name, array in self.map.arrays().items()}
@@ -203,26 +234,58 @@ class Predictor:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Predictor:
-        """Read a predictor that `save` wrote."""
+        """Read a predictor that `save` wrote, by this version or an older one.
+
+        The file may come from a stranger: it is checked before anything is built from it, and a
+        `ValueError` says what is wrong.
+        """
         header, arrays = read_archive(path, "predictor")
-        mapped = {n.removeprefix("map_"): a for n, a in arrays.items() if n.startswith("map_")}
         try:
-            return cls._from(header, arrays, mapped)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            return cls._from(header, arrays)
+        except KeyError as error:
+            raise ValueError(f"{path} is not a sound predictor: it has no {error}") from error
+        except Exception as error:  # whatever the checks did not foresee
             raise ValueError(f"{path} is not a sound predictor: {error}") from error
 
     @classmethod
-    def _from(
-        cls, header: dict[str, Any], arrays: dict[str, np.ndarray], mapped: dict[str, np.ndarray]
-    ) -> Predictor:
+    def _from(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Predictor:
+        n_features = whole_number(header["n_features"], "n_features", 1)
+        names = header["feature_names"]
+        if names is not None:
+            list_of(str, names, "feature_names", n_features)
+        mapped = {n[4:]: arrays.pop(n) for n in list(arrays) if n.startswith("map_")}
+        classes = arrays.pop("classes")
+        kind = "i" if classes.dtype.kind == "u" else classes.dtype.kind
+        check_arrays({"classes": classes}, {"classes": Array(kind, ("classes",))}, {})
+        if len(np.unique(classes)) != len(classes) or len(classes) < 2:
+            raise ValueError("it must have two or more classes, each once")
+        flat = check_arrays(arrays, LAYOUT, {})
+        old = header["version"] == 1
         return cls(
-            feature_map(header["atoms"], mapped),
-            arrays["weights"],
-            arrays["intercept"],
-            arrays["classes"],
-            header["loss"],
-            header["widths"],
-            header["n_features"],
-            header["feature_names"],
-            header["categories"],
+            feature_map(header["atoms"], mapped, n_features),
+            flat["weights"],
+            flat["intercept"],
+            classes,
+            _known_link(header["loss"]),
+            [whole_number(w, "widths", 1) for w in list_of(int, header["widths"], "widths")],
+            n_features,
+            names,
+            _categories(header["categories"], old),
+            np.nan if old or header["other"] is None else OTHER,
         )
+
+
+def _known_link(loss: Any) -> str:
+    if not isinstance(loss, str) or loss not in LINKS:
+        raise ValueError(f"unknown loss {loss!r}; known: {', '.join(LINKS)}")
+    return loss
+
+
+def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:
+    """Categories of a header; files of version 1 list all of a feature."""
+    out = {}
+    for feature, known in dict(stored).items():
+        labelled = dict(enumerate(known)) if old else dict(known)
+        list_of(str, list(labelled.values()), "categories")
+        out[int(feature)] = {int(code): label for code, label in labelled.items()}
+    return out

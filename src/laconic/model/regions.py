@@ -4,17 +4,32 @@ Shamir, *There's a Hole in My Data Space*).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from laconic.model.atoms import FeatureMap, Labels, Names, feature_map, feature_name, map_scores
-from laconic.model.pieces import TOGETHER, close_mended, squared_distances
+from laconic.model.atoms import (
+    FeatureMap,
+    Labels,
+    Names,
+    feature_map,
+    feature_name,
+    map_bytes,
+    map_scores,
+    map_width,
+)
+from laconic.model.layout import Array, check_arrays
+from laconic.model.pieces import ROUNDING, TOGETHER, close_mended, squared_distances
 
 # Score of a class that the model of a region has never seen: below every other, still a number.
 UNSEEN = -1e30
+# Regions whose maps are regions, whose maps are regions: no deeper than this.
+DEEPEST = 8
+
+_PART = re.compile(r"part(\d{1,9})_(.*)", re.DOTALL)
 
 
 def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
@@ -57,9 +72,15 @@ class AllColumns:
     """Every input column as it is: the map of a dense linear model, which needs no list of them."""
 
     kind = "all"
+    layout: ClassVar[dict[str, Array]] = {"n_features": Array("i", (), "features", "features")}
 
     def __init__(self, n_features: Any) -> None:
         self.n_features = int(n_features)
+
+    @property
+    def n_columns(self) -> int:
+        """As many as there are features."""
+        return self.n_features
 
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
@@ -101,6 +122,13 @@ class RegionsMap:
     """
 
     kind = "regions"
+    layout: ClassVar[dict[str, Array]] = {
+        "kinds": Array("U", ("regions",)),
+        "centre": Array("f", ("holes", "features")),
+        "radius": Array("f", ("holes",), 0.0, finite=False),  # infinite: a hole of all rows
+        "share": Array("f", ("regions",), 0.0, 1.0 + ROUNDING),
+        "nearest": Array("i", ("holes",), 0),
+    }
 
     def __init__(
         self,
@@ -119,22 +147,51 @@ class RegionsMap:
         fits = self.radius.shape == self.nearest.shape == (holes,)
         if not fits or self.share.shape != (holes + 1,) or self.centre.shape[:1] != (holes,):
             raise ValueError("the arrays of the regions do not fit together")
-        self.widths = [len(part.names()) + 1 for part in self.parts]
+        self.widths = [map_width(part) + 1 for part in self.parts]
+        self._depth = 1 + max((getattr(part, "_depth", 0) for part in self.parts), default=0)
+        if self._depth > DEEPEST:
+            raise ValueError(f"regions within regions are more than {DEEPEST} deep")
 
     @classmethod
-    def from_arrays(cls, kinds: np.ndarray, **arrays: np.ndarray) -> RegionsMap:
-        """Rebuild the map from what `arrays` gave."""
-        parts = []
-        for number, kind in enumerate(kinds.tolist()):
-            start = f"part{number}_"
-            own = {
-                n.removeprefix(start): arrays.pop(n) for n in list(arrays) if n.startswith(start)
-            }
-            parts.append(AllColumns(**own) if kind == AllColumns.kind else feature_map(kind, own))
-        return cls(parts, **arrays)
+    def from_arrays(
+        cls, arrays: dict[str, np.ndarray], n_features: int, depth: int = 0
+    ) -> RegionsMap:
+        """Rebuild the map from what `arrays` gave, which need not be sound."""
+        if depth >= DEEPEST:
+            raise ValueError(f"regions within regions are more than {DEEPEST} deep")
+        own: dict[str, np.ndarray] = {}
+        of_part: dict[int, dict[str, np.ndarray]] = {}
+        for name, array in arrays.items():
+            if found := _PART.fullmatch(name):
+                of_part.setdefault(int(found[1]), {})[found[2]] = array
+            else:
+                own[name] = array
+        own = check_arrays(own, cls.layout, {"features": n_features})
+        kinds = own.pop("kinds").tolist()
+        if not set(of_part) <= set(range(len(kinds))):
+            raise ValueError("there are parts of regions that are not there")
+        parts: list[FeatureMap] = []
+        for number, kind in enumerate(kinds):
+            part = of_part.get(number, {})
+            if kind == AllColumns.kind:
+                parts.append(AllColumns(**check_arrays(part, AllColumns.layout,
+                                                       {"features": n_features})))  # fmt: skip
+            else:
+                parts.append(feature_map(kind, part, n_features, depth + 1))
+        return cls(parts, **own)
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of all regions."""
+        return sum(self.widths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the balls, and of the maps inside them."""
+        return self.centre.nbytes + self.radius.nbytes + sum(map(map_bytes, self.parts))
 
     def region(self, X: Any) -> np.ndarray:
         """The region of every row; see `newest_hole`."""

@@ -1,25 +1,38 @@
 """Files that are safe to load from a stranger: flat arrays and a JSON header, never a pickle.
 
-A file is a NumPy ``.npz`` archive. Its header names the format and carries a SHA-256 digest of
-everything else, so that a truncated or altered file is refused, not half read. The digest guards
-against damage; it does not prove who wrote the file.
+A file is a NumPy ``.npz`` archive whose members are not compressed. Its header names the format and
+carries a SHA-256 digest of everything else, so that a truncated or altered file is refused, not
+half read. The digest guards against damage; it does not prove who wrote the file. So nothing in a
+file is believed: a file takes no more memory than a small multiple of its own size, and those who
+read its arrays check them against a layout (`laconic.model.layout`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from pathlib import Path
-from typing import Any
-from zipfile import is_zipfile
+from typing import IO, Any, BinaryIO
+from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import numpy as np
+from numpy.lib import format as npy
 
-VERSION = 1
+from laconic.model.files import whole_file
+from laconic.model.layout import MOST, check_text
+
+VERSION = 2
+# Versions that can be read.
+READABLE = (1, 2)
+# Characters of a header at most: each may become an object many times its size.
+LONGEST_HEADER = 2**24
+# The first line of a checkpoint begins so; see `laconic.model.journal`.
+MARK = b"laconic "
 
 
-def _digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+def digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    """SHA-256 of a header and its arrays."""
     sha = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -28,27 +41,53 @@ def _digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     return sha.hexdigest()
 
 
-def write_archive(
-    path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
-    """Write a file in one piece: readers see the old file or the new one, never a part."""
+def dump(
+    stream: IO[bytes], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> str:
+    """Write an archive to a stream; returns its digest."""
     header = {**header, "format": f"laconic {kind}", "version": VERSION}
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects and cannot be stored safely")
-    sealed = json.dumps({"header": header, "sha256": _digest(header, arrays)})
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, **{"header": np.array(sealed), **arrays})  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    seal = digest(header, arrays)
+    sealed = json.dumps({"header": header, "sha256": seal})
+    np.savez(stream, **{"header": np.array(sealed), **arrays})  # type: ignore[arg-type]
+    return seal
+
+
+def parse(stream: BinaryIO, size: int, kind: str) -> tuple[dict[str, Any], Any, str]:
+    """Header, arrays and digest of an archive of ``size`` bytes that `dump` wrote.
+
+    A `ValueError` says what is wrong with it.
+    """
+    arrays = _members(stream, size)
+    text = arrays.pop("header")
+    if text.dtype.kind != "U" or text.shape != () or text.dtype.itemsize > 4 * LONGEST_HEADER:
+        raise ValueError("its header is no text, or too long")
+    check_text(text)
+    sealed = json.loads(str(text))
+    header, seal = dict(sealed["header"]), sealed["sha256"]
+    json.dumps(header, ensure_ascii=False).encode()  # escapes may spell what is no character
+    if seal != digest(header, arrays):
+        raise ValueError("its contents do not match its digest")
+    if header.get("format") != f"laconic {kind}":
+        raise WrongKind(f"is a {header.get('format')!r} file, not a 'laconic {kind}' one")
+    if header.get("version") not in READABLE:
+        known = " or ".join(map(str, READABLE))
+        raise WrongKind(f"has format version {header.get('version')!r}, not {known}")
+    return header, arrays, seal
+
+
+class WrongKind(ValueError):
+    """A sound file, but not one of the kind asked for."""
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Write a file in one piece: readers see the old file or the new one, never a part."""
+    with whole_file(path) as file:
+        dump(file, kind, header, arrays)
 
 
 def read_archive(
@@ -57,24 +96,58 @@ def read_archive(
     """Read a file written by `write_archive`; a `ValueError` says what is wrong with it."""
     try:
         with open(path, "rb") as stream:
-            if not is_zipfile(stream):
+            first = stream.readline(64)
+            if first.startswith(MARK):
+                is_kind = first.decode("ascii", "replace").strip()
+                raise WrongKind(f"is a {is_kind!r} file, not a 'laconic {kind}' one")
+            if not first.startswith(b"PK") or not is_zipfile(stream):
                 raise ValueError("`laconic fit` and `Predictor.save` write other files")
+            size = stream.seek(0, os.SEEK_END)
             stream.seek(0)
-            with np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        sealed = json.loads(str(arrays.pop("header")))
-        header, digest = dict(sealed["header"]), sealed["sha256"]
-        sound = digest == _digest(header, arrays)
+            header, arrays, _ = parse(stream, size, kind)
     except FileNotFoundError:
         raise
+    except WrongKind as error:
+        raise ValueError(f"{path} {error}") from error
     except Exception as error:  # whatever a damaged archive makes its readers raise
         raise ValueError(
             f"{path} is not a readable Laconic file, or is damaged: {error}"
         ) from error
-    if not sound:
-        raise ValueError(f"{path} is damaged: its contents do not match its digest")
-    if header.get("format") != f"laconic {kind}":
-        raise ValueError(f"{path} is a {header.get('format')!r} file, not a 'laconic {kind}' one")
-    if header.get("version") != VERSION:
-        raise ValueError(f"{path} has format version {header.get('version')}, not {VERSION}")
     return header, arrays
+
+
+def _members(stream: BinaryIO, size: int) -> dict[str, np.ndarray]:
+    """The arrays of an archive, each checked before it is read."""
+    arrays: dict[str, np.ndarray] = {}
+    with ZipFile(stream) as archive:
+        listed = archive.infolist()
+        if any(member.compress_type != ZIP_STORED for member in listed):
+            raise ValueError("its parts are compressed, as those of no Laconic file are")
+        if sum(member.file_size for member in listed) > size:
+            raise ValueError("its parts claim to be larger than the file")
+        for member in listed:
+            name = member.filename.removesuffix(".npy")
+            if name in arrays or name == member.filename:
+                raise ValueError(f"its part {name!r} is there twice, or is no array")
+            with archive.open(member) as opened:
+                arrays[name] = _array(opened, name)
+    return arrays
+
+
+def _array(member: IO[bytes], name: str) -> np.ndarray:
+    """An array of plain numbers or text; its size must be what its own header says."""
+    version = npy.read_magic(member)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"array {name!r} has an unknown format")
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = read(member)
+    data = bytearray(member.read())
+    sound = (
+        dtype.kind in "biufU"
+        and dtype.itemsize > 0
+        and all(0 <= n <= MOST for n in shape)
+        and math.prod(shape) * dtype.itemsize == len(data)
+    )
+    if not sound:
+        raise ValueError(f"array {name!r} is of an unknown type, or its size is wrong")
+    return np.ndarray(shape, dtype, buffer=data, order="F" if fortran else "C")

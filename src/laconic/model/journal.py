@@ -1,0 +1,224 @@
+"""Journals: files that grow by a record at a time, so that what is there is never written again.
+
+A journal is a line that says what it is, and records: the length of each in eight bytes, then an
+archive of `laconic.model.store`. Each record names the digest of the one before, so that none can
+be left out or put elsewhere. A process that is killed while it writes leaves a part of a record at
+the end, which the next one cuts off; everything before it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import warnings
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from io import BytesIO, FileIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+
+from laconic.model.store import MARK, dump, parse, read_archive
+
+# Seconds between two records: what a kill can lose at most, beside the round under way.
+EVERY = 5.0
+
+_LENGTH = struct.Struct("<Q")
+
+Record = tuple[dict[str, Any], dict[str, np.ndarray]]
+Self = TypeVar("Self", bound="Saver")
+
+
+class Journal:
+    """A journal of one kind, for data and settings of one fingerprint.
+
+    While it is open no other process can open it, where the system has locks.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that is there is taken up; otherwise one is made. An `OSError` says why where that
+        cannot be.
+    kind : str
+        What is in it, ``"checkpoint"`` say.
+    fingerprint : str
+        A file of another one is refused.
+
+    Attributes
+    ----------
+    records : list of (header, arrays)
+        What the file held when it was opened. They are whole, but need not be sound: a stranger may
+        have written them.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
+        self.path = path
+        self.kind = kind
+        self.fingerprint = fingerprint
+        self.records: list[Record] = []
+        self._line = MARK + kind.encode() + b"\n"
+        self._last = ""
+        self._end = 0
+        self._written = -np.inf
+        self._failed = False
+        if not Path(os.path.realpath(path)).parent.is_dir():
+            raise FileNotFoundError(f"cannot write {path}: there is no folder {Path(path).parent}")
+        # Without a buffer: what could not be written must not be tried again unasked.
+        self._file = FileIO(path, "r+" if Path(path).exists() else "x+")
+        try:
+            _lock(self._file, path)
+            with open(path, "rb") as stream:
+                self._read(stream)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, stream: BinaryIO) -> None:
+        """Take up all whole records; a part of one at the end is as if it had not been begun."""
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        start = stream.read(len(self._line))
+        if not self._line.startswith(start):
+            read_archive(self.path, self.kind)  # says what else it is
+            raise ValueError(
+                f"checkpoint {self.path} was written by an older version of Laconic; name another "
+                "file, or delete it to start anew"
+            )
+        if start != self._line:
+            return
+        self._end = len(start)
+        while (found := self._next(stream, size)) is not None:
+            header, arrays, self._last = found
+            if header.get("fingerprint") != self.fingerprint:
+                raise ValueError(
+                    f"checkpoint {self.path} was written for other data or settings; "
+                    "name another file, or delete it to start anew"
+                )
+            self.records.append((header, arrays))
+            self._end = stream.tell()
+
+    def _next(self, stream: BinaryIO, size: int) -> tuple[dict[str, Any], Any, str] | None:
+        """The next record with its digest; ``None`` where there is no whole one."""
+        prefix = stream.read(_LENGTH.size)
+        if len(prefix) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack(prefix)
+        if length > size - stream.tell():
+            return None
+        try:
+            found = parse(BytesIO(stream.read(length)), length, self.kind)
+            if found[0].get("after") != self._last:
+                raise ValueError("a record is not where it was written")
+        except Exception as error:  # whatever a damaged archive makes its readers raise
+            if stream.tell() == size:  # a power cut can leave a last record of zeros
+                return None
+            raise ValueError(f"checkpoint {self.path} is damaged: {error}") from error
+        return found
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another record."""
+        return time.monotonic() - self._written >= EVERY
+
+    def append(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
+        """Write a record; whether that worked. Where it does not, a warning says so, once."""
+        self._written = time.monotonic()
+        header = {**header, "after": self._last, "fingerprint": self.fingerprint}
+        stream = BytesIO()
+        seal = dump(stream, self.kind, header, arrays)
+        begun = self._line if self._end == 0 else b""
+        whole = begun + _LENGTH.pack(stream.tell()) + stream.getvalue()
+        try:
+            self._write(whole)
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            if not self._failed:
+                warnings.warn(
+                    f"checkpoint {self.path} cannot be written ({error.strerror}); the fit goes on "
+                    "without it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self._failed = True
+            return False
+        self._last, self._end = seal, self._end + len(whole)
+        return True
+
+    def _write(self, data: bytes) -> None:
+        """Write after the last whole record, and see that it reaches the disk."""
+        self._file.truncate(self._end)
+        self._file.seek(self._end)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Let other processes have the file."""
+        self._file.close()
+
+
+def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
+    """Refuse a file that another fit writes to, where the system can tell."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has other locks
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(f"checkpoint {path} is in use by another fit; name another file") from None
+    except OSError:  # some network file systems have no locks
+        return
+
+
+class Saver(ABC):
+    """A hook of a loop that keeps its state in a journal.
+
+    Called after every round, it writes the state down if the last record is `EVERY` seconds old.
+    As a context manager it writes down what is left at the end, however the fit ends: always the
+    state after a whole round, never one in between.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
+        self.path = path
+        self.journal = Journal(path, kind, fingerprint)
+        self._waiting: Any = None
+
+    @abstractmethod
+    def snapshot(self, state: Any) -> Any:
+        """What `write` needs of a state that goes on to change."""
+
+    @abstractmethod
+    def write(self, snapshot: Any) -> bool:
+        """Append a record of what the journal does not hold yet; whether that worked."""
+
+    def unsound(self, error: Exception) -> ValueError:
+        """The error for records that are whole, but of contents that cannot be."""
+        what = f"it has no {error}" if isinstance(error, KeyError) else error
+        return ValueError(
+            f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
+            "start anew"
+        )
+
+    def __call__(self, state: Any) -> None:
+        """Take note of a state, and write it down if it is time to."""
+        self._waiting = self.snapshot(state)
+        if self.journal.due:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting is not None and self.write(self._waiting):
+            self._waiting = None
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._flush()
+        finally:
+            self.journal.close()

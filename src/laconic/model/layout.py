@@ -1,0 +1,120 @@
+"""What arrays from a file must look like before anything is built from them.
+
+A file may come from a stranger. Names, types, shapes, ranges and finiteness of its arrays are
+checked here, against a layout that the reader declares; every problem is a `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Largest number of features, and largest dimension of any array.
+MOST = 2**31 - 1
+
+_KINDS = {"f": "f", "i": "iu", "b": "b", "U": "U"}
+_WORDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values", "U": "text"}
+
+
+class Array(NamedTuple):
+    """One array: its type, its shape and the range of its values.
+
+    A dimension is a number or a name. Arrays that share a name must agree on it. A limit may be the
+    name of a dimension too.
+    """
+
+    kind: str
+    """``"f"`` for real numbers, ``"i"`` for whole ones, ``"b"`` for truth values, ``"U"`` for text.
+    """
+    shape: tuple[int | str, ...]
+    low: float | str = -np.inf
+    high: float | str = np.inf
+    """Smallest and largest value."""
+    below: str | None = None
+    """Dimension that every value must be below: the values number its items."""
+    finite: bool = True
+    """Whether infinity is refused too; NaN always is."""
+
+
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], layout: Mapping[str, Array], dimensions: dict[str, int]
+) -> dict[str, np.ndarray]:
+    """The arrays in the byte order of this machine, or a `ValueError` that names the wrong one.
+
+    ``dimensions`` holds what is known already, and gains the dimensions that the arrays show.
+    """
+    for name in arrays:
+        if name not in layout:
+            raise ValueError(f"it has an array {name!r}, which does not belong there")
+    for name, wanted in layout.items():
+        if name not in arrays:
+            raise ValueError(f"it has no array {name!r}")
+        _check_shape(name, arrays[name], wanted, dimensions)
+    return {name: _checked_values(name, arrays[name], layout[name], dimensions) for name in layout}
+
+
+def _check_shape(name: str, array: np.ndarray, wanted: Array, dimensions: dict[str, int]) -> None:
+    wide = wanted.kind != "U" and array.dtype.itemsize > 8
+    if wide or array.dtype.kind not in _KINDS[wanted.kind]:
+        raise ValueError(f"array {name!r} must hold {_WORDS[wanted.kind]}, not {array.dtype}")
+    if array.ndim != len(wanted.shape):
+        raise ValueError(f"array {name!r} must have {len(wanted.shape)} dimensions")
+    for length, meant in zip(array.shape, wanted.shape, strict=True):
+        right = dimensions.setdefault(meant, length) if isinstance(meant, str) else meant
+        if length != right:
+            raise ValueError(f"array {name!r} has shape {array.shape}, which does not fit the rest")
+
+
+def _checked_values(
+    name: str, array: np.ndarray, wanted: Array, dimensions: Mapping[str, int]
+) -> np.ndarray:
+    if wanted.kind == "U":
+        check_text(array)
+        return array
+    if wanted.kind == "f" and wanted.finite and not np.isfinite(array).all():
+        raise ValueError(f"array {name!r} holds NaN or infinity")
+    low = dimensions[wanted.low] if isinstance(wanted.low, str) else wanted.low
+    high = dimensions[wanted.high] if isinstance(wanted.high, str) else wanted.high
+    if wanted.below is not None:
+        high = min(high, dimensions[wanted.below] - 1)
+    inside = array.size == 0 or wanted.kind == "b" or (array.min() >= low and array.max() <= high)
+    if not inside:
+        raise ValueError(f"array {name!r} has values outside {low:g} to {high:g}")
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def check_text(array: np.ndarray) -> None:
+    """Refuse text that holds no characters, or parts of characters."""
+    try:
+        for text in array.reshape(-1).tolist():
+            text.encode()
+    except (ValueError, SystemError) as error:
+        raise ValueError("it holds text that is no text") from error
+
+
+def whole_number(value: Any, name: str, low: int = 0, high: int = MOST) -> int:
+    """A whole number of a header."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}")
+    return value
+
+
+def real_number(value: Any, name: str, finite: bool = True) -> float:
+    """A number of a header."""
+    sound = isinstance(value, float) or (type(value) is int and abs(value) <= 2**63)
+    if not sound:
+        raise ValueError(f"{name} must be a number")
+    if finite and not np.isfinite(value):
+        raise ValueError(f"{name} must be finite")
+    return float(value)
+
+
+def list_of(kind: type, value: Any, name: str, length: int | None = None) -> list[Any]:
+    """A list of a header whose items are all of one type."""
+    if not isinstance(value, list) or not all(type(item) is kind for item in value):
+        raise ValueError(f"{name} must be a list of {kind.__name__}")
+    if length is not None and len(value) != length:
+        raise ValueError(f"{name} must have {length} items, not {len(value)}")
+    return value

@@ -1,0 +1,341 @@
+"""Files as a stranger might write them: sound to the digest, and wrong in what they say.
+
+``mutants`` changes a header and its arrays at random and seals them again. Whatever comes of it,
+loading gives a `ValueError` or a model that answers, and takes little memory. The tests try some;
+more by hand, for every kind of file or for one:
+
+    python tests/fuzz.py --mutants 5000 [--kind regions]
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import tempfile
+import tracemalloc
+import warnings
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from laconic import (
+    ErrorClumpingClassifier,
+    HolePunchingClassifier,
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+)
+from laconic.model import journal
+from laconic.model.store import digest
+from laconic.pools import Patches
+from problems import random_problem
+
+# Bytes that a file of a few kilobytes may take while it is read and used.
+MOST_MEMORY = 100e6
+
+ODD = [
+    None, True, False, 0, -1, 1, 7, 255, 10**9, 2**31, 2**63, 10**400, 0.5, -0.0, 1e300,
+    float("nan"), float("inf"), "", "x", "all", "regions", "\ud800", "0" * 500, [], {}, [None],
+    [[]], [-1], [10**9], {"0": 1}, {"x": "y"}, [1.5], ["x"] * 9,
+]  # fmt: skip
+NUMBERS = [0, 1, -1, 2, 7, 255, 1e9, -1e9, 1e300, 1e-300, np.nan, np.inf, -np.inf, 0.5]
+TYPES = ["<f8", ">f8", "<f4", "<f2", "<c16", "<i8", ">i4", "<u8", "|u1", "|i1", "|b1", "<U1", "<U3"]
+
+
+def sealed(header, arrays):
+    """The bytes of an archive whose digest is right, whatever it holds."""
+    seal = digest(header, arrays)
+    stream = BytesIO()
+    text = json.dumps({"header": header, "sha256": seal})
+    np.savez(stream, **{"header": np.array(text), **arrays})
+    return stream.getvalue(), seal
+
+
+def mutants(header, arrays, n, seed=0):
+    """Changed copies of a header and its arrays, each changed in one to three places."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        new_header, new_arrays = copy.deepcopy(header), dict(arrays)
+        for _ in range(rng.integers(1, 4)):
+            if new_arrays and rng.random() < 0.6:
+                _change_arrays(new_arrays, rng)
+            else:
+                _change_header(new_header, rng)
+        yield new_header, new_arrays
+
+
+def _change_header(header, rng):
+    """Change, leave out or add one thing, at any depth."""
+    place = header
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return
+        key = keys[rng.integers(len(keys))]
+        deeper = isinstance(place[key], dict | list) and len(place[key]) > 0
+        if not deeper or rng.random() < 0.3:
+            break
+        place = place[key]
+    how = rng.integers(4)
+    if how == 0:
+        del place[key]
+    elif how == 1 and isinstance(place, list):
+        place.insert(key, copy.deepcopy(place[key]))
+    elif how == 1:
+        place[str(rng.integers(99))] = copy.deepcopy(place[key])
+    else:
+        place[key] = copy.deepcopy(ODD[rng.integers(len(ODD))])
+
+
+def _change_arrays(arrays, rng):
+    """Change the type, shape or values of an array, leave it out, or put it elsewhere too."""
+    names = list(arrays)
+    name, other = (names[i] for i in rng.integers(len(names), size=2))
+    array = arrays[name]
+    how = rng.integers(8)
+    if how == 0:
+        del arrays[name]
+    elif how == 1:
+        arrays[f"{other}{rng.integers(3)}"] = array
+    elif how == 2:
+        arrays[name] = arrays[other]
+    elif how == 3:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                arrays[name] = array.astype(TYPES[rng.integers(len(TYPES))])
+            except (ValueError, TypeError):
+                arrays[name] = np.zeros(array.shape, dtype="<f8")
+    elif how == 4:
+        shapes = [
+            array[None],
+            array[..., None],
+            array.reshape(-1),
+            array.T,
+            np.asfortranarray(array),
+        ]
+        arrays[name] = shapes[rng.integers(len(shapes))]
+    elif how == 5 and array.ndim:
+        pieces = [array[:0], array[1:], array[:-1], array[::-1], np.concatenate([array, array])]
+        pieces += [np.zeros((10**9, 0)), np.zeros((0, 10**9)), array[..., :0]]
+        arrays[name] = pieces[rng.integers(len(pieces))]
+    else:
+        arrays[name] = _changed_values(array, rng)
+
+
+def _changed_values(array, rng):
+    changed = array.copy()
+    if not changed.size:
+        return changed
+    value = NUMBERS[rng.integers(len(NUMBERS))]
+    if array.dtype.kind == "U":
+        value = ["", "x", "all", "regions", "columns"][rng.integers(5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if rng.random() < 0.3:
+                changed[...] = value
+            else:
+                changed.reshape(-1)[rng.integers(changed.size)] = value
+        except (ValueError, OverflowError):
+            changed[...] = np.iinfo(changed.dtype).max
+    return changed
+
+
+def outcome(attempt):
+    """What came of an attempt that may only succeed or raise a `ValueError`."""
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            attempt()
+        result = "sound"
+    except ValueError:
+        result = "refused"
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < MOST_MEMORY, f"it took {peak / 1e6:.0f} MB"
+    return result
+
+
+# -- predictors ------------------------------------------------------------------------------------
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X, y = random_problem(m=80, d=4)
+    images = rng.random((60, 36))
+    return X, y, images, (images[:, 0] > images[:, 35]).astype(int)
+
+
+def predictors():
+    """A small predictor of every kind."""
+    import pandas as pd
+
+    X, y, images, seen = data()
+    frame = pd.DataFrame(X, columns=list("abcd")).round(1)
+    frame["e"] = np.where(X[:, 0] > 0.3, "high", np.where(X[:, 1] > 0.5, None, "low"))
+    holes = {"max_holes": 2, "min_rows": 4}
+    patches = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
+    two = (y > 0).astype(int)
+    inner = HolePunchingClassifier(ShareBoostClassifier(1, pool="stumps"), **holes)
+    models = {
+        "columns": ShareBoostClassifier(2).fit(X, y),
+        "groups": ShareBoostClassifier(1, groups=[0, 0, 1, 1]).fit(X, y),
+        "stumps": ShareBoostClassifier(3, pool="stumps").fit(frame, np.array(list("xyz"))[y]),
+        "products": ShareBoostClassifier(2, pool="products", loss="log").fit(X, y),
+        "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y),
+        "patches": ShareBoostClassifier(2, pool=patches).fit(images, seen),
+        "clumping": ErrorClumpingClassifier().fit(X, y),
+        "regions": HolePunchingClassifier(LogisticRegression(), **holes).fit(X, two),
+        "nested": HolePunchingClassifier(inner, **holes).fit(X, two),
+        "ensemble": TotalQBoostClassifier(4, price=0.0).fit(X, two),
+    }
+    return {name: model.predictor_ for name, model in models.items()}
+
+
+def parts_of(predictor, folder):
+    """Header and arrays of a predictor's file."""
+    predictor.save(Path(folder) / "whole")
+    with np.load(Path(folder) / "whole") as file:
+        arrays = dict(file)
+    return json.loads(str(arrays.pop("header")))["header"], arrays
+
+
+def try_predictors(predictor, n, seed=0):
+    """Outcomes of so many mutants of a predictor's file."""
+    counted: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mutant"
+        for header, arrays in mutants(*parts_of(predictor, folder), n, seed):
+            try:
+                path.write_bytes(sealed(header, arrays)[0])
+            except (ValueError, TypeError):  # cannot be written at all
+                continue
+            counted[outcome(lambda: use(path))] += 1
+    return counted
+
+
+def use(path):
+    """Load a file, and do with it what people do."""
+    predictor = Predictor.load(path)
+    rows = np.random.default_rng(1).random((3, min(predictor.n_features, 100)))
+    if predictor.n_features <= 100:
+        assert np.isfinite(predictor.scores(rows)).all()
+        assert predictor.predict(rows).shape == (3,)
+    predictor.names()
+    predictor.cost()
+    predictor.describe(file=open(path.with_name("card"), "w"))  # noqa: SIM115
+    predictor.save(path.with_name("again"))
+    Predictor.load(path.with_name("again"))
+
+
+# -- checkpoints -----------------------------------------------------------------------------------
+
+
+def fits():
+    """A small fit with a checkpoint of every kind, by what it is called in its file."""
+    X, y, *_ = data()
+    two = (y > 0).astype(int)
+    holes = {"max_holes": 2, "min_rows": 4, "pickle_models": True}
+    return {
+        "checkpoint": lambda path: ShareBoostClassifier(
+            3, pool="stumps", refine=True, checkpoint=path
+        ).fit(X, y),
+        "priced checkpoint": lambda path: TotalQBoostClassifier(
+            4, price=0.01, hot_start=2, checkpoint=path
+        ).fit(X, two),
+        "holes checkpoint": lambda path: HolePunchingClassifier(
+            LogisticRegression(), checkpoint=path, **holes
+        ).fit(X, two),
+        "clumping checkpoint": lambda path: ErrorClumpingClassifier(checkpoint=path).fit(X, y),
+    }
+
+
+def read_records(path):
+    """The first line of a journal, and header and arrays of its records."""
+    raw = path.read_bytes()
+    at = raw.index(b"\n") + 1
+    line, out = raw[:at], []
+    while at < len(raw):
+        end = at + 8 + int.from_bytes(raw[at : at + 8], "little")
+        with np.load(BytesIO(raw[at + 8 : end])) as file:
+            arrays = dict(file)
+        out.append((json.loads(str(arrays.pop("header")))["header"], arrays))
+        at = end
+    return line, out
+
+
+def write_records(path, line, records):
+    """A journal of any records, each put after the one before."""
+    out, last = [line], ""
+    for header, arrays in records:
+        record, last = sealed({**header, "after": last}, arrays)
+        out.append(len(record).to_bytes(8, "little") + record)
+    path.write_bytes(b"".join(out))
+
+
+def try_checkpoints(fit, n, seed=0):
+    """Outcomes of so many mutants of a fit's checkpoint.
+
+    Pickles in it are left as they are: who lets them in trusts them.
+    """
+    counted: Counter[str] = Counter()
+    every, journal.EVERY = journal.EVERY, 0.0
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "fit"
+            fit(path)
+            archive = path.read_bytes().startswith(b"PK")
+            line, records = (b"", [_archive(path)]) if archive else read_records(path)
+            rng = np.random.default_rng(seed)
+            for _ in range(n):
+                changed, at = list(records), int(rng.integers(len(records)))
+                header, arrays = records[at]
+                kept = {k: a for k, a in arrays.items() if k.startswith(("base", "model"))}
+                kept = kept if line.startswith(b"laconic holes") else {}
+                others = {k: a for k, a in arrays.items() if k not in kept}
+                [(header, arrays)] = mutants(header, others, 1, rng.integers(2**31))
+                changed[at] = (header, {**arrays, **kept})
+                try:
+                    if archive:
+                        path.write_bytes(sealed(*changed[0])[0])
+                    else:
+                        write_records(path, line, changed)
+                except (ValueError, TypeError):  # cannot be written at all
+                    continue
+                counted[outcome(lambda: fit(path))] += 1
+    finally:
+        journal.EVERY = every
+    return counted
+
+
+def _archive(path):
+    with np.load(path) as file:
+        arrays = dict(file)
+    return json.loads(str(arrays.pop("header")))["header"], arrays
+
+
+def main():
+    """Try many mutants of every kind, or of one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mutants", type=int, default=1000, help="of each kind (%(default)s)")
+    parser.add_argument("--kind", help="one kind of file only")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    attempts = {name: (try_predictors, p) for name, p in predictors().items()}
+    attempts |= {name: (try_checkpoints, f) for name, f in fits().items()}
+    for name, (attempt, what) in attempts.items():
+        if args.kind in (None, name):
+            print(f"{name}: {dict(attempt(what, args.mutants, args.seed))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
