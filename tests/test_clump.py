@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import signal
 import warnings
 
 import numpy as np
@@ -22,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laconic import ErrorClumpingClassifier, Predictor, clump_score, grouped_scorer
 from laconic.regions.neighbours import nearest_graph, radius_graph
-from laconic.regions.resume import Resumable
 
 EXACT = {"tol": 1e-10}
 
@@ -351,106 +349,6 @@ def test_data_frames_keep_their_names(two_classes):
     model = ErrorClumpingClassifier().fit(frame, y)
     assert model.predictor_.names() == ["u", "v", "w"]
     assert np.array_equal(model.predictor_.predict(frame[["w", "v", "u"]]), model.predict(frame))
-
-
-# -- checkpoints -----------------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys, numpy as np
-from laconic import ErrorClumpingClassifier
-from laconic.regions.resume import Resumable
-save, saved = Resumable.save, []
-def until_killed(self, answers, state):
-    save(self, answers, state)
-    saved.append(state)
-    if len(saved) == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-Resumable.save = until_killed
-with np.load(sys.argv[1]) as data:
-    X, y = data["X"], data["y"]
-ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2]).fit(X, y)
-"""
-
-
-@pytest.mark.parametrize("saves", [3, 9])
-def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, saves):
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((150, 6))
-    y = (X[:, :3] + rng.standard_normal((150, 3))).argmax(axis=1)
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    file = tmp_path / "fit"
-    process = python(KILLED, tmp_path / "data.npz", file, saves)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
-    model = ErrorClumpingClassifier(1e-6, tol=1e-12)
-    resumed = clone(model).set_params(checkpoint=file).fit(X, y)
-    straight = clone(model).fit(X, y)
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.objective_ == straight.objective_
-    finished = clone(model).set_params(checkpoint=file).fit(X, y)
-    assert np.array_equal(coefficients(finished), coefficients(straight))
-    for other in (clone(model).set_params(alpha=1e-5), clone(model).set_params(radius=1.0)):
-        with pytest.raises(ValueError, match="other data or settings"):
-            other.set_params(checkpoint=file).fit(X, y)
-    with pytest.raises(ValueError, match="other data or settings"):
-        clone(model).set_params(checkpoint=file).fit(X, y, graph=nearest_graph(X, 3))
-
-
-def interrupted(n_saves):
-    """Saving that ends in an interrupt after so many times."""
-    save, saved = Resumable.save, []
-
-    def saving(self, answers, state):
-        save(self, answers, state)
-        saved.append(state)
-        if len(saved) == n_saves:
-            raise KeyboardInterrupt
-
-    return saving
-
-
-@pytest.mark.parametrize("solver", ["newton", "averaging"])
-@pytest.mark.parametrize("n_saves", [1, 2, 3])
-def test_an_interrupted_fit_goes_on_from_its_checkpoint(
-    tmp_path, two_classes, solver, n_saves, monkeypatch
-):
-    X, y = two_classes
-    settings = {"solver": solver, "random_state": 0, "max_iter": 4, "tol": 1e-12}
-    model = ErrorClumpingClassifier(1e-4, checkpoint=tmp_path / "fit", **settings)
-    with monkeypatch.context() as patched:
-        patched.setattr(Resumable, "save", interrupted(n_saves))
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        resumed = clone(model).fit(X, y)
-        straight = clone(model).set_params(checkpoint=None).fit(X, y)
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.n_iter_ == straight.n_iter_
-
-
-@pytest.mark.parametrize("n_saves", [2, 3, 5, 8])
-def test_a_fit_interrupted_on_its_way_down_in_alpha_goes_on(tmp_path, n_saves, monkeypatch, capsys):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 30)), np.arange(20) % 2
-    model = ErrorClumpingClassifier(1e-5, checkpoint=tmp_path / "fit", verbose=1)
-    with monkeypatch.context() as patched:
-        patched.setattr(Resumable, "save", interrupted(n_saves))
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-    capsys.readouterr()
-    resumed = clone(model).fit(X, y)
-    rest = capsys.readouterr().out.splitlines()[1:]
-    straight = clone(model).set_params(checkpoint=None).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()[1:]
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.n_iter_ == straight.n_iter_ == len(lines)
-    assert lines[0].startswith("iteration 1: ")
-    assert any("iteration 4 at alpha " in line for line in lines)
-    assert lines[-1].startswith(f"iteration {len(lines)}: ")
-    assert rest == lines[n_saves:]
 
 
 # -- bad input -------------------------------------------------------------------------------------
