@@ -51,17 +51,17 @@ def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.n
     return factors
 
 
-def class_weighted(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weights that count rows times those of the classes; the balanced ones keep the sum."""
+def class_prices(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What ``class_weight`` multiplies the weight of each row by; balanced ones keep the sum."""
     factors = class_factors(estimator, codes, weight)
-    if estimator.class_weight == "balanced":
-        factors = factors * weight.sum() / len(factors)
-    weight = weight * factors[codes]
-    with np.errstate(over="ignore"):
-        total = weight.sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if estimator.class_weight == "balanced":
+            factors = factors * weight.sum() / len(factors)
+        prices = factors[codes]
+        total = (weight * prices).sum()
     if not np.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
-    return weight
+    return prices
 
 
 def normalised_weights(

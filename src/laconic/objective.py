@@ -91,6 +91,7 @@ class Objective:
         self.problem = problem
         self.penalty = penalty
         self.free = int(problem.intercept)
+        self.centred = problem.shift_invariant and getattr(penalty, "centred", False)
         self.damp = 1.0
         self.evaluations = 0
         self.products = 0
@@ -98,7 +99,8 @@ class Objective:
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Φ(W) and ∇Φ(W)."""
         self.evaluations += 1
-        self.loss, self.loss_gradient = self.problem.evaluate(W)
+        self.loss, gradient = self.problem.evaluate(W)
+        self.loss_gradient = self._unshifted(gradient)
         gradient = self.loss_gradient.copy()
         gradient[self.free :] += self.penalty.gradient(W[self.free :])
         return self.loss + self.penalty.value(W[self.free :]), gradient
@@ -106,7 +108,7 @@ class Objective:
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
         """∇²Φ(W), damped, applied to ``V``; ``W`` must be the last evaluated point."""
         self.products += 1
-        out = self.problem.curve(V)
+        out = self._unshifted(self.problem.curve(V))
         held, moved = W[self.free :], V[self.free :]
         damping = self.damp * self.penalty.damping(held)
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
@@ -115,6 +117,21 @@ class Objective:
     def ease(self, decrement: float, value: float) -> None:
         """Damp less as the end comes near, which keeps its convergence fast."""
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
+
+    def centre(self, W: np.ndarray) -> np.ndarray:
+        """Weights no worse than ``W`` from which shifts play no part, where the penalty allows."""
+        return W - W.mean(axis=1, keepdims=True) if self.centred else W
+
+    def _unshifted(self, sums: np.ndarray) -> np.ndarray:
+        """Gradients or Hessian products of the loss without what rounding put into shifts.
+
+        A loss that does not see a shift of all outputs has none of it there, and neither does the
+        sum with a centred penalty. Rounding would: conjugate gradients find no other direction of
+        that curvature, so each of their steps would multiply it, and in the end it would decide.
+        """
+        if not self.problem.shift_invariant:
+            return sums
+        return sums - sums.mean(axis=1, keepdims=True)
 
     def class_inverses(
         self, W: np.ndarray, inside: np.ndarray | None = None
@@ -166,7 +183,8 @@ class Objective:
                 return solve(r)
             mean = r.mean(axis=1, keepdims=True)
             z = solve(r - mean)
-            return z - z.mean(axis=1, keepdims=True) + shift[:, None] * mean
+            z -= z.mean(axis=1, keepdims=True)
+            return z if self.centred else z + shift[:, None] * mean
 
         return apply
 

@@ -25,6 +25,9 @@ class Penalty(Protocol):
 
     alpha: float
     """Strength; 0 means that there is no penalty."""
+    centred: bool = False
+    """Whether Ω bends as much in every direction. The best weights for a loss that does not see a
+    shift of all outputs then have mean zero over the outputs. A penalty need not say."""
 
     @property
     def kink(self) -> float:
@@ -96,6 +99,7 @@ class L2:
     """Frobenius penalty (alpha/2) ‖W‖². ShareBoost writes λ‖W‖²: λ = alpha/2."""
 
     kink = 0.0
+    centred = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -135,6 +139,8 @@ class L1:
     It bends nowhere and has a kink at zero, where ``gradient`` gives the middle of its slopes:
     `laconic.correct.Orthant` minimises with it.
     """
+
+    centred = False
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -177,6 +183,7 @@ class SmoothL1:
     """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
 
     kink = 0.0
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
@@ -223,6 +230,7 @@ class SmoothLinfL1:
     """
 
     kink = 0.0
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
