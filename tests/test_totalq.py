@@ -1,6 +1,7 @@
 """`TotalQBoostClassifier`: algorithm 1 and its theorems, one statement at a time."""
 
 import io
+import re
 from functools import partial
 from itertools import combinations
 
@@ -279,6 +280,17 @@ def test_exact_search_proves_its_bound():
     assert "the exact search reached its limits" in model.status_
     local = Paper(8, price=0.02).fit(X, y)
     assert local.search_bound_ == -np.inf
+
+
+def test_exact_search_says_how_far_it_is(capsys):
+    X, y = noisy(6, m=70)
+    quiet = Paper(8, price=0.02, search="exact").fit(X, y)
+    assert capsys.readouterr().out == ""
+    shown = Paper(8, price=0.02, search="exact", verbose=1).fit(X, y)
+    assert re.search(r"searching .* nodes +gap \S+ %", capsys.readouterr().out)
+    assert shown.objective_ == quiet.objective_
+    Paper(8, price=0.02, verbose=1).fit(X, y)
+    assert "searching" not in capsys.readouterr().out
 
 
 # -- the subset ------------------------------------------------------------------------------------

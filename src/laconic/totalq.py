@@ -108,7 +108,7 @@ class TotalQBoostClassifier(PathClassifier):
     n_jobs : int, default=None
         Threads. ``None`` and -1 take every core. The answer does not depend on it.
     verbose : int, default=0
-        1 shows a progress bar.
+        1 shows a progress bar, and the nodes and the gap of ``search="exact"`` as it runs.
 
     Attributes
     ----------
@@ -413,6 +413,7 @@ class TotalQBoostClassifier(PathClassifier):
 
         with progress(self.verbose, loop.max_rounds, False, "rounds", rounds) as bar:
             loop.hooks.append(bar)
+            loop.watch = bar.searched
             try:
                 loop.grow(state)
             except KeyboardInterrupt:

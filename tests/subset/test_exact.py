@@ -47,6 +47,25 @@ def test_an_unfinished_proof_is_still_one(max_nodes):
     assert proof.objective >= best * (1 - 1e-12)
 
 
+def test_a_search_says_how_far_it_is(monkeypatch):
+    """From before the first node to the end, the bound rises to the best objective."""
+    monkeypatch.setattr(exact, "TOLD", 0.0)
+    problem = make(17, n_columns=12, nonnegative=False, intercept=True)
+    said = []
+    proof = branch_and_bound(
+        problem, 2e-3, known=[problem.fit(())], watch=lambda *told: said.append(told)
+    )
+    nodes, objective, bound = np.transpose(said)
+    assert proof.nodes > 2
+    assert nodes.tolist() == [*range(proof.nodes + 1), proof.nodes]
+    assert (np.diff(objective) <= 0).all()
+    assert (np.diff(bound) >= 0).all()
+    assert said[-1] == (proof.nodes, proof.objective, proof.bound)
+    silent = branch_and_bound(problem, 2e-3, known=[problem.fit(())])
+    assert silent.objective == proof.objective
+    assert silent.nodes == proof.nodes
+
+
 @pytest.mark.parametrize("l1", [0.0, 1e-6, 1e-3])
 @pytest.mark.parametrize("cap", [4, 12])
 @pytest.mark.parametrize("seed", [7, 17])

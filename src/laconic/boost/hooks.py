@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from laconic.bars import progress_bar
-from laconic.boost.loop import Hook, State
+from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
 from laconic.losses import Loss
 
@@ -54,23 +54,52 @@ def progress(
     refined: bool,
     unit: str = "atoms",
     count: Callable[[State], int] = lambda state: state.last.size,
-) -> Iterator[Hook]:
+) -> Iterator[Shown]:
     """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``.
 
     ``most`` is the largest number of units that ``count`` can find in a state.
     """
     if not verbose:
-        yield lambda state: None
+        yield Shown()
         return
-    with progress_bar("{task.fields[unit]}  loss {task.fields[loss]:.4f}") as bar:
-        grow = bar.add_task("growing", total=most, loss=float("nan"), unit=unit)
-        swap = bar.add_task(
-            "refining", total=3 * most - 1, loss=float("nan"), unit="steps", visible=refined
-        )
+    with progress_bar("{task.fields[says]}") as bar:
+        yield Shown(bar, most, refined, unit, count)
 
-        def show(state: State) -> None:
-            task = swap if state.refined else grow
-            done = count(state) + state.swept
-            bar.update(task, completed=done, loss=state.last.loss)
 
-        yield show
+class Shown:
+    """A progress bar of the loop, which it is a hook of; or nothing, without a bar.
+
+    A second one shows the refinement, and a third one a search by branch and bound.
+    """
+
+    def __init__(
+        self,
+        bar: Any = None,
+        most: int = 0,
+        refined: bool = False,
+        unit: str = "atoms",
+        count: Callable[[State], int] = lambda state: state.last.size,
+    ) -> None:
+        self._bar = bar
+        if bar is None:
+            return
+        self._unit, self._count = unit, count
+        self._grow = bar.add_task("growing", total=most, says=unit)
+        self._swap = bar.add_task("refining", total=3 * most - 1, says="steps", visible=refined)
+        self._search = bar.add_task("searching", total=None, says="nodes", visible=False)
+
+    def __call__(self, state: State) -> None:
+        """Show how far the loop is."""
+        if self._bar is None:
+            return
+        task, unit = (self._swap, "steps") if state.refined else (self._grow, self._unit)
+        says = f"{unit}  loss {state.last.loss:.4f}"
+        self._bar.update(task, completed=self._count(state) + state.swept, says=says)
+
+    def searched(self, nodes: int, objective: float, bound: float) -> None:
+        """Show how many nodes a search has solved, and how far its bound is from the best."""
+        if self._bar is None:
+            return
+        gap = (objective - bound) / objective if objective > 0 else 0.0
+        says = f"nodes  gap {100 * gap:.2g} %"
+        self._bar.update(self._search, completed=nodes, says=says, visible=True)

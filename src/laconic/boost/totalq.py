@@ -7,6 +7,7 @@ generated, H, a search decides which of them have weights, and no atom of H is o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -39,6 +40,8 @@ class TotalLoop(Loop):
     search: Any = "local"
     options: dict[str, Any] = field(default_factory=dict)
     tol: float = 5e-4
+    watch: Callable[[int, float, float], None] | None = None
+    """Told of the nodes, the best objective and the bound of an exact search under way."""
     _repeats: list[int] = field(default_factory=list)
     sizes: tuple[tuple[int, ...], list[Fit], list[PathEntry]] = ((), [], [])
 
@@ -168,7 +171,10 @@ class TotalLoop(Loop):
         state.bound = -np.inf
         if self.search != "local":
             problem, method = self.master.problem(), find_method(self.search)
-            fit, state.bound = method(problem, self.price, self._cap, [fit.support], **self.options)
+            options = self.options
+            if self.search == "exact":
+                options = {**options, "watch": self.watch}
+            fit, state.bound = method(problem, self.price, self._cap, [fit.support], **options)
         return fit
 
     def _objective(self, fit: Fit) -> float:

@@ -46,6 +46,8 @@ CLOSED = 1e-8
 # Predicted relative gain below which the solve of a node ends. What is left of the slopes counts
 # times the bounds on the weights, which are large where l1 is small.
 SHARP = 1e-22
+# Seconds between two reports of how far the search is.
+TOLD = 0.1
 
 
 class Proof(NamedTuple):
@@ -87,6 +89,7 @@ def branch_and_bound(
     known: list[Fit] | None = None,
     max_nodes: int | None = None,
     max_seconds: float | None = None,
+    watch: Callable[[int, float, float], None] | None = None,
 ) -> Proof:
     """Minimise value + price · |support|; best first, so that the bound rises all the time.
 
@@ -104,6 +107,9 @@ def branch_and_bound(
     max_nodes, max_seconds : optional
         Limits after which the best found is returned with the gap that is left. The seconds are
         those of the whole call; only the local search is always brought to its end.
+    watch : callable, optional
+        Called with the nodes solved, the best objective and the bound: before the first node, ten
+        times a second, and in the end.
     """
     end = np.inf if max_seconds is None else perf_counter() + max_seconds
 
@@ -113,12 +119,20 @@ def branch_and_bound(
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
     known = local_search(problem, cap, starts) if known is None else known
     search = _Search(problem, price, cap, known)
-    nodes = 0
+    nodes, told = 0, 0.0
+    if watch is not None:
+        watch(0, search.objective, search.bound())
     if max_nodes != 0 and not search.closed() and search.bound_weights(late):
         while search.open and not search.closed() and nodes != max_nodes and not late():
             search.visit(heapq.heappop(search.open))
             nodes += 1
-    return Proof(search.best, search.objective, search.bound(), nodes)
+            if watch is not None and perf_counter() - told > TOLD:
+                watch(nodes, search.objective, search.bound())
+                told = perf_counter()
+    proof = Proof(search.best, search.objective, search.bound(), nodes)
+    if watch is not None:
+        watch(nodes, proof.objective, proof.bound)
+    return proof
 
 
 class _Search:
