@@ -413,7 +413,7 @@ class TotalQBoostClassifier(PathClassifier):
 
         with progress(self.verbose, loop.max_rounds, False, "rounds", rounds) as bar:
             loop.hooks.append(bar)
-            loop.watch = bar.searched
+            loop.on_search = bar.searched
             try:
                 loop.grow(state)
             except KeyboardInterrupt:

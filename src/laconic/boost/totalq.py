@@ -40,7 +40,7 @@ class TotalLoop(Loop):
     search: Any = "local"
     options: dict[str, Any] = field(default_factory=dict)
     tol: float = 5e-4
-    watch: Callable[[int, float, float], None] | None = None
+    on_search: Callable[[int, float, float], None] | None = None
     """Told of the nodes, the best objective and the bound of an exact search under way."""
     _repeats: list[int] = field(default_factory=list)
     sizes: tuple[tuple[int, ...], list[Fit], list[PathEntry]] = ((), [], [])
@@ -173,7 +173,7 @@ class TotalLoop(Loop):
             problem, method = self.master.problem(), find_method(self.search)
             options = self.options
             if self.search == "exact":
-                options = {**options, "watch": self.watch}
+                options = {**options, "watch": self.on_search}
             fit, state.bound = method(problem, self.price, self._cap, [fit.support], **options)
         return fit
 
