@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from laconic.regions.kernels import add_lists, near_bits, transpose_bits
+from laconic.regions.kernels import add_lists, near_bits, set_bits, transpose_bits
 
 
 def test_sums_over_lists():
@@ -31,3 +31,12 @@ def test_bits_exchanged():
     out = np.zeros((5, 24), dtype=np.uint8)
     transpose_bits(np.packbits(bits, axis=0, bitorder="little"), out)
     assert np.array_equal(out, np.packbits(bits.T, axis=0, bitorder="little"))
+
+
+def test_bits_set_one_by_one():
+    rng = np.random.default_rng(3)
+    near = rng.random((21, 21)) < 0.3
+    codes = np.zeros((3, 3, 8), dtype=np.uint8)  # runs of eight rows
+    set_bits(codes, *(at.astype(np.int32) for at in np.nonzero(near)))
+    wanted = np.packbits(np.pad(near, (0, 3)), axis=1, bitorder="little")  # (rows, bytes)
+    assert np.array_equal(codes.transpose(0, 2, 1).reshape(24, 3), wanted)

@@ -1,13 +1,18 @@
 """Neighbour graphs: exact, symmetric, and the same however they are stored or computed."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from laconic.regions import graph as graph_module
+from laconic.regions import nearest as nearest_module
+from laconic.regions import neighbours as neighbours_module
 from laconic.regions import tiles as tiles_module
 from laconic.regions.graph import BitStore, ListStore, NeighbourGraph
 from laconic.regions.neighbours import auto_radius, given_graph, nearest_graph, radius_graph
+from laconic.regions.symmetric import Edges
 from laconic.threads import Threads
 
 
@@ -131,6 +136,43 @@ def test_nearest_neighbours_are_made_symmetric(rows):
     assert np.array_equal(dense(nearest_graph(rows, 3)), near | near.T)
     assert nearest_graph(rows[:4], 10).share == 1.0
     assert nearest_graph(rows[:1], 10).share == 0.0
+
+
+def peak_bytes(function):
+    tracemalloc.start()
+    function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("kind", ["nearest", "metric", "given"])
+def test_many_neighbours_take_little_memory_on_the_way(kind, monkeypatch):
+    """Graphs of a tenth of all pairs, which are kept as m²/8 bytes."""
+    X = np.random.default_rng(6).standard_normal((3000, 3))
+    near = radius_graph(X, auto_radius(X, share=0.1)).to_sparse()
+    monkeypatch.setattr(nearest_module, "LISTED", 1 << 13)
+    monkeypatch.setattr(neighbours_module, "HELD_DISTANCES", 1 << 13)
+    make = {
+        "nearest": lambda: nearest_graph(X, 300, n_jobs=1),
+        "metric": lambda: radius_graph(X, 1.0, metric="manhattan", n_jobs=1),
+        "given": lambda: given_graph(near, len(X)),
+    }[kind]
+    make()
+    assert peak_bytes(make) < len(X) ** 2
+
+
+@pytest.mark.parametrize("pairs", [3, 400])
+def test_pairs_that_come_a_few_at_a_time(pairs):
+    rng = np.random.default_rng(7)
+    edges, near = Edges(100), np.zeros((100, 100), dtype=bool)
+    for _ in range(4):
+        i, j = rng.integers(0, 100, (2, pairs))
+        edges.add(i, j)
+        near[i, j] = near[j, i] = True
+    np.fill_diagonal(near, False)
+    assert (edges._store is None) == (pairs == 3)
+    assert np.array_equal(dense(edges.graph()), near)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, sparse.coo_matrix])

@@ -125,6 +125,25 @@ def feature_name(feature: int, feature_names: Names) -> str:
     return f"x{feature}" if feature_names is None else str(feature_names[feature])
 
 
+# Numbers up to which sparse columns are made dense to be multiplied.
+DENSE = 1 << 20
+
+
+def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
+    """Dense or sparse columns times weights (n_columns, n_outputs); the columns must be finite.
+
+    Few sparse columns are made dense: BLAS then gives the digits that it gives for dense rows. Many
+    stay sparse.
+    """
+    if sparse.issparse(columns) and columns.shape[0] * columns.shape[1] <= DENSE:
+        columns = columns.toarray()
+    values = columns.data if sparse.issparse(columns) else columns
+    if not np.isfinite(values).all():
+        raise ValueError("X holds missing or infinite values in features that the model reads")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return checked_scores(np.asarray(columns @ weights))
+
+
 def _take(X: Any, features: np.ndarray) -> np.ndarray:
     """Columns of a dense or sparse matrix as a dense array."""
     taken = X[:, features]
@@ -143,6 +162,10 @@ class ColumnsMap:
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
         return _take(X, self.feature)
+
+    def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
+        """Columns times weights; many columns of sparse rows stay sparse."""
+        return column_scores(X[:, self.feature], weights)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
@@ -335,8 +358,4 @@ def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
     if own is not None:
         scores: np.ndarray = own(X, weights)
         return scores
-    columns = map.columns(X)
-    if not np.isfinite(columns).all():
-        raise ValueError("X holds missing or infinite values in features that the model reads")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return checked_scores(columns @ weights)
+    return column_scores(map.columns(X), weights)

@@ -10,11 +10,14 @@ from scipy import sparse
 from laconic.model.atoms import Labels, Names, feature_name
 from laconic.model.layout import Array
 from laconic.model.magnitudes import power_of_two
+from laconic.model.thin import most_values, squared_gaps
 
 # Rows whose distances are found together: they stay in a core's cache.
 TOGETHER = 2048
 # Squared distances below this part of the squares that they are the difference of are found anew.
 CLOSE = 1e-6
+# Values of sparse rows whose differences from a centre are found together.
+DIFFERENCES = 1 << 20
 # Shares of rows are sums of weights, which may come to a little more than 1.
 ROUNDING = 1e-6
 # Numbers in no ball whose centre and radius are near 1, or at most `NEAR_ONE` powers of two above.
@@ -53,15 +56,27 @@ def squared_distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return close_mended(X @ (-2.0 * centres.T), X, centres, np.einsum("ij,ij->i", X, X))
 
 
-def close_mended(
-    products: np.ndarray, X: Any, centres: np.ndarray, squares: np.ndarray
-) -> np.ndarray:
+def sparse_distances(X: Any, centres: Any) -> np.ndarray:
+    """‖v − c‖² in float64 of the rows of two CSR matrices, (n_rows, n_centres)."""
+    X, centres = X.astype(np.float64), centres.astype(np.float64)
+    products = np.asarray((X @ (-2.0 * centres.T)).toarray())
+    return close_mended(products, X, centres, row_squares(X))
+
+
+def row_squares(X: Any) -> np.ndarray:
+    """‖v‖² of dense or sparse rows, in float64."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def close_mended(products: np.ndarray, X: Any, centres: Any, squares: np.ndarray) -> np.ndarray:
     """‖v − c‖² of −2⟨v, c⟩ and ‖v‖², in place; from differences where those cancel.
 
     Rows and centres may be far from the origin beside their distance from each other, as in
     clusters far apart.
     """
-    own, out = np.einsum("ij,ij->i", centres, centres), products
+    own, out = row_squares(centres), products
     out += squares[:, None]
     out += own
     near = np.flatnonzero(out.min(axis=1, initial=np.inf) < CLOSE * (squares + own.max(initial=0)))
@@ -70,9 +85,17 @@ def close_mended(
         pairs = out[some] < CLOSE * (squares[some, None] + own)
         for c in np.flatnonzero(pairs.any(axis=0)):
             rows = some[pairs[:, c]]
-            gaps = np.asarray(X[rows].toarray() if sparse.issparse(X) else X[rows]) - centres[c]
-            out[rows, c] = np.einsum("ij,ij->i", gaps, gaps)
+            out[rows, c] = _squares_from(X, rows, centres, int(c))
     return np.maximum(out, 0.0, out=out)
+
+
+def _squares_from(X: Any, rows: np.ndarray, centres: Any, c: int) -> np.ndarray:
+    """‖v − c‖² of some rows and one centre, from differences."""
+    if not sparse.issparse(X):
+        return row_squares(np.asarray(X[rows]) - centres[c])
+    together = max(1, DIFFERENCES // (most_values(X) + most_values(centres)))
+    parts = [rows[start : start + together] for start in range(0, len(rows), together)]
+    return np.concatenate([squared_gaps(X[s], centres[np.full(len(s), c)]) for s in parts])
 
 
 class PiecesMap:

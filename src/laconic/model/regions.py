@@ -15,6 +15,7 @@ from laconic.model.atoms import (
     FeatureMap,
     Labels,
     Names,
+    column_scores,
     feature_map,
     feature_name,
     map_bytes,
@@ -23,7 +24,7 @@ from laconic.model.atoms import (
 )
 from laconic.model.layout import Array, check_arrays
 from laconic.model.magnitudes import check_squares
-from laconic.model.pieces import ROUNDING, TOGETHER, close_mended, squared_distances
+from laconic.model.pieces import ROUNDING, TOGETHER, sparse_distances, squared_distances
 
 # Score of a class that the model of a region has never seen: below every other, still a number.
 UNSEEN = -1e30
@@ -33,19 +34,18 @@ DEEPEST = 8
 _PART = re.compile(r"part(\d{1,9})_(.*)", re.DOTALL)
 
 
-def ball_distances(X: Any, centres: np.ndarray) -> np.ndarray:
-    """‖v − c‖² in float64, (n_rows, n_centres), of dense or sparse rows, in blocks of rows."""
-    centres = np.asarray(centres, dtype=np.float64)
-    out = np.empty((X.shape[0], len(centres)))
+def ball_distances(X: Any, centres: Any) -> np.ndarray:
+    """‖v − c‖² in float64, (n_rows, n_centres), of dense or sparse rows, in blocks of rows.
+
+    Of sparse rows the centres may be sparse, too.
+    """
+    if sparse.issparse(X):
+        distances, X, centres = sparse_distances, sparse.csr_matrix(X), sparse.csr_matrix(centres)
+    else:
+        distances, centres = squared_distances, np.asarray(centres, dtype=np.float64)
+    out = np.empty((X.shape[0], centres.shape[0]))
     for start in range(0, X.shape[0], TOGETHER):
-        rows = X[start : start + TOGETHER]
-        part = out[start : start + TOGETHER]
-        if not sparse.issparse(rows):
-            part[:] = squared_distances(rows, centres)
-            continue
-        rows = rows.astype(np.float64)
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1)
-        part[:] = close_mended(rows @ (-2.0 * centres.T), rows, centres, squares)
+        out[start : start + TOGETHER] = distances(X[start : start + TOGETHER], centres)
     return out
 
 
@@ -86,6 +86,10 @@ class AllColumns:
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
         return np.asarray(X.toarray() if sparse.issparse(X) else X)
+
+    def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
+        """Columns times weights; sparse rows stay sparse."""
+        return column_scores(X, weights)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """The features' names."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.memory import warn_if_too_large
 from laconic.model.patches import IMAGES, Patch, PatchesMap
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.dense import transpose_product
@@ -40,6 +41,11 @@ class BoundPatches(BoundPool):
         self.n_atoms = self.n_columns = len(every.template)
         self._steps = 255.0 if storage == "uint8" else 1.0
         self._unit = _largest_responses(every, float(X.min()), float(X.max()))
+        warn_if_too_large(
+            float(X.shape[0]) * self.n_atoms * np.dtype(storage).itemsize,
+            f"a pool of {self.n_atoms} patches on {X.shape[0]} images",
+            "lower n_templates or mask_grid, or take storage='uint8'",
+        )
         self._stored = np.empty((X.shape[0], self.n_atoms), dtype=storage)
         peaks = self._store()
         self._factors = np.ones(self.n_atoms)

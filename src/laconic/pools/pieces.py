@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from laconic.memory import warn_if_too_large
 from laconic.model.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.model.patches import is_at_least
 from laconic.pools.piecestore import BoundPieces
@@ -118,7 +119,9 @@ class Pieces(TransformerMixin, BaseEstimator):
     def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundPieces:
         """Find the centres and radii of the training rows, and code every distance."""
         self._check()
-        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        X = X if sparse.issparse(X) else np.asarray(X)
+        self._expect(X)
+        X = X.toarray() if sparse.issparse(X) else X
         power = self._power(X)
         X = np.ldexp(X, -power) if power else X
         centres = self._centres(X, weight, power)
@@ -149,6 +152,19 @@ class Pieces(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _expect(self, X: Any) -> None:
+        """Warn where the pool will not fit in memory: codes, depths, and copies of the rows."""
+        n_rows, n_features = X.shape
+        n_centres = self.n_centres if self.centres is None else len(np.atleast_1d(self.centres))
+        coded = n_rows * min(n_centres, n_rows) * (1 + X.dtype.itemsize * bool(self.soft))
+        copies = n_rows * n_features * X.dtype.itemsize * (1 + sparse.issparse(X))
+        warn_if_too_large(
+            coded + copies,
+            f"a pool of pieces on {n_rows} rows of {n_features} features",
+            "lower n_centres, take fewer features (dense copies of the rows are made), or fit a "
+            "sample of the rows",
+        )
 
     def _check(self) -> None:
         for name, most in (("n_centres", np.inf), ("n_radii", MOST_RADII)):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.memory import warn_if_too_large
 from laconic.model.atoms import Product, ProductsMap
 from laconic.model.magnitudes import ENLARGE, SHRINK
 from laconic.pools.base import BoundPool, feature_number
@@ -139,6 +140,7 @@ class BoundProducts(BoundPool):
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Weighted squared norms Σ_n weight_n x_ni² x_nj² of every product."""
+        self._expect(self.n_atoms, 8)
         norms = np.empty(self.n_columns)
         for first, sums in self._sums(weight[:, None], squared=True):
             norms[first : first + len(sums)] = sums[:, 0]
@@ -147,6 +149,7 @@ class BoundProducts(BoundPool):
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Scaled products on the training rows, in Fortran order."""
         first, second = self._pairs(atoms)
+        self._expect(len(first), self._n_rows * self.dtype.itemsize)
         out = np.empty((self._n_rows, len(first)), dtype=self.dtype, order="F")
         for some in row_blocks(len(first), TOGETHER):
             pairs = np.stack([first[some], second[some]])
@@ -193,11 +196,20 @@ class BoundProducts(BoundPool):
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Cost of every product: the sum of the costs of its two features."""
+        self._expect(self.n_atoms, 8)
         costs = np.empty(self.n_atoms)
         for i, start in enumerate(self._starts):
             after = feature_costs[i + 1 :]
             np.add(after, feature_costs[i], out=costs[start : start + len(after)])
         return costs
+
+    def _expect(self, n_products: int, each: int) -> None:
+        """Warn where so many products, of so many bytes each, will not fit in memory."""
+        warn_if_too_large(
+            float(n_products) * each,
+            f"writing down {n_products} products of two of {self._d} features",
+            "take fewer features, or settings (rule, costs, max_atoms) that need fewer products",
+        )
 
     def _features(self, atom: Any) -> tuple[int, int]:
         """The two features of a pair, as Python integers."""

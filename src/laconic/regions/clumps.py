@@ -68,7 +68,7 @@ def find_clumps(
     most = min(len(errors), CENTRES, max(DISTANCES // len(wrong), 20))
     centres = _places(Z, errors, most, rng)
     distances = np.ascontiguousarray(ball_distances(Z, Z[centres]).T)
-    pairs = zip(distances, offsets(Z, Z[centres]), strict=True)
+    pairs = zip(distances, offsets(Z[centres]), strict=True)
     arounds = [Around.at(d2, offset) for d2, offset in pairs]
     alive = np.ones(len(wrong), dtype=bool)
     found: list[Clump] = []

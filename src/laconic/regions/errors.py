@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.model.pieces import CLOSE
+from laconic.memory import warn_if_too_large
+from laconic.model.pieces import CLOSE, row_squares
 from laconic.model.regions import ball_distances
+from laconic.model.thin import most_values
 from laconic.regions.ties import WEIGHT_TIE
 from laconic.regions.tiles import within
 from laconic.threads import Threads, row_blocks
@@ -22,6 +24,8 @@ TIE = 1e-12
 # Centres whose distances are found together, and the bytes of surroundings that are kept.
 TOGETHER = 128
 HELD = 1 << 28
+# Bytes that a distance from a centre takes until rows are in order.
+SORTED = 24
 # Rows that the middle of the data is taken from.
 SAMPLE = 1000
 
@@ -63,7 +67,8 @@ class ErrorCounts:
         # Sparse rows stay sparse.
         some = X[:: -(-X.shape[0] // SAMPLE)]
         self._origin = None if sparse.issparse(X) else np.median(some, axis=0).astype(X.dtype)
-        squares = threads.map(lambda s: _squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
+        self._terms = most_values(X)
+        squares = threads.map(lambda s: row_squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
         self._squares = np.concatenate(list(squares))
 
     def _rows(self, which: Any) -> Any:
@@ -77,7 +82,7 @@ class ErrorCounts:
     def _add(self, rows: np.ndarray, weight: np.ndarray) -> None:
         centres, squares = self._rows(rows), self._squares[rows]
         # Covers the rounding of products, squares and rows, as in `laconic.regions.tiles`.
-        doubt = (self.X.shape[1] + 40) * float(np.finfo(self.X.dtype).eps)
+        doubt = (self._terms + 40) * float(np.finfo(self.X.dtype).eps)
 
         def near(block: slice) -> np.ndarray:
             products = self._rows(block) @ centres.T
@@ -96,12 +101,6 @@ class ErrorCounts:
         blocks = row_blocks(self.X.shape[0], ROWS)
         for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):
             self.counts[block] += found
-
-
-def _squares(X: Any) -> np.ndarray:
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 class Around(NamedTuple):
@@ -143,6 +142,11 @@ class Surroundings:
     def __init__(self, X: Any, threads: Threads) -> None:
         self.X = X
         self.threads = threads
+        warn_if_too_large(
+            SORTED * TOGETHER * X.shape[0] + HELD,
+            f"finding the {X.shape[0]} rows around {TOGETHER} centres",
+            "fit a sample of the rows",
+        )
         self._known: dict[int, Around] = {}
         self._held = 0
 
@@ -152,11 +156,10 @@ class Surroundings:
         arounds: list[Around] = []
         if new:
             rows = self.X[new]
-            rows = rows.toarray() if sparse.issparse(rows) else rows
             blocks = row_blocks(self.X.shape[0], ROWS)
             parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
             distances = np.vstack(list(parts)).T
-            pairs = zip(distances, offsets(self.X, rows), strict=True)
+            pairs = zip(distances, offsets(rows), strict=True)
             arounds = list(self.threads.map(lambda pair: Around.at(*pair), pairs))
         found = dict(zip(new, arounds, strict=True))
         for centre, around in found.items():
@@ -166,10 +169,10 @@ class Surroundings:
         return [found[c] if c in found else self._known[c] for c in centres]
 
 
-def offsets(X: Any, centres: np.ndarray) -> np.ndarray:
-    """Squared distances of the centres from the origin of `ball_distances` of rows of ``X``."""
-    centres = np.asarray(centres, dtype=np.float64)
-    return _squares(centres if sparse.issparse(X) else centres - centres.mean(axis=0))
+def offsets(centres: Any) -> np.ndarray:
+    """Squared distances of the centres, sparse where rows are, from `ball_distances`' origin."""
+    centres = centres.astype(np.float64)
+    return row_squares(centres if sparse.issparse(centres) else centres - centres.mean(axis=0))
 
 
 def largest_ball(

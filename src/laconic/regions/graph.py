@@ -17,6 +17,8 @@ from laconic.threads import Threads, row_blocks
 # Rows whose sums one thread adds up at a time: so many that the look-up tables of the bits, made
 # anew for each run, cost little, and so few that their sums stay in cache.
 ROWS = 4096
+# Rows whose bits are written out, a byte each, at a time.
+WRITTEN = 256
 
 
 class Store(Protocol):
@@ -91,9 +93,11 @@ class BitStore:
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
         """A run of rows of the 0/1 matrix, sparse."""
-        codes = self.codes[rows.start // ROWS, :, : rows.stop - rows.start]
-        bits = np.unpackbits(codes, axis=0, count=self.n_rows, bitorder="little")
-        return sparse.csr_matrix(bits.T.view(np.int8))
+        codes, parts = self.codes[rows.start // ROWS], []
+        for some in row_blocks(rows.stop - rows.start, WRITTEN):
+            bits = np.unpackbits(codes[:, some], axis=0, count=self.n_rows, bitorder="little")
+            parts.append(sparse.csr_matrix(bits.T.view(np.int8)))
+        return sparse.vstack(parts, format="csr")
 
 
 class NeighbourGraph:
@@ -187,6 +191,20 @@ class NeighbourGraph:
         return graph_of(self.to_sparse()[rows][:, rows])
 
 
+def empty_graph(n_rows: int) -> NeighbourGraph:
+    """The graph in which no row has a neighbour."""
+    nothing = ListStore(np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    return NeighbourGraph(nothing, n_rows, np.zeros(n_rows, dtype=np.int64))
+
+
+def graph_of_bits(store: BitStore, n_rows: int) -> NeighbourGraph:
+    """The graph of symmetric bits, whichever way of storing it is smaller."""
+    graph = NeighbourGraph(store, n_rows)
+    if lists_are_smaller(float(graph.degrees.sum()), n_rows):
+        return graph_of(graph.to_sparse())
+    return graph
+
+
 def graph_of(matrix: Any) -> NeighbourGraph:
     """The graph of a symmetric sparse matrix without a diagonal: entries are edges."""
     matrix = sparse.csr_matrix(matrix)
@@ -196,8 +214,9 @@ def graph_of(matrix: Any) -> NeighbourGraph:
     if not lists_are_smaller(len(indices), m):
         store = BitStore.empty(m)
         for run, rows in enumerate(row_blocks(m, ROWS)):
-            bits = matrix[rows].toarray().T != 0
-            store.codes[run, :, : bits.shape[1]] = np.packbits(bits, axis=0, bitorder="little")
+            for some in row_blocks(rows.stop - rows.start, WRITTEN):
+                bits = matrix[rows.start + some.start : rows.start + some.stop].toarray().T != 0
+                store.codes[run, :, some] = np.packbits(bits, axis=0, bitorder="little")
         return NeighbourGraph(store, m, np.diff(starts))
     return NeighbourGraph(ListStore(starts, indices), m, np.diff(starts))
 

@@ -31,6 +31,15 @@ def near_bits(inner, row, column, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def set_bits(codes, rows, others):  # type: ignore[no-untyped-def]
+    """Set the bits of a `laconic.regions.graph.BitStore`: ``others`` neighbour ``rows``."""
+    run = codes.shape[2]
+    for k in range(len(rows)):
+        i, j = rows[k], others[k]
+        codes[i // run, j // 8, i % run] |= np.uint8(1 << (j % 8))
+
+
+@compiled
 def transpose_bits(codes, out):  # type: ignore[no-untyped-def]
     """The matrix of bits with rows and columns exchanged; eight rows to a byte in both.
 

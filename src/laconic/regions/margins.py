@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.model.thin import is_thin
 from laconic.pools.dense import transpose_product
 from laconic.threads import Threads, row_blocks
 
@@ -95,6 +96,8 @@ class Margins:
         """Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``; no weight below 0."""
         dtype = self.X.dtype if dtype is None else dtype
         features = columns[columns < self.n_features]
+        if self.sparse and is_thin(taken := self.X[:, features]):
+            return self._thin_gram(taken, weight, len(columns))
 
         def part(rows: slice) -> np.ndarray:
             block = self.X[rows][:, features]
@@ -109,3 +112,10 @@ class Margins:
             for block in self.threads.map(part, cuts[first : first + GRAMS_HELD]):
                 out += block
         return out
+
+    def _thin_gram(self, taken: Any, weight: np.ndarray, width: int) -> np.ndarray:
+        """The Gram matrix of sparse columns, and of the constant feature where it is asked for."""
+        root = np.sqrt(weight)[:, None]
+        parts = [taken.multiply(root), root][: 1 + width - taken.shape[1]]
+        scaled = sparse.hstack(parts, format="csr")
+        return np.asarray((scaled.T @ scaled).toarray())

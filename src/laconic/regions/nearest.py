@@ -8,24 +8,29 @@ same as the row twice, and the order of the rows does not matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from laconic.model.pieces import row_squares
+from laconic.model.thin import most_values
+from laconic.regions.tiles import distances
 from laconic.threads import row_blocks
 
 # Distances that differ by less than this part count as equal.
 TIE = 1e-9
-# Numbers in the differences that are held at a time.
+# Numbers in the differences that are held at a time, and nearest rows that are listed at a time.
 DIFFERENCES = 1 << 21
+LISTED = 1 << 21
 
 
-def nearest_rows(
+def nearest_pairs(
     X: Any, n_neighbors: int, weight: np.ndarray | None, metric: Any, n_jobs: int
-) -> sparse.csr_matrix:
-    """The rows within every row's reach, as a matrix of zeros and ones that is not symmetric.
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows, and the rows within their reach, as numbers of both; some rows at a time.
 
     Parameters
     ----------
@@ -42,27 +47,26 @@ def nearest_rows(
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
     noise = _noise(X) if metric == "euclidean" else 0.0
     pending, listed = np.arange(m), min(n_neighbors + 1, m)
-    ends: list[np.ndarray] = []
     while len(pending):
-        distance, near = index.kneighbors(X[pending], listed)
-        # No row that is not listed is nearer than this.
-        horizon = np.full(len(pending), np.inf)
-        if listed < m:
-            rounding = 4.0 * float(np.finfo(distance.dtype).eps)
-            last = (1.0 - rounding) * distance[:, -1].astype(np.float64)
-            horizon = np.sqrt(np.maximum(last**2 - noise, 0.0))
-        if metric == "euclidean":
-            distance = _distances(X, pending, near)
-        reach = _reach(
-            distance, near != pending[:, None], copies[near], copies[pending], n_neighbors
-        )
-        known = reach * (1.0 + TIE) < horizon
-        inside = (distance <= (reach * (1.0 + TIE))[:, None]) & known[:, None]
-        at, place = np.nonzero(inside)
-        ends.append(np.stack([pending[at], near[at, place]]))
-        pending, listed = pending[~known], min(2 * listed, m)
-    i, j = np.concatenate(ends, axis=1)
-    return sparse.csr_matrix((np.ones(len(i), dtype=bool), (i, j)), shape=(m, m))
+        left = []
+        for s in row_blocks(len(pending), max(1, LISTED // listed)):
+            rows = pending[s]
+            distance, near = index.kneighbors(X[rows], listed)
+            # No row that is not listed is nearer than this.
+            horizon = np.full(len(rows), np.inf)
+            if listed < m:
+                rounding = 4.0 * float(np.finfo(distance.dtype).eps)
+                last = (1.0 - rounding) * distance[:, -1].astype(np.float64)
+                horizon = np.sqrt(np.maximum(last**2 - noise, 0.0))
+            if metric == "euclidean":
+                distance = _distances(X, rows, near)
+            others = near != rows[:, None]
+            reach = _reach(distance, others, copies[near], copies[rows], n_neighbors)
+            known = reach * (1.0 + TIE) < horizon
+            at, place = np.nonzero((distance <= (reach * (1.0 + TIE))[:, None]) & known[:, None])
+            yield rows[at], near[at, place]
+            left.append(rows[~known])
+        pending, listed = np.concatenate(left), min(2 * listed, m)
 
 
 def _reach(
@@ -82,22 +86,18 @@ def _reach(
 
 def _noise(X: Any) -> float:
     """How far squared distances made of inner products can be off."""
-    if sparse.issparse(X):
-        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)
-    else:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    largest = float(squares.max(initial=0.0))
-    return 8.0 * (X.shape[1] + 40) * float(np.finfo(np.float64).eps) * largest
+    largest = float(row_squares(X).max(initial=0.0))
+    return 8.0 * (most_values(X) + 40) * float(np.finfo(np.float64).eps) * largest
 
 
 def _distances(X: Any, rows: np.ndarray, near: np.ndarray) -> np.ndarray:
     """Euclidean distances from differences in float64."""
+    if sparse.issparse(X):
+        return distances(X, np.repeat(rows, near.shape[1]), near.ravel()).reshape(near.shape)
     out = np.empty(near.shape)
     step = max(1, DIFFERENCES // max(near.shape[1] * X.shape[1], 1))
     for s in row_blocks(len(rows), step):
         one, other = X[rows[s]], X[near[s].ravel()]
-        if sparse.issparse(X):
-            one, other = one.toarray(), other.toarray()
         gap = other.reshape(*near[s].shape, -1).astype(np.float64) - one[:, None]
         out[s] = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
     return out

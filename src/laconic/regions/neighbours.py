@@ -16,13 +16,14 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 
-from laconic.regions.graph import NeighbourGraph, graph_of
-from laconic.regions.tiles import euclidean_graph
+from laconic.regions.graph import NeighbourGraph
+from laconic.regions.symmetric import Edges
+from laconic.regions.tiles import distances, euclidean_graph
 from laconic.threads import Threads, row_blocks
 
 # Rows that an automatic radius is computed from, and the distances held at a time otherwise.
 SAMPLED_ROWS = 1000
-HELD_DISTANCES = 1 << 24
+HELD_DISTANCES = 1 << 22
 
 
 def radius_graph(
@@ -52,12 +53,12 @@ def radius_graph(
     with Threads(n_jobs) as threads:
         if metric == "euclidean":
             return euclidean_graph(X, float(radius), threads)
-        step = max(1, HELD_DISTANCES // max(X.shape[0], 1))
-        parts = []
-        for rows in row_blocks(X.shape[0], step):
-            near = pairwise_distances(X[rows], X, metric=metric) <= radius
-            parts.append(sparse.csr_matrix(near))
-    return given_graph(sparse.vstack(parts, format="csr"), X.shape[0])
+        edges = Edges(X.shape[0])
+        edges.expect(np.inf)
+        for rows in row_blocks(X.shape[0], max(1, HELD_DISTANCES // max(X.shape[0], 1))):
+            near, others = np.nonzero(pairwise_distances(X[rows], X, metric=metric) <= radius)
+            edges.add(rows.start + near, others)
+    return edges.graph()
 
 
 def nearest_graph(
@@ -73,13 +74,17 @@ def nearest_graph(
     Rows as far as the last of those are among them too. A row of weight 2 counts twice, also as a
     neighbour of itself: see `laconic.regions.nearest`.
     """
-    from laconic.regions.nearest import nearest_rows  # here, because it imports sklearn.neighbors
+    from laconic.regions.nearest import nearest_pairs  # here, because it imports sklearn.neighbors
 
     X = _checked(X)
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors must be at least 1, not {n_neighbors!r}")
-    near = nearest_rows(X, int(n_neighbors), weight, metric, -1 if n_jobs is None else n_jobs)
-    return given_graph(near, X.shape[0])
+    edges = Edges(X.shape[0])
+    edges.expect(float(n_neighbors) * X.shape[0])
+    jobs = -1 if n_jobs is None else n_jobs
+    for pairs in nearest_pairs(X, int(n_neighbors), weight, metric, jobs):
+        edges.add(*pairs)
+    return edges.graph()
 
 
 def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
@@ -97,15 +102,16 @@ def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
             f"graph must be a matrix of shape ({n_rows}, {n_rows}), one row and column per row of "
             f"X, or a NeighbourGraph; it has shape {np.shape(graph)}"
         )
-    matrix = sparse.csr_matrix(graph)
-    if np.isnan(matrix.data).any():
-        raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")
-    edges = sparse.coo_matrix(matrix != 0)
-    off = edges.row != edges.col
-    i, j = edges.row[off], edges.col[off]
-    ends = np.concatenate([i, j]), np.concatenate([j, i])
-    ones = np.ones(2 * len(i), dtype=bool)
-    return graph_of(sparse.csr_matrix((ones, ends), shape=(n_rows, n_rows)))
+    matrix: Any = graph.tocsr() if sparse.issparse(graph) else np.asarray(graph)
+    edges = Edges(n_rows)
+    edges.expect(matrix.nnz if sparse.issparse(matrix) else np.inf)
+    for rows in row_blocks(n_rows, max(1, HELD_DISTANCES // max(n_rows, 1))):
+        part = sparse.csr_matrix(matrix[rows])
+        if np.isnan(part.data).any():
+            raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")
+        near, others = part.nonzero()
+        edges.add(rows.start + near, others)
+    return edges.graph()
 
 
 def find_graph(
@@ -123,24 +129,42 @@ def find_graph(
     A given ``graph`` goes before ``n_neighbors`` and ``radius``, of which only one may be given.
     With it, ``X`` may be None.
     """
+    used = find_radius(X, radius, n_neighbors, metric, graph, weight=weight)
+    if graph is not None:
+        rows = graph if X is None else X
+        n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]
+        return given_graph(graph, n_rows), used
+    if n_neighbors is not None:
+        return nearest_graph(X, n_neighbors, weight, metric=metric, n_jobs=n_jobs), used
+    return radius_graph(X, used, metric=metric, n_jobs=n_jobs), used
+
+
+def find_radius(
+    X: Any,
+    radius: float | str = "auto",
+    n_neighbors: int | None = None,
+    metric: Any = "euclidean",
+    graph: Any = None,
+    *,
+    weight: np.ndarray | None = None,
+) -> float:
+    """The radius of `find_graph`, without its graph."""
     if n_neighbors is not None and not (isinstance(radius, str) and radius == "auto"):
         raise ValueError(
             f"n_neighbors={n_neighbors!r} and radius={radius!r} were both given; leave one of them "
             "at its default"
         )
     if graph is not None:
-        rows = graph if X is None else X
-        n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]
-        return given_graph(graph, n_rows), np.nan
+        return np.nan
     if X is None:
         raise ValueError("X is needed to find neighbours where no graph is given")
     if n_neighbors is not None:
-        return nearest_graph(X, n_neighbors, weight, metric=metric, n_jobs=n_jobs), np.nan
-    if isinstance(radius, str):
-        if radius != "auto":
-            raise ValueError(f"radius must be a number or 'auto', not {radius!r}")
-        radius = auto_radius(X, weight, metric=metric)
-    return radius_graph(X, radius, metric=metric, n_jobs=n_jobs), float(radius)
+        return np.nan
+    if not isinstance(radius, str):
+        return float(radius)
+    if radius != "auto":
+        raise ValueError(f"radius must be a number or 'auto', not {radius!r}")
+    return auto_radius(X, weight, metric=metric)
 
 
 def auto_radius(
@@ -204,8 +228,9 @@ def _pair_distances(X: Any, metric: Any) -> np.ndarray:
     if metric == "euclidean":
         from scipy.spatial.distance import pdist
 
-        dense = X.toarray() if sparse.issparse(X) else X
-        return pdist(dense.astype(np.float64, copy=False))
+        if sparse.issparse(X):
+            return distances(X, *np.triu_indices(X.shape[0], 1))
+        return pdist(X.astype(np.float64, copy=False))
     return pairwise_distances(X, metric=metric)[np.triu_indices(X.shape[0], 1)]
 
 

@@ -8,17 +8,22 @@ differ by rounding only. Rows are told apart, and ordered, by digests of their v
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from laconic.model.thin import most_values
 from laconic.threads import row_blocks
 
 # Weights that differ by less than this part of their sum count as equal.
 WEIGHT_TIE = 1e-10
-# Numbers in the rows that are made dense at a time.
-DENSE = 1 << 20
+# Numbers in the rows that are read at a time.
+HELD = 1 << 20
+# Rows of more numbers are told by those that are not zero: a digest of all their zeros takes long.
+WIDE = 4096
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -72,11 +77,25 @@ class Digests:
         return [first[digest] for digest in sorted(first)]
 
     def _learn(self, rows: list[int]) -> None:
-        for s in row_blocks(len(rows), max(1, DENSE // max(self.X.shape[1], 1))):
-            part = self.X[rows[s]]
-            dense = part.toarray() if sparse.issparse(part) else part
-            # Zeros have one sign, and rows lie in one piece.
-            values = np.ascontiguousarray(dense, dtype=np.float64) + 0.0
+        width = self.X.shape[1]
+        step = HELD // (most_values(self.X) if width > WIDE else max(width, 1))
+        for s in row_blocks(len(rows), max(1, step)):
+            values = (_non_zeros if width > WIDE else _all_values)(self.X[rows[s]])
             for row, value in zip(rows[s], values, strict=True):
                 made = hashlib.blake2b(value.data, digest_size=16, key=self.key)
                 self._known[row] = made.digest()
+
+
+def _all_values(rows: Any) -> np.ndarray:
+    """Rows in one piece each, whose zeros have one sign."""
+    dense = rows.toarray() if sparse.issparse(rows) else rows
+    return np.ascontiguousarray(dense, dtype=np.float64) + 0.0
+
+
+def _non_zeros(rows: Any) -> Iterator[np.ndarray]:
+    """The places of the values that are not zero, and then the values, of every row."""
+    rows = sparse.csr_matrix(rows, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    for first, last in pairwise(rows.indptr.tolist()):
+        yield np.concatenate([rows.indices[first:last], rows.data[first:last]], dtype=np.float64)

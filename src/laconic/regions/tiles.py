@@ -8,6 +8,9 @@ An inner product of d terms in a precision of unit roundoff u is off by at most 
 d u ‖x‖ ‖z‖ ≤ d u (‖x‖² + ‖z‖²)/2. Shifting both terms on the right by that much, once up and once
 down, tells the pairs that are surely neighbours from those that may be; the difference is decided
 in float64. Centring the rows makes the norms, and with them the doubtful band, small.
+
+Rows of few values stay sparse, in float64, and are not centred: their inner products have no more
+terms than a row has values, so that the band is thin all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.regions.graph import ROWS, BitStore, NeighbourGraph, graph_of, lists_are_smaller
+from laconic.model.pieces import row_squares
+from laconic.model.thin import is_thin, most_values, squared_gaps
+from laconic.regions.graph import ROWS, BitStore, NeighbourGraph, lists_are_smaller
+from laconic.regions.symmetric import Edges
 from laconic.threads import Threads, row_blocks
 
 # Side of a tile at most (it divides ROWS), and the bytes that one of its two factors may take.
@@ -29,15 +35,17 @@ PANEL = 4
 DOUBTFUL = 0.02
 # Rows and others that the share of neighbours is estimated from.
 ESTIMATED = 512, 2048
-# Numbers in the differences of pairs that are decided at a time.
+# Numbers in the differences of pairs that are decided at a time, and what one of a sparse row takes
+# while it is on its way through SciPy.
 DIFFERENCES = 1 << 21
+SPARSE_COPIES = 16
 
 
 class _Block(NamedTuple):
     """Some rows, centred and scaled, and their squared norms."""
 
     which: Any
-    rows: np.ndarray
+    rows: Any
     squares: np.ndarray
 
 
@@ -47,19 +55,24 @@ class _Tiles:
     def __init__(self, X: Any, radius: float) -> None:
         self.X = X
         m, self.d = X.shape
+        self.thin = is_thin(X)
+        self._terms = most_values(X) if self.thin else self.d
         largest = float(max(X.max(), -X.min())) if m and self.d else 0.0
         # A power of two that brings every centred number into [-1, 1]: no digit changes.
         power = min(-1 - int(np.frexp(largest)[1]), 1023)  # more would overflow
         self.scale = float(np.ldexp(1.0, power)) if largest else 1.0
         self.centre = np.zeros(self.d)
-        for s in row_blocks(m, SIDE):
+        for s in row_blocks(0 if self.thin else m, SIDE):
             self.centre += np.asarray((X[s] * self.scale).sum(axis=0)).ravel() / m
         self.radius = radius * self.scale
         self.limit = min(self.radius, 1e15) ** 2
 
     def block(self, which: Any, dtype: Any = np.float32) -> _Block:
-        """Some rows, dense, centred and scaled."""
+        """Some rows, dense, centred and scaled; thin ones sparse and scaled."""
         part = self.X[which]
+        if self.thin:
+            thin = part.astype(np.float64) * self.scale
+            return _Block(which, thin, row_squares(thin))
         part = part.toarray() if sparse.issparse(part) else part
         rows = (part * self.scale - self.centre).astype(dtype)
         return _Block(which, rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
@@ -67,7 +80,8 @@ class _Tiles:
     def bits(self, a: _Block, b: _Block) -> np.ndarray:
         """Bits of rows ``a`` by columns ``b``, exact."""
         sure, doubt = self._decided(a, b)
-        if np.count_nonzero(doubt) > DOUBTFUL * doubt.size:
+        single = a.rows.dtype == np.float32
+        if single and np.count_nonzero(doubt) > DOUBTFUL * doubt.size:
             sure, doubt = self._decided(*(self.block(x.which, np.float64) for x in (a, b)))
         byte, column = np.nonzero(doubt)
         if len(byte):
@@ -78,7 +92,7 @@ class _Tiles:
             near = within(self.X, *pairs, self.radius, self.scale)
             np.bitwise_or.at(sure, (byte[near], column[near]), (1 << bit[near]).astype(np.uint8))
         if a.which == b.which:
-            diagonal = np.arange(len(a.rows))
+            diagonal = np.arange(a.rows.shape[0])
             sure[diagonal // 8, diagonal] &= ~(1 << (diagonal % 8)).astype(np.uint8)
         return sure
 
@@ -89,16 +103,17 @@ class _Tiles:
         # Covers the products and sums of BLAS in any order, the rounding of the rows, and the few
         # operations beside them; 1e-30 below covers numbers too small for the format.
         dtype = a.rows.dtype
-        unit = (self.d + 40) * float(np.finfo(dtype).eps) / 2.0
+        unit = (self._terms + 40) * float(np.finfo(dtype).eps) / 2.0
         slack = unit / (1.0 - unit) if unit < 0.5 else 1e3
         bits = []
         inner = a.rows @ b.rows.T
+        inner = np.asarray(inner.toarray() if self.thin else inner)
         for sign in (1.0, -1.0):
             needs = [
                 (0.5 * (1.0 + sign * slack) * x.squares - 0.25 * self.limit + sign * 1e-30)
                 for x in (a, b)
             ]
-            codes = np.zeros((-(-len(a.rows) // 8), 8 * -(-len(b.rows) // 8)), dtype=np.uint8)
+            codes = np.zeros((-(-len(inner) // 8), 8 * -(-inner.shape[1] // 8)), dtype=np.uint8)
             near_bits(inner, *(need.astype(dtype) for need in needs), codes)
             bits.append(codes)
         return bits[0], bits[0] ^ bits[1]
@@ -106,8 +121,10 @@ class _Tiles:
     def share(self) -> float:
         """About the share of pairs that are neighbours."""
         m = self.X.shape[0]
+        most = m if self.thin else min(m, max(64, FACTOR_BYTES // (4 * max(self.d, 1))))
         some, others = (
-            np.unique(np.linspace(0, m - 1, min(n, m)).round().astype(np.int64)) for n in ESTIMATED
+            np.unique(np.linspace(0, m - 1, min(n, most)).round().astype(np.int64))
+            for n in ESTIMATED
         )
         sure, _ = self._decided(self.block(some), self.block(others))
         found = int(np.unpackbits(sure).sum()) - np.isin(some, others).sum()
@@ -116,13 +133,20 @@ class _Tiles:
 
 def within(X: Any, i: np.ndarray, j: np.ndarray, radius: float, scale: float = 1.0) -> np.ndarray:
     """Whether rows i and j, times ``scale``, lie within a radius: by differences in float64."""
-    out = np.empty(len(i), dtype=bool)
-    for s in row_blocks(len(i), max(1, DIFFERENCES // max(X.shape[1], 1))):
-        one, other = X[i[s]], X[j[s]]
-        if sparse.issparse(one):
-            one, other = one.toarray(), other.toarray()
-        gap = (one.astype(np.float64) - other) * scale
-        out[s] = np.sqrt(np.einsum("ij,ij->i", gap, gap)) <= radius
+    return distances(X, i, j, scale) <= radius
+
+
+def distances(X: Any, i: np.ndarray, j: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    """Distances of rows i and j, times ``scale``, from their differences in float64."""
+    out = np.empty(len(i))
+    copies = SPARSE_COPIES if sparse.issparse(X) else 1
+    for s in row_blocks(len(i), max(1, DIFFERENCES // (copies * most_values(X)))):
+        one, other = X[i[s]].astype(np.float64), X[j[s]]
+        if sparse.issparse(X):
+            out[s] = np.sqrt(squared_gaps(one * scale, other.astype(np.float64) * scale))
+        else:
+            gap = (one - other) * scale
+            out[s] = np.sqrt(np.einsum("ij,ij->i", gap, gap))
     return out
 
 
@@ -133,10 +157,12 @@ def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
     m = X.shape[0]
     tiles = _Tiles(X, radius)
     side = SIDE
-    while side > 64 and 4 * side * tiles.d > FACTOR_BYTES:
+    while not tiles.thin and side > 64 and 4 * side * tiles.d > FACTOR_BYTES:
         side //= 2
     cuts = row_blocks(m, side)
-    listed = lists_are_smaller(tiles.share() * m * m, m)
+    edges, share = Edges(m), tiles.share()
+    listed = lists_are_smaller(share * m * m, m)
+    edges.expect(share * m * m / 2.0 if listed else np.inf)
     store = BitStore.empty(0 if listed else m)
 
     def panel(first: int) -> list[np.ndarray]:
@@ -157,13 +183,10 @@ def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
                 _put(store, codes, right.which, left.which)
         return pairs
 
-    parts = threads.map(panel, range(0, len(cuts), PANEL))
-    found = [pair for part in parts for pair in part]
-    if not listed:
-        return NeighbourGraph(store, m)
-    i, j = np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int32)
-    ends = np.concatenate([i, j]), np.concatenate([j, i])
-    return graph_of(sparse.csr_matrix((np.ones(2 * len(i), dtype=np.int8), ends), shape=(m, m)))
+    for part in threads.map(panel, range(0, len(cuts), PANEL)):
+        for pairs in part:
+            edges.add(*pairs)
+    return edges.graph() if listed else NeighbourGraph(store, m)
 
 
 def _pairs(codes: np.ndarray, a: slice, b: slice) -> np.ndarray:

@@ -1,0 +1,72 @@
+"""The memory that is available, and a warning before something that will not fit in it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+# Limit, use, and statistics of a container, in the two versions of Linux's control groups.
+GROUPS = (
+    ("memory.max", "memory.current", "memory.stat"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
+)
+
+
+def warn_if_too_large(n_bytes: float, what: str, instead: str) -> None:
+    """Warn where something takes more memory than is available.
+
+    Parameters
+    ----------
+    n_bytes : float
+        About what it takes.
+    what : str
+        What it is, as the subject of a sentence.
+    instead : str
+        What the user can change, as an imperative.
+    """
+    there = available_bytes()
+    if there is not None and n_bytes > there:
+        warnings.warn(
+            f"{what} takes about {n_bytes / 1e9:.3g} GB, but only {there / 1e9:.3g} GB of memory "
+            f"are available; {instead}",
+            stacklevel=3,
+        )
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """Memory that a process can still get, from the system; None where the system does not say.
+
+    Under Linux what is free or can be freed, and no more than the limit of the container leaves. On
+    other systems all memory that the machine has.
+    """
+    known = [*_of_machine(root), *_of_container(root / "sys/fs/cgroup")]
+    return min(known, default=None)
+
+
+def _of_machine(root: Path) -> Iterator[int]:
+    with suppress(OSError, ValueError, IndexError):
+        for line in (root / "proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                yield 1024 * int(line.split()[1])
+                return
+    with suppress(OSError, ValueError, AttributeError):  # Windows has no sysconf
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        if pages > 0 and size > 0:
+            yield pages * size
+
+
+def _of_container(groups: Path) -> Iterator[int]:
+    """What the limit of a control group leaves; cached files count as free."""
+    for limit, used, stat in GROUPS:
+        with suppress(OSError, ValueError):  # no such group, or "max", which is no limit
+            left = int((groups / limit).read_text()) - int((groups / used).read_text())
+            cached = 0
+            with suppress(OSError):
+                for line in (groups / stat).read_text().splitlines():
+                    name, _, value = line.partition(" ")
+                    if name in ("inactive_file", "total_inactive_file"):
+                        cached = max(cached, int(value))
+            yield max(left + cached, 0)
