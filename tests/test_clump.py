@@ -19,8 +19,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from laconic import ErrorClumpingClassifier, Predictor, clump_score, grouped_scorer
-from laconic.regions.neighbours import nearest_graph, radius_graph
+from laconic import (
+    ErrorClumpingClassifier,
+    HolePunchingClassifier,
+    Predictor,
+    clump_score,
+    grouped_scorer,
+)
+from laconic.regions import neighbours as neighbours_module
+from laconic.regions.neighbours import auto_radius, nearest_graph, radius_graph
 
 EXACT = {"tol": 1e-10}
 
@@ -286,6 +293,27 @@ def test_a_graph_may_be_given(two_classes):
     dropped = ErrorClumpingClassifier().fit(X, y, weight, graph=graph)
     halved = ErrorClumpingClassifier(radius=1.0).fit(X[1::2], y[1::2])
     assert dropped.coef_ == pytest.approx(halved.coef_)
+
+
+@pytest.mark.parametrize("solver", ["newton", "averaging"])
+def test_without_a_discount_no_graph_is_built(two_classes, monkeypatch, solver):
+    X, y = two_classes
+    settings = {"discount": 0.0, "solver": solver, "tol": 0.5, "random_state": 0}
+    weight = np.arange(len(X)) % 4
+    given = ErrorClumpingClassifier(**settings).fit(X, y, weight, graph=radius_graph(X, 0.0))
+
+    def build(*args, **settings):
+        raise AssertionError("a graph was built")
+
+    for name in ("radius_graph", "nearest_graph"):
+        monkeypatch.setattr(neighbours_module, name, build)
+    model = ErrorClumpingClassifier(**settings).fit(X, y, weight)
+    assert np.array_equal(model.coef_, given.coef_)
+    assert model.radius_ == pytest.approx(auto_radius(X[weight > 0], weight[weight > 0]))
+    assert np.isnan(model.neighbour_share_)
+    assert np.isnan(ErrorClumpingClassifier(n_neighbors=3, **settings).fit(X, y).radius_)
+    holes = HolePunchingClassifier(ErrorClumpingClassifier(**settings), 1).fit(X, y)
+    assert holes.radius_ == holes.estimator_.radius_ == auto_radius(X)
 
 
 def test_other_metrics(two_classes):

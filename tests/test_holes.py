@@ -232,6 +232,24 @@ def test_weights_too_small_for_any_hole_are_told():
         holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weights_that_leave_room_for_no_hole_are_told(classes):
+    """A sum of 6 has room for min_rows=5, but hardly for five sixths that are mostly wrong."""
+    X, y = blobs(60, classes=classes)
+    small = np.full(60, 6 / 60)
+    with pytest.warns(
+        UserWarning, match="weights of the 60 training rows add up to 6: a hole of min_rows=5"
+    ):
+        model = holes().fit(X, y, sample_weight=small)
+    assert model.n_holes_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert holes().fit(X, y, sample_weight=np.ones(60)).n_holes_ > 0
+        assert holes(min_rows=0.5).fit(X, y, sample_weight=small).n_holes_ > 0
+        # Where no ball is mostly wrong, no scale of the weights would help.
+        assert holes().fit(X, X[:, 0] > 0, sample_weight=small).n_holes_ == 0
+
+
 def test_a_share_of_the_rows_for_their_number_is_told():
     X, y = blobs(60)
     with pytest.warns(UserWarning, match="min_rows=0.1 is a number of rows"):

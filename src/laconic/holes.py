@@ -17,7 +17,7 @@ from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.errors import ErrorCounts
 from laconic.regions.local import Weights, check_classifier, check_takes_weights, fit_model
 from laconic.regions.neighbours import auto_radius
-from laconic.regions.punch import Hook, Part, Puncher, State
+from laconic.regions.punch import NONE_FOUND, Hook, Part, Puncher, State
 from laconic.regions.stages import prune, staged_errors, staged_shares
 from laconic.regions.ties import Digests, first_lowest
 from laconic.threads import Threads
@@ -361,6 +361,8 @@ class HolePunchingClassifier(HolesModel):
             patience = self.n_iter_no_change if self.early_stopping else None
             try:
                 puncher.run(state, self.max_holes, self.tol, patience, hooks)
+                if weighted and not state.holes and state.status == NONE_FOUND:
+                    self._tell_of_small_weights(puncher)
             except KeyboardInterrupt:
                 state.status = "interrupted"
                 kept = min(len(state.holes), len(state.errors) - 1)
@@ -370,6 +372,21 @@ class HolePunchingClassifier(HolesModel):
                     stacklevel=3,
                 )
         return state
+
+    def _tell_of_small_weights(self, puncher: Puncher) -> None:
+        """Warn where weights of mean 1 would leave room for holes, and those given do not."""
+        weight = puncher.train.weight
+        total, mean = float(weight.sum()), float(weight.mean())
+        if total < self.min_rows or mean >= 1.0:  # the first was told before
+            return
+        if puncher.has_smaller_balls(self.min_rows * mean):
+            warnings.warn(
+                f"no hole was found. The weights of the {len(weight)} training rows add up to "
+                f"{total:.3g}: a hole of min_rows={self.min_rows:g} would hold "
+                f"{100 * self.min_rows / total:.0f} % of them. Lower min_rows to "
+                f"{self.min_rows * mean:.2g}, or divide the weights by their mean",
+                stacklevel=4,
+            )
 
     def _codes(self, labels: np.ndarray) -> np.ndarray | None:
         """Class codes where there are more than two classes."""

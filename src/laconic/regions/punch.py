@@ -22,6 +22,7 @@ LOOKED_AT = 1024
 # helped (weight in both beside weight in either) is not tried.
 TRIED = 100
 ALIKE = 0.8
+NONE_FOUND = "no hole was found that lowers the error"
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class Puncher:
             seen = len(state.errors)
             hole = self.punch(self.seeds[len(state.holes)])
             if hole is None:
-                state.status = "no hole was found that lowers the error"
+                state.status = NONE_FOUND
                 return
             state.holes.append(hole)
             self.note(state)
@@ -210,6 +211,14 @@ class Puncher:
             if hole is not None:
                 return hole
         return None
+
+    def has_smaller_balls(self, least: float) -> bool:
+        """Whether there is a ball that is mostly wrong and holds a weight that may be smaller."""
+        asked, self.least = self.least, least
+        try:
+            return next(self._balls(), None) is not None
+        finally:
+            self.least = asked
 
     def _where_a_constant_helps(self, centre: int) -> Ball | None:
         """Of more than two classes, half wrong does not yet mean that a constant is better."""
