@@ -258,8 +258,8 @@ class HolePunchingClassifier(HolesModel):
                 stacklevel=2,
             )
         seeds = self._seeds()
-        with Threads(self.n_jobs) as threads, ExitStack() as stack:
-            state = self._run(parts, outside, local, weighted, seeds, threads, mark, stack)
+        with Threads(self.n_jobs) as threads:
+            state = self._run(parts, outside, local, weighted, seeds, threads, mark)
         self._keep(state, parts)
         return self
 
@@ -329,12 +329,8 @@ class HolePunchingClassifier(HolesModel):
         seeds: list[int | None],
         threads: Threads,
         mark: str,
-        stack: ExitStack,
     ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
-
-        The stack closes the checkpoint.
-        """
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
         from laconic.look.holes import progress
 
         train, held = parts
@@ -346,11 +342,12 @@ class HolePunchingClassifier(HolesModel):
             seeds[2:], counts, threads, self._codes(train.y),
         )  # fmt: skip
         hooks: list[Hook] = []
-        if self.checkpoint is not None:
-            saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
-            state = saver.resume()
-            hooks.append(saver)
-        with progress(self.verbose, self.max_holes) as bar:
+        with ExitStack() as stack:
+            if self.checkpoint is not None:
+                saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
+                state = saver.resume()
+                hooks.append(saver)
+            bar = stack.enter_context(progress(self.verbose, self.max_holes))
             hooks += [*(self.callbacks or []), bar]
             if state is None:
                 weights = train.weights if weighted else None

@@ -204,6 +204,13 @@ def test_permissions_are_respected(unprivileged, open_folder):
     assert sorted(os.listdir(shared)) == ["ours", "theirs"]
 
 
+def test_a_file_that_nobody_may_write_is_kept_even_by_the_superuser(old):
+    os.chmod(old, 0o444)
+    with pytest.raises(PermissionError, match="read-only"), whole_file(old) as file:
+        file.write(b"new")
+    assert old.read_bytes() != b"new"
+
+
 def test_an_error_leaves_the_old_file(old):
     def fail(stream):
         stream.write(bytes(100_000))

@@ -191,7 +191,7 @@ def predictors_that_describe_themselves():
     holes = HolePunchingClassifier(pieces.set_params(max_atoms=1), max_holes=2, min_rows=4)
     punched = holes.fit(X, y).predictor_
     assert len(punched.map.parts) > 1
-    yield punched, {"share", "nearest", "kinds"}
+    yield punched, {"share", "nearest", "kinds", "features"}
     images = np.random.default_rng(0).random((60, 36))
     pool = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
     yield (

@@ -107,7 +107,7 @@ def test_arrays_and_header_are_checked_before_anything_is_built(models, tmp_path
 def test_text_that_is_no_text(models, tmp_path):
     header, arrays = parts_of(models["columns"], tmp_path)
     arrays["classes"] = np.array([2**31, 5, 6], dtype=np.uint32).view("<U1")
-    refused(tmp_path / "mutant", sealed(header, arrays)[0], "no text")
+    refused(tmp_path / "mutant", sealed(header, arrays)[0], "invalid characters")
 
 
 def nested(depth):

@@ -79,7 +79,8 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
         return target
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it")
-    if not os.access(path, os.W_OK):
+    # To the superuser every file is open; a file without any right to write is still meant to stay.
+    if not os.access(path, os.W_OK) or not found.st_mode & 0o222:
         raise PermissionError(errno.EACCES, "it is read-only and is not replaced")
     if not stat.S_ISREG(found.st_mode) or _is_open_file(path):
         return None
