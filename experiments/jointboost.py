@@ -24,8 +24,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from laconic.compiled import compiled
 from laconic.model.atoms import FeatureMap
 from laconic.pools import Pool
 from laconic.threads import Threads
@@ -143,7 +143,7 @@ def _join(own: np.ndarray, total: np.ndarray, running: np.ndarray) -> None:
     running[2:] += total[:, None] - own
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def search(
     sums: Any, totals: Any, running: Any, shared: Any, fixed: Any, start: int
 ) -> tuple[float, int, int]:

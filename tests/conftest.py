@@ -1,8 +1,12 @@
 """Fixtures that more than one test file uses."""
 
 import os
+import resource
+import stat
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +61,63 @@ def python():
     return start
 
 
+@pytest.fixture(scope="session")
+def unprivileged(python):
+    """Run code that root's rights do not help; returns what it printed.
+
+    The modules that the code imports first are loaded before any right is given up, because the
+    interpreter itself may be out of reach of other users.
+    """
+    change = "os.setgroups([]), os.setgid(65534), os.setuid(65534)"
+
+    def run(imports, code, *arguments):
+        give_up = f"import os\nif os.getuid() == 0: {change}"
+        process = python(f"{imports}\n{give_up}\n{code}", *arguments)
+        out, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        return out
+
+    return run
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user reaches and writes to; pytest's are their owner's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def full_disk():
+    """A context in which no file grows beyond a number of bytes."""
+
+    @contextmanager
+    def limit(size=0):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limit
+
+
+@pytest.fixture
+def full_device(tmp_path):
+    """A device without space: for root a copy, since root's mistakes could replace the true one."""
+    if os.getuid() != 0:
+        return Path("/dev/full")
+    device = tmp_path / "full"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
+        device.open("wb").close()
+    except OSError as error:
+        pytest.skip(f"no device can be made here: {error}")
+    return device
+
+
 @pytest.fixture
 def assert_identical():
     """Compare two fits to the last bit: every size of the path, and the model in use."""
@@ -64,7 +125,7 @@ def assert_identical():
     def compare(one, other):
         assert one.n_atoms_ == other.n_atoms_
         assert one.atoms_ == other.atoms_
-        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.atom_coef_, other.atom_coef_)
         assert np.array_equal(one.intercept_, other.intercept_)
         assert np.array_equal(one.classes_, other.classes_)
         assert len(one.path_) == len(other.path_)

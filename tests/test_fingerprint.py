@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.fingerprint import settings_of
+from laconic.pools import Pieces
 from problems import random_problem
 
 REFUSED = "other data or settings"
@@ -58,6 +59,17 @@ def test_how_a_fit_runs_and_how_far_it_goes_do_not_belong_to_it(tmp_path, assert
     longer = ShareBoostClassifier(4, **further, **settings).fit(X, y)
     settings["checkpoint"] = None
     assert_identical(longer, ShareBoostClassifier(4, n_iter_no_change=9, **settings).fit(X, y))
+
+
+@pytest.mark.parametrize("kind", [ShareBoostClassifier, TotalQBoostClassifier])
+def test_atoms_that_are_drawn_anew_cannot_be_resumed(kind, tmp_path):
+    X, y = random_problem(k=2)
+    settings = {"loss": "log", "checkpoint": tmp_path / "fit"}
+    with pytest.raises(ValueError, match="give Pieces an integer random_state"):
+        kind(2, pool=Pieces(random_state=None), **settings).fit(X, y)
+    assert not (tmp_path / "fit").exists()
+    kind(2, pool=Pieces(random_state=3), **settings).fit(X, y)
+    assert (tmp_path / "fit").exists()
 
 
 class Outer(BaseEstimator):

@@ -6,15 +6,16 @@ Only argparse is imported up front; every command imports what it needs.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from laconic import __version__, cli_fit, cli_holes
+from laconic.cli_output import NAME as STANDARD_OUTPUT
+from laconic.cli_output import standard_output
 from laconic.look.console import (
     atom_table,
     make_console,
@@ -25,12 +26,14 @@ from laconic.look.console import (
 )
 from laconic.tables import (
     UserError,
+    check_files,
     check_picture,
-    check_writable,
     load_predictor,
     need,
     rows_for,
     training_table,
+    why_unsaved,
+    write_table,
 )
 
 INTERRUPTED = 130  # 128 + SIGINT, what shells report
@@ -46,33 +49,41 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    parser = _build_parser()
-    args = parser.parse_args(argv)
-    if args.command is None:
-        parser.print_help()
-        return 2
     try:
-        with _plain_warnings():
-            return int(args.command(args))
+        with standard_output():
+            return _run(argv)
     except KeyboardInterrupt:
-        print("laconic: interrupted", file=sys.stderr)
+        _tell("laconic: interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away (``laconic predict … | head``): not an error. Python would complain
-        # at exit when it flushes what is left, so that goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.filename == STANDARD_OUTPUT:
+            return 1  # the reader went away (``laconic predict … | head``): not an error
         named = error.filename is not None and error.strerror is not None
         return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
     except (UserError, ValueError, ImportError) as error:
         return _fail(str(error))
 
 
+def _run(argv: list[str] | None) -> int:
+    parser = _build_parser()
+    args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help()
+        return 2
+    with _plain_warnings():
+        return int(args.command(args))
+
+
 def _fail(message: str) -> int:
     lines = message.strip().splitlines() or ["unknown error"]
-    print(f"laconic: error: {lines[0]}", file=sys.stderr)
+    _tell(f"laconic: error: {lines[0]}")
     return 2
+
+
+def _tell(line: str) -> None:
+    """One line for people; where nobody can be told, that is no reason to stop."""
+    with suppress(OSError):
+        print(line, file=sys.stderr)
 
 
 @contextmanager
@@ -80,7 +91,7 @@ def _plain_warnings() -> Iterator[None]:
     """Warnings as one line without the place in the code."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"laconic: warning: {message}", file=sys.stderr)
+        _tell(f"laconic: warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -181,8 +192,9 @@ def _demo(args: argparse.Namespace) -> int:
     from laconic.share import ShareBoostClassifier
 
     console = make_console()
-    out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
+    file, picture = Path(args.out) / "model.laconic", str(Path(args.out) / "path.png")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    check_files({"the model": str(file), "the picture": picture}, {})
     digits = load_digits()
     X, X_test, y, y_test = train_test_split(
         digits.data, digits.target, test_size=0.25, random_state=SEED, stratify=digits.target
@@ -206,15 +218,14 @@ def _demo(args: argparse.Namespace) -> int:
     )
     console.print(side_by_side)
 
-    file = out / "model.laconic"
     named.save(file)
     same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
     if not same:
         raise RuntimeError("the reloaded model does not predict what the saved one does")
     say(console, f"saved  {file}", "reloaded, it predicts the same")
     try:
-        save_plot(model, out / "path.png", X_test, y_test)
-        say(console, f"saved  {out / 'path.png'}", "loss and error at every size")
+        save_plot(model, picture, X_test, y_test)
+        say(console, f"saved  {picture}", "loss and error at every size")
     except UserError as error:
         say(console, "no picture", str(error))
 
@@ -232,7 +243,10 @@ def _fit(args: argparse.Namespace) -> int:
     from laconic.look.card import card, count
 
     cli_fit.settle(args)
-    check_writable(args.out, args.plot, args.checkpoint)
+    outputs = {"--out": args.out, "--plot": args.plot, "--checkpoint": args.checkpoint}
+    if not args.out:
+        raise UserError("--out needs the name of a file")
+    check_files(outputs, {"the table": args.table})
     if args.plot:
         check_picture(args.plot)
     if not 0.0 <= args.test_fraction < 1.0:
@@ -250,7 +264,10 @@ def _fit(args: argparse.Namespace) -> int:
                 f"--test-fraction {args.test_fraction} does not work: {error}"
             ) from error
     model = cli_fit.make_model(args, X, y, SEED).fit(X, y)
-    model.predictor_.save(args.out)
+    # Before anything is shown: whoever reads it may go away.
+    unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
+    if args.plot:
+        unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
 
     console = make_console()
     console.print(size_table(model, X_test, y_test))
@@ -263,9 +280,10 @@ def _fit(args: argparse.Namespace) -> int:
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
         )
     console.out(card(model) + "\n", highlight=False)
+    if any(unsaved):
+        raise UserError("; ".join(filter(None, unsaved)))
     say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot:
-        save_plot(model, Path(args.plot), X_test, y_test)
         say(console, f"saved  {args.plot}", "the picture of the path")
     return INTERRUPTED if model.status_ == "interrupted" else 0
 
@@ -283,6 +301,9 @@ def _column_and_cost(text: str) -> tuple[str, float]:
 
 def _predict(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities where asked for."""
+    check_files({"--out": args.out}, {"the model": args.model, "the table": args.table})
+    if not args.out and sys.stdout is None:
+        raise UserError("standard output is closed; name a file with --out")
     predictor = load_predictor(args.model)
     if args.proba and not hasattr(predictor, "predict_proba"):
         raise UserError(f"{args.model} has scores but no probabilities; leave --proba out")
@@ -295,8 +316,10 @@ def _predict(args: argparse.Namespace) -> int:
         probabilities = predictor.predict_proba(X).round(6)
         out |= {f"p_{c}": p for c, p in zip(predictor.classes, probabilities.T, strict=True)}
     frame = need("pandas", "data").DataFrame(out)
-    frame.to_csv(args.out or sys.stdout, index=False)
-    sys.stdout.flush()
+    if args.out:
+        write_table(frame, args.out)
+    else:
+        frame.to_csv(sys.stdout, index=False)
     return 0
 
 

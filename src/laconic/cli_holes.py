@@ -12,11 +12,12 @@ from laconic.look.console import make_console, say
 from laconic.tables import (
     UserError,
     cause,
+    check_files,
     check_present,
-    check_writable,
     labelled_table,
     load_predictor,
     need,
+    why_unsaved,
 )
 
 SUMMARY = "Show where the errors of a classifier clump, what those rows share, and what would help."
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from laconic.look.report import LEAST_ROWS, report_holes
     from laconic.look.words import report_lines
 
-    check_writable(args.html)
+    check_files({"--html": args.html}, {"the model": args.model, "the table": args.table})
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.seed < 0:
@@ -103,10 +104,12 @@ def run(args: argparse.Namespace) -> int:
         random_state=args.seed,
     )
     report.known = known_labels(model)
+    unsaved = why_unsaved(args.html, lambda: report.save(args.html)) if args.html else None
     console = make_console()
     console.print(report_lines(report))
+    if unsaved:
+        raise UserError(unsaved)
     if args.html:
-        report.save(args.html)
         console.print()
         say(console, f"saved  {args.html}", "open it in a browser; it needs no network")
     return 0

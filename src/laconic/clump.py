@@ -14,12 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from laconic.edge import check_scale, class_prices, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
+from laconic.model.magnitudes import checked_scores
 from laconic.model.predictor import Predictor
 from laconic.regions.clumping import Hook, State, solve
 from laconic.regions.graph import NeighbourGraph
@@ -30,6 +31,7 @@ from laconic.regions.problem import Problem, Solution
 from laconic.regions.resume import Resumable
 from laconic.regions.theta import NORMALIZE, Theta
 from laconic.threads import Threads
+from laconic.validation import validated
 
 
 class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
@@ -250,7 +252,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
@@ -394,8 +396,10 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        X = validated(self, X, reset=False, accept_sparse="csr")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        checked_scores(scores)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:

@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from laconic.objective import Objective, Problem, Solution
-from laconic.penalties import Penalty
+from laconic.penalties import FIRST_ORDER, SECOND_ORDER, Penalty, check_penalty
 
 # How far conjugate gradients reduce the residual of a Newton step, in the preconditioner's norm.
 # Tenfold was fastest: coarser takes more evaluations, finer more products.
@@ -86,6 +86,9 @@ class Newton:
         Most Newton steps.
     """
 
+    needs = SECOND_ORDER
+    takes_kinks = False
+
     def __init__(
         self, tol: float = 1e-5, gradient_tol: float | None = None, max_iter: int = 100
     ) -> None:
@@ -97,6 +100,7 @@ class Newton:
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
         """Minimise Φ from ``start``; not to the end where it can hardly come down to ``target``."""
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = objective.centre(start)
         value, gradient = objective.evaluate(W)
@@ -119,8 +123,7 @@ class Newton:
                 objective.evaluate(W)
                 break
             W, value, gradient = moved
-            # Less damping as the end comes near keeps its convergence fast.
-            objective.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
+            objective.ease(decrement, value)
             if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
                 converged = True
                 break
@@ -154,6 +157,9 @@ class Nesterov:
     when the momentum points uphill. Stops at a gradient norm of ``gradient_tol``.
     """
 
+    needs = FIRST_ORDER
+    takes_kinks = False
+
     def __init__(
         self, tol: float = 1e-5, gradient_tol: float = 1e-6, max_iter: int = 20000
     ) -> None:
@@ -165,6 +171,7 @@ class Nesterov:
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
         """Minimise Φ from ``start``; it is never given up, whatever the ``target``."""
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = V = start
         smooth, momentum, converged = 1.0, 1.0, False
@@ -193,10 +200,11 @@ class Nesterov:
 
 
 class Orthant:
-    """Newton steps within the orthant of the present signs: the corrector of the l1 penalty.
+    """Newton steps within the orthant of the present signs: the corrector of penalties with kinks.
 
-    A weight that would change its sign stops at zero, and leaves it again only where the slope of
-    the loss exceeds the penalty's. What ends at zero is zero exactly. Weights at zero that a step
+    Inside an orthant Ω(W) = kink ‖W‖₁ + a smooth part has no kinks. A weight that would change its
+    sign stops at zero, and leaves it again only where the slope of all that is smooth exceeds the
+    kink. What ends at zero is zero exactly. Weights at zero that a step
     would take against their slope, because of what the others do, stay out of it (see the notes of
     `laconic.subset.quadratic`).
 
@@ -208,6 +216,9 @@ class Orthant:
     max_iter : int
         Most steps.
     """
+
+    needs = SECOND_ORDER
+    takes_kinks = True
 
     def __init__(self, tol: float = 1e-14, max_iter: int = 200) -> None:
         self.tol = tol
@@ -226,6 +237,7 @@ class Orthant:
         It is never given up, whatever the ``target``: a step says nothing of weights that may yet
         leave zero.
         """
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = start
         value, _ = objective.evaluate(W)
@@ -243,6 +255,7 @@ class Orthant:
                 objective.evaluate(W)
                 break
             W, value = moved
+            objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
             if decrement <= tol * max(value, 1e-3):
                 converged = True
@@ -256,12 +269,14 @@ class Orthant:
 
         Intercepts, which may have any, get a 2.
         """
-        G, free = objective.loss_gradient, objective.free
-        out_of_zero = -np.sign(G) * (np.abs(G) > objective.penalty.alpha)
+        penalty, free = objective.penalty, objective.free
+        G = objective.loss_gradient.copy()  # and of the smooth part of the penalty
+        G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
+        out_of_zero = -np.sign(G) * (np.abs(G) > penalty.kink)
         face = np.where(W != 0, np.sign(W), out_of_zero)
         if inside is not None:
             face[~inside] = 0.0
-        slope = np.where(face != 0, G + objective.penalty.alpha * face, 0.0)
+        slope = np.where(face != 0, G + penalty.kink * face, 0.0)
         face[:free], slope[:free] = 2.0, G[:free]
         return face, slope
 

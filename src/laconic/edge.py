@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.model.frames import is_missing
+from laconic.model.magnitudes import ENLARGE, check_squares, largest_value
 from laconic.pools.base import BoundPool
 
 
@@ -98,14 +98,12 @@ def check_labels(y: Any) -> None:
 
 
 def check_scale(X: Any) -> None:
-    """Refuse rows between which squared distances would overflow."""
-    values = X.data if sparse.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    most = np.sqrt(float(np.finfo(X.dtype).max) / (4 * max(X.shape[1], 1)))
-    if largest > most:
+    """Refuse rows between which squared distances would overflow, or vanish."""
+    check_squares(X, X.dtype)
+    largest = largest_value(X)
+    if 0 < largest < np.sqrt(float(np.finfo(X.dtype).tiny)):
         raise ValueError(
-            f"X has numbers of size {largest:.2g}, whose squares overflow {X.dtype}; scale X, for "
-            "example with sklearn.preprocessing.StandardScaler"
+            f"X has no number above {largest:.2g}, and their squares vanish in {X.dtype}; {ENLARGE}"
         )
 
 
@@ -202,6 +200,15 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
         found += [int(n) for n in numbers]
     _, first = np.unique(found, return_index=True)
     return np.array(found, dtype=np.int64)[np.sort(first)]
+
+
+def check_repeatable(pool: Any, checkpoint: Any) -> None:
+    """Refuse a checkpoint of atoms that are drawn anew in every fit: their numbers mean nothing."""
+    if checkpoint is not None and getattr(pool, "random_state", 0) is None:
+        raise ValueError(
+            f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
+            f"{type(pool).__name__} an integer random_state"
+        )
 
 
 def check_base_terms(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
@@ -22,6 +21,7 @@ from laconic.regions.punch import Hook, Part, Puncher, State
 from laconic.regions.stages import prune, staged_errors, staged_shares
 from laconic.regions.ties import Digests, first_lowest
 from laconic.threads import Threads
+from laconic.validation import validated
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
 _LIMITS = ("max_holes", "tol", "n_iter_no_change", "prune")
@@ -235,9 +235,7 @@ class HolePunchingClassifier(HolesModel):
         """
         self._validate_params()
         self._check_settings()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=True
-        )
+        X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         outside, local = self._estimators()
         check_classifier(outside)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from laconic.penalties import Penalty
+from laconic.penalties import Penalty, Solver
 
 
 class Problem(Protocol):
@@ -69,7 +69,7 @@ class Solution(NamedTuple):
     certificate: Certificate
 
 
-class Corrector(Protocol):
+class Corrector(Solver, Protocol):
     """Minimises Φ = L + Ω over the weights of the columns in."""
 
     tol: float
@@ -79,6 +79,7 @@ class Corrector(Protocol):
     ) -> Solution:
         """Minimise Φ from ``start``; the problem's last evaluation is at the answer.
 
+        A penalty that it cannot minimise with is refused first (`laconic.penalties.check_penalty`).
         Where Φ can hardly come down to ``target``, the answer may be short of the best.
         """
 
@@ -90,7 +91,7 @@ class Objective:
         self.problem = problem
         self.penalty = penalty
         self.free = int(problem.intercept)
-        self.centred = problem.shift_invariant and penalty.centred
+        self.centred = problem.shift_invariant and getattr(penalty, "centred", False)
         self.damp = 1.0
         self.evaluations = 0
         self.products = 0
@@ -112,6 +113,10 @@ class Objective:
         damping = self.damp * self.penalty.damping(held)
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
+
+    def ease(self, decrement: float, value: float) -> None:
+        """Damp less as the end comes near, which keeps its convergence fast."""
+        self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
 
     def centre(self, W: np.ndarray) -> np.ndarray:
         """Weights no worse than ``W`` from which shifts play no part, where the penalty allows."""
@@ -161,8 +166,13 @@ class Objective:
         """Apply an approximate inverse of ∇²Φ(W)."""
         inverses = self.class_inverses(W)
         bend = self._penalty_curvature(W).mean(axis=1)
+        # Where the penalty bends less than the loss's rounding, a pull in the direction of a shift
+        # is rounding too, and would lead far astray.
+        sizes = [1.0 / np.einsum("cii->ic", inverse).mean(axis=1) for _, inverse in inverses]
+        least = np.finfo(self.problem.dtype).eps * np.concatenate(sizes)[self.free :]
         shift = np.zeros(len(W))
-        shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
+        bends = bend > np.maximum(least, 0.0)
+        shift[self.free :] = np.divide(1.0, bend, where=bends, out=np.zeros_like(bend))
 
         def solve(r: np.ndarray) -> np.ndarray:
             parts = [np.matmul(inverse, r[c].T[:, :, None])[:, :, 0].T for c, inverse in inverses]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from laconic.model.files import check_can_write, same_file, whole_file
 
 if TYPE_CHECKING:
     import argparse
@@ -39,13 +42,34 @@ def need(module: str, extra: str) -> Any:
         raise UserError(f'this needs {module}: pip install "laconic[{extra}]"') from error
 
 
-def check_writable(*files: str | None) -> None:
-    """Before a long fit, not after it: is there a folder for each file to be written?"""
-    for file in files:
-        if file and Path(file).is_dir():
-            raise UserError(f"{file} is a folder; name a file in it")
-        if file and not Path(file).resolve().parent.is_dir():
-            raise UserError(f"{file}: there is no folder {Path(file).parent}")
+def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) -> None:
+    """Before anything is read or fitted: can each file be written, without harm to another?
+
+    Both map what a file is to the command, such as ``--out`` or ``the table``, to its name.
+    """
+    named = {option: file for option, file in outputs.items() if file}
+    for (one, file), (other, theirs) in combinations(named.items(), 2):
+        if same_file(file, theirs):
+            raise UserError(f"{one} and {other} are both {file}; name two files")
+    for option, file in named.items():
+        for what, theirs in inputs.items():
+            if same_file(file, theirs):
+                raise UserError(f"{option} {file} is {what}, which it would replace")
+        check_can_write(file)
+
+
+def why_unsaved(file: str, save: Callable[[], object]) -> str | None:
+    """Save a file; if that fails, the reason, to be told when all else is shown."""
+    try:
+        save()
+    except OSError as error:
+        return f"{file} is not saved: {error.strerror or error}"
+    return None
+
+
+def picture_kind(file: str) -> str:
+    """The kind of picture that the name of a file asks for."""
+    return Path(file).suffix[1:].lower() or "png"
 
 
 def check_picture(file: str) -> None:
@@ -54,9 +78,20 @@ def check_picture(file: str) -> None:
     from matplotlib.figure import Figure
 
     known = Figure().canvas.get_supported_filetypes()
-    ending = Path(file).suffix[1:].lower() or "png"
-    if ending not in known:
-        raise UserError(f"{file}: pictures can be {', '.join(sorted(known))}, not {ending!r}")
+    if picture_kind(file) not in known:
+        kinds = ", ".join(sorted(known))
+        raise UserError(f"{file}: pictures can be {kinds}, not {picture_kind(file)!r}")
+
+
+def write_table(frame: Any, file: str) -> None:
+    """Write a data frame as CSV, compressed if the name of the file says so."""
+    from pandas.io.common import infer_compression
+
+    how = infer_compression(file, "infer")
+    if how in ("zip", "tar"):
+        how = {"method": how, "archive_name": Path(file).stem}
+    with whole_file(file) as stream:
+        frame.to_csv(stream, index=False, mode="wb", compression=how)
 
 
 def load_predictor(file: str) -> Predictor:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def bilinear(images: Any, affine: Any, bend: Any, fill: Any, out: Any) -> None:
     """Sample every image where its affine map and bend send each pixel, between four pixels.
 

@@ -8,7 +8,8 @@ written as numbers would take up to 64 times the memory traffic.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 
 class Bits:
@@ -52,7 +53,7 @@ class Bits:
         return np.unpackbits(codes, axis=0, bitorder="little")[:n].T
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _multiply(codes, weights, out):  # type: ignore[no-untyped-def]
     """Look the sums of eight weights up, for four bytes of every row at a time."""
     rows, n = codes.shape[1], weights.shape[1]
@@ -75,7 +76,7 @@ def _multiply(codes, weights, out):  # type: ignore[no-untyped-def]
                 line[i] += (t0[b0[i]] + t1[b1[i]]) + (t2[b2[i]] + t3[b3[i]])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add_up(codes, values, out):  # type: ignore[no-untyped-def]
     """Add every row's value to the entry of its byte, and entries to the columns they have."""
     rows, n = codes.shape[1], len(out)

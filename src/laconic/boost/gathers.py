@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _gather(table: Any, rows: Any, out: Any) -> None:
     """``out[:len(rows)] = table[rows]``."""
     for p in range(rows.size):
@@ -21,7 +22,7 @@ def _gather(table: Any, rows: Any, out: Any) -> None:
             taken[d] = given[d]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def multiply(table: Any, rows: Any, ends: Any, heights: Any, weights: Any, out: Any) -> None:
     """Add ``table[rows of j] @ weights[j]``, each row times its height, to those rows of ``out``.
 
@@ -50,7 +51,7 @@ def multiply(table: Any, rows: Any, ends: Any, heights: Any, weights: Any, out: 
                     to[c] += values[c]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_up(table: Any, rows: Any, ends: Any, heights: Any, values: Any, out: Any) -> None:
     """``out[j]`` = table[rows of j]ᵀ values[rows of j], each row times its height; (j, t, k)."""
     n_atoms, t, k = out.shape

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bars import progress_bar
 from laconic.boost.loop import Hook, State
 from laconic.boost.path import PathEntry
 from laconic.losses import Loss
@@ -61,16 +62,7 @@ def progress(
     if not verbose:
         yield lambda state: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}  loss {task.fields[loss]:.4f}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns) as bar:
+    with progress_bar("{task.fields[unit]}  loss {task.fields[loss]:.4f}") as bar:
         grow = bar.add_task("growing", total=most, loss=float("nan"), unit=unit)
         swap = bar.add_task(
             "refining", total=3 * most - 1, loss=float("nan"), unit="steps", visible=refined

@@ -82,7 +82,7 @@ def card(model: Any, width: int | None = None) -> str:
     >>> X, y = load_iris(return_X_y=True)
     >>> print(card(ShareBoostClassifier(2).fit(X, y), width=72))  # doctest: +ELLIPSIS
     2 columns · 2 of 4 features · 3 classes
-    training loss 1.86 → 0.119 (margin) · 6 operations a row, 44 bytes
+    training loss 1.86 → 0.119 (margin) · 6 operations a row, 88 bytes
     <BLANKLINE>
                 share      0      1      2
     ──────────────────────────────────────

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.tables import need
+from laconic.model.files import whole_file
+from laconic.tables import need, picture_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,7 @@ def make_console() -> Console:
     from rich.console import Console
 
     if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.flush()  # what a progress bar left there, whose errors have a name here
         sys.stdout.reconfigure(errors="replace")
     return Console(highlight=False)
 
@@ -33,8 +34,10 @@ def say(console: Console, what: str, why: str) -> None:
     console.print(Text(f"  {what:<42} ") + Text(why, style="dim"), soft_wrap=True)
 
 
-def save_plot(model: ShareBoostClassifier, file: Path, X: Any, y: Any) -> None:
+def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
     """Write the picture of the path; the file's ending says which kind of picture."""
+    from io import BytesIO
+
     import numpy as np
 
     need("matplotlib", "plot").use("Agg")
@@ -43,8 +46,11 @@ def save_plot(model: ShareBoostClassifier, file: Path, X: Any, y: Any) -> None:
     from laconic.look.plots import plot_path
 
     figure = np.atleast_1d(plot_path(model, X, y, name="test"))[0].figure
-    figure.savefig(file, dpi=160)
+    picture = BytesIO()  # some kinds of pictures hide why a disk refuses them
+    figure.savefig(picture, dpi=160, format=picture_kind(file))
     close(figure)
+    with whole_file(file) as stream:
+        stream.write(picture.getvalue())
 
 
 def _shown_sizes(model: ShareBoostClassifier) -> list[int]:

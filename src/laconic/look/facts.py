@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from laconic.look.features import FeatureGap, Table
+from laconic.model.files import whole_file
 from laconic.regions.clumps import LARGEST
 from laconic.regions.fix import LocalFix
 from laconic.regions.score import ClumpScore
@@ -161,4 +161,6 @@ class HolesReport:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the HTML page."""
-        Path(file).write_text(self.html(), encoding="utf-8")
+        page = self.html().encode()
+        with whole_file(file) as stream:
+            stream.write(page)

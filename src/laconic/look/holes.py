@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bars import progress_bar
 from laconic.look.card import GAP, count, shorten
 from laconic.look.numbers import percent
 
@@ -124,16 +125,7 @@ def progress(verbose: int, max_holes: int) -> Iterator[Callable[[Any], None]]:
     if not verbose:
         yield lambda state: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("holes  training error {task.fields[error]:.2%}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns) as bar:
+    with progress_bar("holes  training error {task.fields[error]:.2%}") as bar:
         task = bar.add_task("punching", total=max_holes, error=float("nan"))
 
         def show(state: Any) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from laconic.compiled import compiled
 
 # Images that are computed side by side: some registers full, and their pixels stay in cache.
 LANES = 64
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int, out: Any) -> None:
     """Windows whose upper left corners lie in a box of positions, one a column of ``out``.
 
@@ -33,7 +35,7 @@ def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int
                         line[y * columns + x] = pixels[left + x + dx]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def lane_maxima(
     pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, out: Any
 ) -> None:
@@ -82,7 +84,7 @@ def _number(context, bits):  # type: ignore[no-untyped-def]
     return types.float32(types.int32), generate
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def masked_maxima(
     responses: Any,
     first_position: int,

@@ -10,14 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 # Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
 # code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in float64.
 STRETCH = 8192
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sort_codes(code: Any, order: Any, ends: Any) -> None:
     """Rows by code, and where each code's rows end; rows of the last code come last."""
     last = ends.size - 1
@@ -35,7 +36,7 @@ def _sort_codes(code: Any, order: Any, ends: Any) -> None:
         ends[b] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) -> None:
     """Add Σ_i residual_ic table_id over the rows of every code to ``sums``.
 
@@ -82,7 +83,7 @@ def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) 
                     first = last
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sums_by_ball(sums: Any, k: int, origins: Any, factors: Any) -> None:
     """From sums of every code to those of every ball's columns, in place, in the first k outputs.
 
@@ -113,7 +114,7 @@ def sums_by_ball(sums: Any, k: int, origins: Any, factors: Any) -> None:
                 here[n] = constant * count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def column_norms(sums: Any, k: int, norms: Any) -> None:
     """l1 norms over the first k outputs of every ball's columns: (centres, radii, width)."""
     n_centres, n_radii = sums.shape[:2]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from laconic.compiled import compiled
 from laconic.threads import row_blocks
 
 SAMPLE = 200_000  # rows that bin edges are found from
@@ -177,7 +177,7 @@ def write_codes(X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray
             encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rank(values: Any, listed: Any, n: int, ranks: Any) -> None:
     """How many of the first ``n`` > 0 of an ascending list are below each value (NaN: any number).
 
@@ -196,7 +196,7 @@ def _rank(values: Any, listed: Any, n: int, ranks: Any) -> None:
         ranks[i] = at + 1 if listed[at] < values[i] else at
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def survey(block: Any, listed: Any, counts: Any, missing: Any) -> None:
     """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
     n_features, n_rows = block.shape
@@ -222,7 +222,7 @@ def survey(block: Any, listed: Any, counts: Any, missing: Any) -> None:
         counts[f] = n
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def encode(values: Any, cuts: Any, missing: int, out: Any) -> None:
     """Codes of the values of one feature: the number of cuts below, or ``missing``."""
     ranks = np.zeros(_STEP, dtype=np.uint32)
@@ -234,25 +234,25 @@ def encode(values: Any, cuts: Any, missing: int, out: Any) -> None:
             out[low + i] = missing if np.isnan(part[i]) else ranks[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add2(h: Any, c: int, r0: float, r1: float) -> None:
     a0, a1 = h[c, 0] + r0, h[c, 1] + r1
     h[c, 0], h[c, 1] = a0, a1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add3(h: Any, c: int, r0: float, r1: float, r2: float) -> None:
     a0, a1, a2 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2
     h[c, 0], h[c, 1], h[c, 2] = a0, a1, a2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add4(h: Any, c: int, r0: float, r1: float, r2: float, r3: float) -> None:
     a0, a1, a2, a3 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2, h[c, 3] + r3
     h[c, 0], h[c, 1], h[c, 2], h[c, 3] = a0, a1, a2, a3
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def accumulate(codes: Any, base: Any, residual: Any, sums: Any) -> None:
     """Residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``.
 
@@ -295,7 +295,7 @@ def accumulate(codes: Any, base: Any, residual: Any, sums: Any) -> None:
                     h[code, j] += residual[i, j]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def accumulate_sorted(order: Any, starts: Any, residual: Any, running: bool, sums: Any) -> None:
     """Residual sums of consecutive codes, rows sorted; of all codes so far where ``running``."""
     k = residual.shape[1]

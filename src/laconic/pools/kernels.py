@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from laconic.compiled import compiled
 
 # Rows of a panel of contiguous rows: few enough that their pages stay in the first-level TLB (64
 # entries or more), enough that adding to float64 costs little.
@@ -74,7 +76,7 @@ def row_kernel(stored: str, dtype: str, k: int) -> Kernel:
     width = lanes * short
     far, near = (n // width for n in AHEAD_BYTES)
 
-    @njit(_signature(stored, dtype), nogil=True, cache=True)
+    @compiled(signature=_signature(stored, dtype))
     def kernel(X: Any, R: Any, sums: Any) -> None:
         rows, columns = X.shape
         tiles, passes, length = sums.shape
@@ -104,7 +106,7 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
     lanes = width // item
     panel = PANEL_STEPS * lanes
 
-    @njit(_signature(dtype, dtype), nogil=True, cache=True)
+    @compiled(signature=_signature(dtype, dtype))
     def kernel(X: Any, R: Any, sums: Any) -> None:
         rows, n_columns = X.shape
         tiles, passes, length = sums.shape

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from laconic.compiled import compiled
 from laconic.model.layout import MOST, Array, Number
 from laconic.regions.clumping import Hook
 from laconic.regions.problem import LARGE, Problem, Solution, check_slack, finished
@@ -136,7 +136,7 @@ def take_pass(problem: Problem, state: Averages, learning_rate: float, seed: int
     state.iterations += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _score(x, u):  # type: ignore[no-untyped-def]
     total = 0.0
     for f in range(len(x)):
@@ -144,7 +144,7 @@ def _score(x, u):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _steps(  # type: ignore[no-untyped-def]
     X, intercept, sign, drawn, neighbours, ends, left, right, own, alpha, gamma, taken, u, mu, total
 ):

@@ -42,6 +42,8 @@ FACTORED = 3000
 STALE = 0.3
 # λ, in units of the Gram matrix's trace, from which on single precision will do for the matrix.
 SINGLE = 1e-5
+# Sums of squares, beside 1, that single precision has room for.
+ROOM = 1e30
 # A Newton step is accepted where F falls by this share of what its slope promises.
 SUFFICIENT = 1e-4
 # A point where F rises by more than this share of its first slope is too far: one more is tried.
@@ -206,8 +208,10 @@ class Preconditioner:
         self._live = np.flatnonzero(squares > 0)
         if len(self._live) > FACTORED:
             return
-        # Where λ drowns the rounding of single precision, that is good enough here.
-        single = problem.alpha >= SINGLE * float(squares.sum())
+        # Where λ drowns the rounding of single precision, which has room for the squares, that is
+        # good enough here.
+        total = float(squares.sum())
+        single = problem.alpha >= SINGLE * total and 1.0 / ROOM < total < ROOM
         matrix = rows.gram(weight, self._live, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
         # Rounding must not cost the matrix its definiteness.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_lists(starts, indices, values, out):  # type: ignore[no-untyped-def]
     """Sums of ``values`` (n_outputs, m) over the neighbours of the rows that ``starts`` bounds."""
     for c in range(len(values)):
@@ -18,7 +19,7 @@ def add_lists(starts, indices, values, out):  # type: ignore[no-untyped-def]
             out[c, i] = total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def near_bits(inner, row, column, out):  # type: ignore[no-untyped-def]
     """Bits of ``inner[i, j] >= row[i] + column[j]``, eight rows to a byte: ``out[i // 8, j]``."""
     n, width = inner.shape
@@ -29,7 +30,7 @@ def near_bits(inner, row, column, out):  # type: ignore[no-untyped-def]
             bytes_[j] |= bit * np.uint8(line[j] >= need + column[j])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def transpose_bits(codes, out):  # type: ignore[no-untyped-def]
     """The matrix of bits with rows and columns exchanged; eight rows to a byte in both.
 

@@ -49,7 +49,8 @@ class _Tiles:
         m, self.d = X.shape
         largest = float(max(X.max(), -X.min())) if m and self.d else 0.0
         # A power of two that brings every centred number into [-1, 1]: no digit changes.
-        self.scale = float(np.ldexp(1.0, -1 - int(np.frexp(largest)[1]))) if largest else 1.0
+        power = min(-1 - int(np.frexp(largest)[1]), 1023)  # more would overflow
+        self.scale = float(np.ldexp(1.0, power)) if largest else 1.0
         self.centre = np.zeros(self.d)
         for s in row_blocks(m, SIDE):
             self.centre += np.asarray((X[s] * self.scale).sum(axis=0)).ravel() / m

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 # Rows in one word of packed sets.
 WORD = 64
@@ -58,7 +59,7 @@ def find_chains(member: np.ndarray) -> Chains:
     return Chains(levels, offsets, order)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def link(packed, by_size):  # type: ignore[no-untyped-def]
     """Number of the chain of each column: that whose last set is the largest one within it."""
     n, words = packed.shape
@@ -86,7 +87,7 @@ def link(packed, by_size):  # type: ignore[no-untyped-def]
     return chain
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def assign_levels(member, offsets, order, levels):  # type: ignore[no-untyped-def]
     """Fill the level of every row in every chain."""
     chains, m = levels.shape
@@ -103,7 +104,7 @@ def assign_levels(member, offsets, order, levels):  # type: ignore[no-untyped-de
             levels[c, i] = low
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_up(levels, offsets, order, rows, out):  # type: ignore[no-untyped-def]
     """Sums of the rows' values over every column's set, by running sums along the chains."""
     chains, m = levels.shape
@@ -125,7 +126,7 @@ def add_up(levels, offsets, order, rows, out):  # type: ignore[no-untyped-def]
                 out[order[begin + t], a] = bins[t, a]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_up_one(level, rows, out):  # type: ignore[no-untyped-def]
     """Sums over the one set of a chain."""
     out[:] = 0.0

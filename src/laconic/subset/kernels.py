@@ -7,8 +7,8 @@ sees labels. Entries are -1, 0 or 1.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from laconic.compiled import compiled
 from laconic.losses import ExponentialLoss, LogisticLoss, SquaredHingeLoss
 from laconic.subset.quadratic import choose_orthant, least_of_model
 
@@ -26,13 +26,12 @@ FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
 
 
 # The losses themselves, compiled: what they are is written once.
-_compiled = njit(nogil=True, cache=True)
-_exponential, _bend_exponential = _compiled(ExponentialLoss.at), _compiled(ExponentialLoss.bend)
-_logistic, _bend_logistic = _compiled(LogisticLoss.at), _compiled(LogisticLoss.bend)
-_hinge, _bend_hinge = _compiled(SquaredHingeLoss.at), _compiled(SquaredHingeLoss.bend)
+_exponential, _bend_exponential = compiled(ExponentialLoss.at), compiled(ExponentialLoss.bend)
+_logistic, _bend_logistic = compiled(LogisticLoss.at), compiled(LogisticLoss.bend)
+_hinge, _bend_hinge = compiled(SquaredHingeLoss.at), compiled(SquaredHingeLoss.bend)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def differentiate(code, margins, weight, first, second):  # type: ignore[no-untyped-def]
     """Weighted mean loss; fills its first and second derivatives in the margins."""
     total = 0.0
@@ -52,7 +51,7 @@ def differentiate(code, margins, weight, first, second):  # type: ignore[no-unty
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def reach(value, decrement):  # type: ignore[no-untyped-def]
     """Least value along the Newton step under the exponential loss: P e^-d + N e^d at its best.
 
@@ -62,7 +61,7 @@ def reach(value, decrement):  # type: ignore[no-untyped-def]
     return value * np.sqrt(max(1.0 - 2.0 * decrement / value, 0.0))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def newton_step(S, second, gradient, price, w, positive, free, damp):  # type: ignore[no-untyped-def]
     """Step to the least point of the quadratic model, its slope, and the decrease it promises.
 
@@ -96,7 +95,7 @@ def newton_step(S, second, gradient, price, w, positive, free, damp):  # type: i
     return step, slope, -slope - 0.5 * np.dot(d, np.dot(H, d))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def search_line(  # type: ignore[no-untyped-def]
     S, weight, code, price, tilt, w, value, slope, step, noise, first, second
 ):
@@ -117,7 +116,7 @@ def search_line(  # type: ignore[no-untyped-def]
     return False, w, value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def solve(  # type: ignore[no-untyped-def]
     S, weight, start, code, price, tilt, positive, free, tol, target
 ):
@@ -161,7 +160,7 @@ def solve(  # type: ignore[no-untyped-def]
     return w, value, decrement
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def settle(  # type: ignore[no-untyped-def]
     S, weight, start, code, price, inverse, positive, free, tol, target
 ):
@@ -206,7 +205,7 @@ def settle(  # type: ignore[no-untyped-def]
     return solve(S, weight, w, code, price, np.zeros(n), positive, free, tol, target)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def crosses(w, trial, price, positive, free):  # type: ignore[no-untyped-def]
     """Whether a weight would pass a kink of its price or the bound of the positive ones."""
     for j in range(len(w)):
@@ -218,7 +217,7 @@ def crosses(w, trial, price, positive, free):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def inverse_curvature(S, second):  # type: ignore[no-untyped-def]
     """Inverse of the curvature among the rows of ``S``; rows that repeat do not spoil it."""
     H = np.dot(S * second, S.T)
@@ -228,7 +227,7 @@ def inverse_curvature(S, second):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(np.linalg.inv(H))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def grow_inverse(inverse, along, left):  # type: ignore[no-untyped-def]
     """Inverse of a matrix with one more row and column, from H⁻¹, H⁻¹h and what is left of h."""
     n = len(inverse)
@@ -241,7 +240,7 @@ def grow_inverse(inverse, along, left):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def shrink_inverse(inverse, out):  # type: ignore[no-untyped-def]
     """Inverse of a matrix without one row and column; those of the answer are left zero."""
     column = inverse[:, out].copy()
@@ -251,7 +250,7 @@ def shrink_inverse(inverse, out):  # type: ignore[no-untyped-def]
     return less
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def best_swaps(  # type: ignore[no-untyped-def]
     along, slope, bend, barred, weights, spare, l1, positive, into, change
 ):

@@ -21,13 +21,14 @@ q(x) < q(w) makes x − w a direction in which the objective itself falls, at a 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from laconic.compiled import compiled
 
 # Share of the fall so far below which a step to the next face is not worth taking.
 NOTHING = 1e-12
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no-untyped-def]
     """Fill the sign that each weight may have: its own, or where the gradient asks it to go.
 
@@ -46,7 +47,7 @@ def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no
             sign[j] = -1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
     """Newton step of the weights that have a sign, and how far the model falls with it.
 
@@ -68,7 +69,7 @@ def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
             return step, -0.5 * np.dot(slope, step[moving])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def least_of_model(H, gradient, price, w, positive, free):  # type: ignore[no-untyped-def]
     """The least point of the model at ``w``; the price of weight ``free`` must be zero."""
     n = len(w)
