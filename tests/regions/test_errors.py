@@ -153,3 +153,14 @@ def test_surroundings_are_the_same_asked_for_again(monkeypatch):
     assert np.array_equal(first[0].order, np.argsort(np.linalg.norm(X - X[5], axis=1)))
     assert len(near._known) <= 130
     assert near._held == sum(around.nbytes for around in near._known.values())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_at_the_very_radius_are_counted_whatever_the_origin(dtype):
+    """The difference of two rows of a lattice decides, not what rounding makes of products."""
+    rng = np.random.default_rng(0)
+    X = (0.1 * rng.integers(0, 9, (300, 2))).astype(dtype)
+    counts = ErrorCounts(X, 0.3, Threads(1))
+    counts.change(np.arange(0, 300, 3), np.ones(100))
+    gaps = X[:, None].astype(float) - X[::3]
+    assert np.array_equal(counts.counts, (np.sqrt((gaps**2).sum(axis=2)) <= 0.3).sum(axis=1))

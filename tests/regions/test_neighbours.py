@@ -195,3 +195,14 @@ def test_a_graph_says_what_it_is(rows):
 def test_the_same_small_weight_for_many_rows_leaves_the_radius(weight):
     X = np.random.default_rng(0).standard_normal((1500, 2))
     assert auto_radius(X, np.full(1500, weight)) == auto_radius(X)
+
+
+def test_the_order_of_many_rows_does_not_change_the_automatic_radius():
+    rng = np.random.default_rng(6)
+    X, weight = rng.standard_normal((700, 3)), rng.integers(0, 5, 700)
+    rows = rng.permutation(np.repeat(np.arange(700), weight))
+    assert len(rows) > 1000
+    some = weight > 0
+    weighted = auto_radius(X[some], weight[some])
+    assert auto_radius(X[rows]) == pytest.approx(weighted, rel=1e-12)
+    assert weighted == pytest.approx(auto_radius(X[rows[:1000]]), rel=0.05)
