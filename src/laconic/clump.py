@@ -94,7 +94,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
         norm of the rows.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        What an error of each class costs. Unlike a sample weight it does not count copies of rows,
+        so it leaves the radius and the neighbours as they are.
     checkpoint : str or path-like, default=None
         File that the state is written to after every iteration. A fit that finds it resumes from
         it and ends with the identical model; other data or settings are refused.
@@ -249,7 +250,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        price = class_prices(self, codes, weight)
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
         with ExitStack() as stack:
             saver = None
             if self.checkpoint is not None:
