@@ -69,7 +69,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         the radius spans much of the data.
     n_neighbors : int, default=None
         Nearest rows as neighbours (of either of the two) instead of a radius, which must then be
-        left at ``"auto"``.
+        left at ``"auto"``. Rows as far as the last of them are neighbours too.
     metric : str or callable, default="euclidean"
         Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
     label_groups : dict, default=None
@@ -97,8 +97,9 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         What an error of each class costs. Unlike a sample weight it does not count copies of rows,
         so it leaves the radius and the neighbours as they are.
     checkpoint : str or path-like, default=None
-        File that the state is written to after every iteration. A fit that finds it resumes from
-        it and ends with the identical model; other data or settings are refused.
+        File that the state is written to after an iteration, at most every 5 seconds. A fit that
+        finds it resumes from it and ends with the identical model; other data or settings are
+        refused, but ``max_iter`` may be raised.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of ``solver="averaging"``. Nothing else is random.
     n_jobs : int, default=None
@@ -120,7 +121,9 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     radius_ : float
         The radius in use; NaN where neighbours were not found by one.
     neighbour_share_ : float
-        Share of the pairs of rows that are neighbours.
+        Share of the pairs of copies of rows that are neighbours. (A row has as many copies as its
+        sample weight says, and copies of one row are neighbours. Without weights: of the pairs of
+        rows.)
     n_iter_ : int
         Most iterations that any of the problems took, those at larger λ included.
     predictor_ : Predictor
@@ -136,8 +139,9 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     *Sample weights.* An integer weight is the same as repeated rows: copies are neighbours of each
     other and count as such in the degrees and in m. A weight below 1 is the part of a row that
     counts: its slack costs, and forgives its neighbours, that part. (A weight of 2.5 is neighbour
-    to itself with 1.5.) With ``n_neighbors`` or a given graph, copies would change who the nearest
-    are, and there a weight only stands for copies that everyone sees as one row.
+    to itself with 1.5.) With ``n_neighbors``, too, a row of weight 2 counts twice among the
+    nearest (weights below 1 count as 1). A given graph is taken as it is: copies have the
+    neighbours of their row, and each other.
 
     *Kernels* (footnote 1) come in through a feature map before this, in a pipeline:
     `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then those in the
