@@ -34,9 +34,30 @@ class ElasticNet(L1):
         return float(np.square(np.maximum(np.abs(U) - self.alpha, 0.0)).sum()) / (2 * self.ridge)
 
 
+class Prior(L2):
+    """(alpha/2) ‖W − P‖²: it inherits that it is centred, and its optimum is not."""
+
+    prior = np.array([1.0, 2.0, 3.0])
+
+    def value(self, W):
+        return super().value(W - self.prior)
+
+    def gradient(self, W):
+        return super().gradient(W - self.prior)
+
+    def conjugate(self, U):
+        return super().conjugate(U) + float((U * self.prior).sum())
+
+
+class Mistaken(SmoothL1):
+    """It says that it is centred. Its gradient contradicts that, but not at W = 0."""
+
+    centred = True
+
+
 CORRECTORS = [Newton(tol=1e-13), Nesterov(gradient_tol=1e-8), Orthant()]
 MADE = [L2(0.3), L2(0.0), L1(0.03), L1(0.0), SmoothL1(0.05, 5.0), SmoothLinfL1(0.05, 5.0),
-        ElasticNet(0.03)]  # fmt: skip
+        ElasticNet(0.03), Prior(0.3), Mistaken(0.05, 5.0)]  # fmt: skip
 KINKED = {"L1(0.03)", "ElasticNet(0.03)"}
 
 
@@ -52,6 +73,8 @@ def in_cvxpy(penalty, W):
     """The same penalty in the words of CVXPY."""
     if type(penalty) is L2:
         return 0.5 * penalty.alpha * cp.sum_squares(W)
+    if isinstance(penalty, Prior):
+        return 0.5 * penalty.alpha * cp.sum_squares(W - np.tile(penalty.prior, (4, 1)))
     if type(penalty) is L1:
         return penalty.alpha * cp.sum(cp.abs(W))
     if isinstance(penalty, ElasticNet):

@@ -259,7 +259,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        price = class_prices(self, codes, weight)
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
         with ExitStack() as stack:
             saver = None
             if self.checkpoint is not None:

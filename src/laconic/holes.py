@@ -87,9 +87,8 @@ class HolePunchingClassifier(HolesModel):
     n_iter_no_change : int, default=5
         Holes without a lower held-out error after which ``early_stopping`` stops.
     class_weight : dict, "balanced" or None, default=None
-        What an error costs, class by class. It multiplies the weights by which errors and rows are
-        counted. Estimators get it as their own ``class_weight`` where they have one that is None;
-        elsewhere it multiplies their sample weights.
+        What an error of each class costs. Unlike a sample weight it does not count copies of rows.
+        An estimator that has a ``class_weight`` gets these there, times its own where it has one.
     checkpoint : str or path-like, default=None
         File that keeps the state. A fit that finds it resumes from it and ends with the identical
         model; other data or settings are refused, but ``max_holes`` may be raised. A kill loses the
@@ -247,7 +246,8 @@ class HolePunchingClassifier(HolesModel):
         keep, codes, weight = kept_rows(self, X, y, sample_weight)
         numbers = np.arange(X.shape[0]) if keep is None else keep
         X = X if keep is None else X[keep]
-        weights = Weights(weight, class_prices(self, codes, weight))
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
+        weights = Weights(weight, price)
         mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
         parts = self._parts(X, codes, weights, numbers)
         total = parts[0].weight.sum()

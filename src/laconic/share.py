@@ -408,8 +408,9 @@ class ShareBoostClassifier(PathClassifier):
         size = entries[-1].size
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
             warnings.warn(
-                "no atom helps, so the model only knows how common the classes are: all columns "
-                "may be constant, excluded or too dear, or too small where they are not scaled",
+                "no atom helps, so the model only knows how common the classes are. Raise max_cost "
+                "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "atom can help.",
                 stacklevel=3,
             )
         if held is not None:

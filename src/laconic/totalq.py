@@ -450,9 +450,8 @@ class TotalQBoostClassifier(PathClassifier):
             self.status_ += "; the exact search reached its limits, see search_bound_"
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
-                "no atom is worth its price, so the model says the same of every row: lower price "
-                "or l1, or see that some column is not constant, nor too small where columns are "
-                "not scaled",
+                "no atom is worth its price, so the model says the same of every row. Lower price "
+                "or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
                 stacklevel=4,
             )
         self._use(last.size)
