@@ -169,6 +169,15 @@ def test_a_model_that_cannot_be_saved_is_shown(folder, capsys, full_disk):
     assert sorted(os.listdir()) == ["old.laconic", "rows.csv"]
 
 
+def test_a_demonstration_names_the_file(folder, capsys, full_disk):
+    with full_disk(100):
+        assert run("demo", "--max-atoms", 1) == 2
+    shown = capsys.readouterr()
+    assert shown.err == "laconic: error: demo/model.laconic is not saved: File too large\n"
+    assert "in the order chosen" in shown.out
+    assert os.listdir("demo") == []
+
+
 def test_a_full_device_is_named(folder, capsys, full_device):
     said = error_of(capsys, *PREDICT, "--out", full_device)
     assert said == f"laconic: error: {full_device}: No space left on device\n"
@@ -185,6 +194,8 @@ def test_predictions_are_compressed_as_their_name_says(ending, folder, rows):
 
 # -- standard output -------------------------------------------------------------------------------
 
+full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+
 
 def program(*command, buffered=True, **how):
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -198,13 +209,14 @@ def program(*command, buffered=True, **how):
     )
 
 
+@full
 @pytest.mark.parametrize(
     ("command", "buffered"),
     [(PREDICT, True), (FIT, True), (FIT, False), (("--help",), True), (("--help",), False)],
 )
 def test_standard_output_may_be_full(command, buffered, folder):
-    with open("/dev/full", "w") as full:
-        done = program(*command, buffered=buffered, stdout=full)
+    with open("/dev/full", "w") as stream:
+        done = program(*command, buffered=buffered, stdout=stream)
     assert done.returncode == 2
     assert done.stderr == "laconic: error: standard output: No space left on device\n"
     if command[0] == "fit":
@@ -231,7 +243,8 @@ def test_standard_output_may_be_closed(folder):
     assert program(*PREDICT, "--out", "p.csv", **closed).returncode == 0
 
 
+@full
 def test_nobody_need_read_the_errors(folder):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-c", MAIN, "describe", "none"], stderr=full)
+    with open("/dev/full", "w") as stream:
+        done = subprocess.run([sys.executable, "-c", MAIN, "describe", "none"], stderr=stream)
     assert done.returncode == 2

@@ -218,7 +218,8 @@ def _demo(args: argparse.Namespace) -> int:
     )
     console.print(side_by_side)
 
-    named.save(file)
+    if unsaved := why_unsaved(str(file), lambda: named.save(file)):
+        raise UserError(unsaved)
     same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
     if not same:
         raise RuntimeError("the reloaded model does not predict what the saved one does")
