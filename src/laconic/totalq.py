@@ -263,8 +263,9 @@ class TotalQBoostClassifier(PathClassifier):
                 state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
                 if len(state.generated) > self.max_rounds:
                     raise ValueError(
-                        f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
-                        f"than max_rounds={self.max_rounds}; raise that or name another file"
+                        f"checkpoint {self.checkpoint} already has {len(state.generated)} rounds; "
+                        f"set max_rounds to at least that, not {self.max_rounds}, or name another "
+                        "file"
                     )
                 self._reopen_hot_start(state)
                 loop.hooks.insert(0, saver)

@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -407,3 +408,14 @@ def test_arrays_hold_no_categories():
         model.predict(frame.to_numpy())
     with pytest.raises(ValueError, match="give a data frame where columns hold text"):
         model.predictor_.predict(frame.to_numpy())
+
+
+def test_a_model_may_be_written_to_a_device(three_classes):
+    X, y = three_classes
+    ShareBoostClassifier(8).fit(X, y).predictor_.save("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_that_cannot_be_opened_is_no_damaged_one(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        Predictor.load(tmp_path)
