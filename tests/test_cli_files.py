@@ -100,14 +100,12 @@ def test_no_output_replaces_an_input(folder, capsys, no_reading):
     (folder / "soft").symlink_to("old.laconic")
     for option in ("--out", "--plot", "--checkpoint"):
         for file in ("rows.csv", "./rows.csv", "hard"):
-            assert f"{option} {file} would overwrite the table" in error_of(
-                capsys, *FIT, option, file
-            )
+            said = error_of(capsys, *FIT, option, file)
+            assert f"{option} {file} would overwrite the table" in said
     for command, option in ((PREDICT, "--out"), (HOLES, "--html")):
-        assert f"{option} hard would overwrite the table" in error_of(
-            capsys, *command, option, "hard"
-        )
-        assert f"{option} soft is the model" in error_of(capsys, *command, option, "soft")
+        for name, what in (("hard", "table"), ("soft", "model")):
+            said = error_of(capsys, *command, option, name)
+            assert f"{option} {name} would overwrite the {what}" in said
 
 
 def test_an_output_needs_a_name(folder, capsys, no_reading):
