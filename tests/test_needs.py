@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from laconic.boost.rules import make_rule
+from laconic.boost.rules import StepRule, make_rule
 from laconic.correct import Nesterov, Newton, Orthant
 from laconic.penalties import L1, L2, SmoothL1, SmoothLinfL1
 from problems import make_rows, random_problem
@@ -157,14 +157,46 @@ def test_strengths_must_be_sound(corrector):
             corrector.solve(rows, L2(wrong), starts(rows)[0])
 
 
-def test_nothing_is_asked_for_that_is_not_used():
-    """A penalty of first-order methods needs no curvature."""
+class Watched:
+    """A penalty with no more than it must have; it notes what it is asked for."""
+
+    def __init__(self, has):
+        self.has, self.asked = has, set()
+
+    def __getattr__(self, name):
+        if name not in self.has:
+            raise AttributeError(name)
+        self.asked.add(name)
+        return getattr(L2(0.3), name)
+
+
+def by_corrector(corrector, penalty):
     _, _, rows = rows_of(True)
-    first = ("alpha", "kink", "value", "gradient", "shrink", "conjugate")
-    assert sorted(Nesterov.needs) == sorted(first)
-    plain = type("Plain", (), {n: getattr(L2(0.3), n) for n in first})()
-    whole = Newton(tol=1e-13).solve(rows, L2(0.3), starts(rows)[0])
-    assert CORRECTORS[1].solve(rows, plain, starts(rows)[0]).value == pytest.approx(whole.value)
+    return corrector.solve(rows, penalty, starts(rows)[0]).value
+
+
+def by_rule(_, penalty):
+    X, y = random_problem(4, m=60, d=4)
+    rows, W = make_rows(X, y, loss="log"), np.zeros((1, 3))
+    rows.evaluate(W)
+    rule = make_rule("step", penalty, Newton())
+    return rule.choose(rows, W, np.empty(0, dtype=np.int64), None).score
+
+
+@pytest.mark.parametrize(
+    ("solver", "use"),
+    [*((corrector, by_corrector) for corrector in CORRECTORS), (StepRule, by_rule)],
+    ids=["Newton", "Nesterov", "Orthant", "StepRule"],
+)
+def test_nothing_is_asked_for_that_is_not_used(solver, use, monkeypatch):
+    # Nor is anything used that is not asked for.
+    assert use(solver, Watched(solver.needs)) == pytest.approx(use(solver, L2(0.3)))
+    # Every solver has its check look at the kinks; what else that looks at does not count.
+    for module in ("laconic.correct", "laconic.boost.rules"):
+        monkeypatch.setattr(f"{module}.check_penalty", lambda solver, penalty: None)
+    watched = Watched(solver.needs)
+    use(solver, watched)
+    assert watched.asked | {"kink"} == set(solver.needs)
 
 
 @pytest.mark.parametrize("name", ["step", "column", "refit"])

@@ -26,6 +26,7 @@ from laconic.edge import check_repeatable, normalised_weights
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
+from laconic.penalties import L1
 from laconic.pools import Stumps, bound_pool, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
@@ -403,7 +404,7 @@ class TotalQBoostClassifier(PathClassifier):
             "hooks": list(self.callbacks or []),
         }
         return TotalLoop(
-            master.rows, GradientRule(), Orthant(), master.penalty, **{**settings, **changed}
+            master.rows, GradientRule(), Orthant(), L1(master.l1), **{**settings, **changed}
         )
 
     def _run(self, loop: TotalLoop, state: State) -> None:
