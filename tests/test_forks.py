@@ -124,10 +124,10 @@ def another_thread(work):
 
 
 def test_a_child_can_do_all_while_another_thread_fits(expected):
-    alone = model().coef_
+    alone = model().atom_coef_
 
     def fit():
-        assert np.array_equal(model().coef_, alone)
+        assert np.array_equal(model().atom_coef_, alone)
 
     with another_thread(fit):
         for _ in range(6):
@@ -262,7 +262,7 @@ def test_a_callback_may_fork(expected):
     for child, parent in zip(found[::2], found[1::2], strict=True):
         assert_same(child, expected)
         assert parent == {1}
-    assert np.array_equal(forked.coef_, model("stumps").coef_)
+    assert np.array_equal(forked.atom_coef_, model("stumps").atom_coef_)
     assert blas_threads() == {MANY}
 
 
@@ -319,8 +319,8 @@ def test_workers_may_fork():
 
 
 def test_joblib_may_fork_while_another_thread_fits():
-    alone = model().coef_
+    alone = model().atom_coef_
     with another_thread(model):
         jobs = joblib.Parallel(n_jobs=2, backend="multiprocessing", timeout=GENEROUS)
         found = jobs(joblib.delayed(model)() for _ in range(4))
-    assert all(np.array_equal(one.coef_, alone) for one in found)
+    assert all(np.array_equal(one.atom_coef_, alone) for one in found)
