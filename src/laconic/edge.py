@@ -20,9 +20,9 @@ from laconic.pools.base import BoundPool
 def kept_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-    """Rows of positive weight (None for all), class codes and weights; sets ``classes_``.
+    """Rows of positive weight (None for all), class codes and weights.
 
-    Classes that only rows of weight zero have are left out.
+    Sets ``classes_``, and ``class_prior_``, the share of each in the weight of the rows. Classes that only rows of weight zero have are left out.
     """
     check_classification_targets(y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -35,6 +35,9 @@ def kept_rows(
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
     estimator.classes_ = classes
+    # The sum of huge weights would overflow; a power of two changes no digit.
+    shares = np.bincount(codes.ravel(), np.ldexp(weight, -np.frexp(weight.max())[1]))
+    estimator.class_prior_ = shares / shares.sum()
     return keep, codes.ravel(), weight
 
 
