@@ -22,7 +22,8 @@ def kept_rows(
 ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
     """Rows of positive weight (None for all), class codes and weights.
 
-    Sets ``classes_``, and ``class_prior_``, the share of each in the weight of the rows. Classes that only rows of weight zero have are left out.
+    Sets ``classes_``, and ``class_prior_``, the share of each in the weight of the rows. Classes
+    that only rows of weight zero have are left out.
     """
     check_classification_targets(y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -1,4 +1,4 @@
-"""How good a classifier is on given rows, beside its accuracy, and what saying always the same is."""
+"""How good a classifier is on given rows, and how good it is to say always the same."""
 
 from __future__ import annotations
 
