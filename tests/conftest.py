@@ -125,7 +125,7 @@ def assert_identical():
     def compare(one, other):
         assert one.n_atoms_ == other.n_atoms_
         assert one.atoms_ == other.atoms_
-        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.atom_coef_, other.atom_coef_)
         assert np.array_equal(one.intercept_, other.intercept_)
         assert np.array_equal(one.classes_, other.classes_)
         assert len(one.path_) == len(other.path_)

@@ -173,7 +173,7 @@ def test_class_weights_must_be_positive(X, y):
 def test_huge_weights_do_not_overflow(X, y):
     plain, huge = fit(X, y), fit(X, y, np.full(len(y), 1e308))
     assert huge.atoms_ == plain.atoms_
-    np.testing.assert_allclose(huge.coef_, plain.coef_, rtol=1e-9)
+    np.testing.assert_allclose(huge.atom_coef_, plain.atom_coef_, rtol=1e-9)
 
 
 def test_what_a_pool_lacks_is_named(X, y):
@@ -222,7 +222,7 @@ def test_of_equal_columns_the_first_is_chosen(X, y, pool):
     plain = fit(X, y, max_atoms=6, pool=pool)
     copies = fit(np.hstack([X, X, X]), y, max_atoms=6, pool=pool)
     assert copies.atoms_ == plain.atoms_
-    np.testing.assert_allclose(copies.coef_, plain.coef_, rtol=1e-9)
+    np.testing.assert_allclose(copies.atom_coef_, plain.atom_coef_, rtol=1e-9)
 
 
 RULES = ["gradient", "projection", "step", "column", "refit"]
@@ -264,7 +264,7 @@ def test_duplicate_rows_are_rows_of_double_weight(X, y):
     settings = {"alpha": 1e-3, "tol": 1e-14}
     once, twice = fit(X, y, **settings), fit(np.vstack([X, X]), np.tile(y, 2), **settings)
     assert once.atoms_ == twice.atoms_
-    np.testing.assert_allclose(twice.coef_, once.coef_, rtol=1e-6)
+    np.testing.assert_allclose(twice.atom_coef_, once.atom_coef_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("pool", ["columns", "stumps"])
@@ -317,7 +317,7 @@ def test_the_magnitude_of_the_data_does_not_matter(X, y, magnitude):
 def test_no_atoms_leave_the_intercept(X, y, pool):
     model = fit(X, y, max_atoms=0, pool=pool)
     assert model.n_atoms_ == 0
-    assert model.coef_.shape == (3, 0)
+    assert model.atom_coef_.shape == (3, 0)
     assert np.all(model.predict(X) == np.bincount(y).argmax())
     assert model.transform(X).shape == (150, 0)
     assert model.predict(sparse.csr_matrix(X)).shape == (150,)

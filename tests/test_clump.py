@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import signal
 import warnings
 
 import numpy as np
@@ -22,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laconic import ErrorClumpingClassifier, Predictor, clump_score, grouped_scorer
 from laconic.regions.neighbours import nearest_graph, radius_graph
-from laconic.regions.resume import Resumable
 
 EXACT = {"tol": 1e-10}
 
@@ -75,17 +73,38 @@ def test_fractional_weights_are_parts_of_rows(two_classes):
     assert coefficients(clone(model).fit(X, y, weight / 2)) == pytest.approx(one, abs=1e-7)
 
 
-def test_class_weights_multiply_sample_weights(two_classes):
+def test_class_weights_of_at_most_one_are_parts_of_rows(two_classes):
     X, y = two_classes
     model = ErrorClumpingClassifier(radius=1.0, **EXACT)
-    by_class = clone(model).set_params(class_weight={"a": 2.0, "b": 0.5}).fit(X, y)
-    by_row = clone(model).fit(X, y, np.where(y == "a", 2.0, 0.5))
+    by_class = clone(model).set_params(class_weight={"a": 1.0, "b": 0.25}).fit(X, y)
+    by_row = clone(model).fit(X, y, np.where(y == "a", 1.0, 0.25))
     assert coefficients(by_class) == pytest.approx(coefficients(by_row), abs=1e-7)
+
+
+@pytest.mark.parametrize("normalize", ["degree", "pairs"])
+def test_only_the_ratios_of_class_weights_count(two_classes, normalize):
+    X, y = two_classes
+    model = ErrorClumpingClassifier(normalize=normalize, **EXACT)
+    one = clone(model).set_params(class_weight={"a": 1.0, "b": 0.25}).fit(X, y)
+    four = clone(model).set_params(class_weight={"a": 4.0, "b": 1.0}).fit(X, y)
+    assert coefficients(four) == pytest.approx(coefficients(one), abs=1e-7)
     balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
-    share = len(y) / (2 * np.array([np.sum(y == c) for c in y]))
-    assert coefficients(balanced) == pytest.approx(
-        coefficients(clone(model).fit(X, y, share)), abs=1e-7
-    )
+    shares = {label: 1 / np.sum(y == label) for label in "ab"}
+    by_hand = clone(model).set_params(class_weight=shares).fit(X, y)
+    assert coefficients(balanced) == pytest.approx(coefficients(by_hand), abs=1e-7)
+    assert one.radius_ == four.radius_ == clone(model).fit(X, y).radius_
+
+
+def test_without_a_discount_a_class_weight_is_the_class_repeated(two_classes):
+    X, y = two_classes
+    times = np.where(y == "a", 3, 1)
+    model = ErrorClumpingClassifier(1e-2, discount=0.0, **EXACT)
+    by_class = clone(model).set_params(class_weight={"a": 3.0, "b": 1.0}).fit(X, y)
+    repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert coefficients(by_class) == pytest.approx(coefficients(repeated), abs=1e-7)
+    C = 1 / (2 * times.sum() * 1e-2)
+    svm = LinearSVC(C=C, class_weight={"a": 3.0, "b": 1.0}, tol=1e-10, dual=False).fit(X, y)
+    assert coefficients(by_class) == pytest.approx(coefficients(svm), abs=1e-6)
 
 
 # -- what it learns --------------------------------------------------------------------------------
@@ -330,106 +349,6 @@ def test_data_frames_keep_their_names(two_classes):
     model = ErrorClumpingClassifier().fit(frame, y)
     assert model.predictor_.names() == ["u", "v", "w"]
     assert np.array_equal(model.predictor_.predict(frame[["w", "v", "u"]]), model.predict(frame))
-
-
-# -- checkpoints -----------------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys, numpy as np
-from laconic import ErrorClumpingClassifier
-from laconic.regions.resume import Resumable
-save, saved = Resumable.save, []
-def until_killed(self, answers, state):
-    save(self, answers, state)
-    saved.append(state)
-    if len(saved) == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-Resumable.save = until_killed
-with np.load(sys.argv[1]) as data:
-    X, y = data["X"], data["y"]
-ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2]).fit(X, y)
-"""
-
-
-@pytest.mark.parametrize("saves", [3, 9])
-def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, saves):
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((150, 6))
-    y = (X[:, :3] + rng.standard_normal((150, 3))).argmax(axis=1)
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    file = tmp_path / "fit"
-    process = python(KILLED, tmp_path / "data.npz", file, saves)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
-    model = ErrorClumpingClassifier(1e-6, tol=1e-12)
-    resumed = clone(model).set_params(checkpoint=file).fit(X, y)
-    straight = clone(model).fit(X, y)
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.objective_ == straight.objective_
-    finished = clone(model).set_params(checkpoint=file).fit(X, y)
-    assert np.array_equal(coefficients(finished), coefficients(straight))
-    for other in (clone(model).set_params(alpha=1e-5), clone(model).set_params(radius=1.0)):
-        with pytest.raises(ValueError, match="other data or settings"):
-            other.set_params(checkpoint=file).fit(X, y)
-    with pytest.raises(ValueError, match="other data or settings"):
-        clone(model).set_params(checkpoint=file).fit(X, y, graph=nearest_graph(X, 3))
-
-
-def interrupted(n_saves):
-    """Saving that ends in an interrupt after so many times."""
-    save, saved = Resumable.save, []
-
-    def saving(self, answers, state):
-        save(self, answers, state)
-        saved.append(state)
-        if len(saved) == n_saves:
-            raise KeyboardInterrupt
-
-    return saving
-
-
-@pytest.mark.parametrize("solver", ["newton", "averaging"])
-@pytest.mark.parametrize("n_saves", [1, 2, 3])
-def test_an_interrupted_fit_goes_on_from_its_checkpoint(
-    tmp_path, two_classes, solver, n_saves, monkeypatch
-):
-    X, y = two_classes
-    settings = {"solver": solver, "random_state": 0, "max_iter": 4, "tol": 1e-12}
-    model = ErrorClumpingClassifier(1e-4, checkpoint=tmp_path / "fit", **settings)
-    with monkeypatch.context() as patched:
-        patched.setattr(Resumable, "save", interrupted(n_saves))
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        resumed = clone(model).fit(X, y)
-        straight = clone(model).set_params(checkpoint=None).fit(X, y)
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.n_iter_ == straight.n_iter_
-
-
-@pytest.mark.parametrize("n_saves", [2, 3, 5, 8])
-def test_a_fit_interrupted_on_its_way_down_in_alpha_goes_on(tmp_path, n_saves, monkeypatch, capsys):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 30)), np.arange(20) % 2
-    model = ErrorClumpingClassifier(1e-5, checkpoint=tmp_path / "fit", verbose=1)
-    with monkeypatch.context() as patched:
-        patched.setattr(Resumable, "save", interrupted(n_saves))
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-    capsys.readouterr()
-    resumed = clone(model).fit(X, y)
-    rest = capsys.readouterr().out.splitlines()[1:]
-    straight = clone(model).set_params(checkpoint=None).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()[1:]
-    assert np.array_equal(coefficients(resumed), coefficients(straight))
-    assert resumed.n_iter_ == straight.n_iter_ == len(lines)
-    assert lines[0].startswith("iteration 1: ")
-    assert any("iteration 4 at alpha " in line for line in lines)
-    assert lines[-1].startswith(f"iteration {len(lines)}: ")
-    assert rest == lines[n_saves:]
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -235,6 +235,19 @@ def test_columns_in_very_different_units():
     np.testing.assert_allclose(far.path_.losses[-1], near.path_.losses[-1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", sorted(PENALTIES))
+@pytest.mark.parametrize("power", [20, 60, 200, 400])
+@pytest.mark.parametrize("m", [100, 2000])
+def test_large_columns_beside_a_weak_penalty(name, power, m):
+    """What rounding leaves of sums of large columns is no pull of a penalty that hardly bends."""
+    X, y = random_problem(m=m, d=4)
+    plain, large = all_in(X, y), all_in(np.ldexp(X, power), y)
+    best = TIGHT.solve(plain, L2(0.0), zeros(plain))
+    found = Newton(tol=1e-9).solve(large, PENALTIES[name](1e-6, 20.0), zeros(large))
+    assert found.certificate.converged
+    assert found.loss == pytest.approx(best.loss, rel=1e-6)
+
+
 def test_balanced_classes_in_float32():
     """Gradients of the intercept that are rounding only: the certificate has nothing to mend."""
     X, _ = random_problem(m=90, d=2, dtype=np.float32)

@@ -78,14 +78,13 @@ def test_the_first_hole_is_found_where_the_paper_says():
     model = holes(max_holes=1, radius=1.5, min_rows=1).fit(X, y)
     wrong = model.estimator_.predict(X) != y
     distance = np.linalg.norm(X[:, None] - X, axis=2)
-    for centre in np.argsort(-((distance <= 1.5) @ wrong.astype(int)), kind="stable"):
-        order = np.argsort(distance[centre])
-        mostly = np.cumsum(wrong[order]) / np.arange(1, 201) > 0.5
-        if mostly.any():
-            break
-    inside = order[: np.flatnonzero(mostly)[-1] + 1]
+    order = np.argsort(distance, axis=1)
+    mostly = np.cumsum(wrong[order], axis=1) / np.arange(1, 201) > 0.5
+    errors_near = (distance <= 1.5) @ wrong.astype(int)
     hole = model.holes_[0]
-    assert hole.row == centre
+    centre = hole.row
+    assert errors_near[centre] == errors_near[mostly.any(axis=1)].max()
+    inside = order[centre, : np.flatnonzero(mostly[centre])[-1] + 1]
     assert np.array_equal(hole.centre, X[centre])
     assert np.array_equal(np.flatnonzero(distance[centre] <= hole.radius), np.sort(inside))
     assert hole.n_rows == len(inside)
@@ -204,10 +203,27 @@ def test_class_weights():
     dear = holes(class_weight={0: 1, 1: 1, 2: 50}, max_holes=3).fit(X, y)
     plain = holes(max_holes=3).fit(X, y)
     assert np.mean(dear.predict(X)[y == 2] != 2) < np.mean(plain.predict(X)[y == 2] != 2)
-    by_hand = holes(max_holes=3).fit(X, y, sample_weight=np.where(y == 2, 50.0, 1.0))
+    # They do not count copies of rows, so they leave the radius alone.
+    assert dear.radius_ == plain.radius_
+    by_hand = holes(max_holes=3, radius=plain.radius_)
+    by_hand.fit(X, y, sample_weight=np.where(y == 2, 50.0, 1.0))
     assert dear.errors_ == pytest.approx(by_hand.errors_)
     balanced = holes(class_weight="balanced", max_holes=3).fit(X, y)
     assert np.all(np.diff(balanced.errors_) < 0)
+
+
+def test_estimators_get_class_weights_where_they_have_a_place_for_them():
+    X, y = blobs(classes=2)
+    prices = {0: 1.0, 1: 3.0}
+    model = HolePunchingClassifier(class_weight=prices, max_holes=2).fit(X, y)
+    assert model.estimator_.class_weight == prices
+    alone = ErrorClumpingClassifier(class_weight=prices).fit(X, y)
+    assert np.array_equal(model.estimator_.coef_, alone.coef_)
+    doubled = ErrorClumpingClassifier(class_weight={0: 1.0, 1: 2.0})
+    model = HolePunchingClassifier(doubled, class_weight=prices, max_holes=0).fit(X, y)
+    assert model.estimator_.class_weight == doubled.class_weight
+    alone = clone(doubled).fit(X, y, np.where(y == 1, 3.0, 1.0))
+    assert np.array_equal(model.estimator_.coef_, alone.coef_)
 
 
 def test_weights_too_small_for_any_hole_are_told():

@@ -85,7 +85,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_the_row_gone(three_classes,
     weighted = clone(settings).fit(X, y, sample_weight=times)
     repeated = clone(settings).fit(X.repeat(times, axis=0), y.repeat(times))
     assert weighted.atoms_ == repeated.atoms_
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(weighted.atom_coef_, repeated.atom_coef_, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(weighted.path_.losses, repeated.path_.losses, rtol=1e-12)
 
@@ -96,7 +96,7 @@ def test_only_the_ratios_of_the_weights_count(three_classes):
     one = ShareBoostClassifier(4).fit(X, y, weight)
     thousand = ShareBoostClassifier(4).fit(X, y, 1024 * weight)
     assert one.atoms_ == thousand.atoms_
-    np.testing.assert_allclose(one.coef_, thousand.coef_, rtol=1e-9)
+    np.testing.assert_allclose(one.atom_coef_, thousand.atom_coef_, rtol=1e-9)
 
 
 def test_a_class_whose_rows_weigh_nothing_is_no_class(three_classes, assert_identical):
@@ -121,7 +121,7 @@ def test_balanced_classes_weigh_the_same_in_total(three_classes):
     balanced = ShareBoostClassifier(4, class_weight="balanced", **EXACT).fit(X, y)
     by_hand = ShareBoostClassifier(4, **EXACT).fit(X, y, sample_weight=1.0 / counts[y])
     assert balanced.atoms_ == by_hand.atoms_
-    np.testing.assert_allclose(balanced.coef_, by_hand.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(balanced.atom_coef_, by_hand.atom_coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_class_and_sample_weights_multiply(three_classes):
@@ -131,7 +131,7 @@ def test_class_and_sample_weights_multiply(three_classes):
     product = weight * np.array([1, 3, 2])[y]
     one = ShareBoostClassifier(4, **EXACT).fit(X, y, product)
     assert both.atoms_ == one.atoms_
-    np.testing.assert_allclose(both.coef_, one.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(both.atom_coef_, one.atom_coef_, rtol=1e-6, atol=1e-9)
 
 
 # -- labels, names and containers ------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_labels_come_back_as_they_went_in(three_classes, labels):
     assert model.predict(X).dtype == named.dtype
     codes = np.argsort(np.argsort(np.asarray(labels)))[y]
     plain = ShareBoostClassifier(4).fit(X, codes)
-    assert np.array_equal(model.coef_, plain.coef_)
+    assert np.array_equal(model.atom_coef_, plain.atom_coef_)
     assert model.score(X, named) == plain.score(X, codes)
 
 
@@ -184,7 +184,7 @@ def test_sparse_is_dense_with_fewer_zeros(three_classes, pool, make):
     settings = ShareBoostClassifier(4, pool=pool, **EXACT)
     dense, thin = clone(settings).fit(X, y), clone(settings).fit(make(X), y)
     assert dense.atoms_ == thin.atoms_
-    np.testing.assert_allclose(thin.coef_, dense.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(thin.atom_coef_, dense.atom_coef_, rtol=1e-6, atol=1e-9)
     scores = dense.decision_function(X)
     np.testing.assert_allclose(thin.decision_function(make(X)), scores, rtol=1e-6, atol=1e-9)
     assert np.array_equal(thin.transform(make(X)), dense.transform(X))
@@ -207,7 +207,7 @@ def test_the_order_of_the_array_does_not_matter(three_classes, pool):
     c = clone(settings).fit(np.ascontiguousarray(X), y)
     f = clone(settings).fit(np.asfortranarray(X), y)
     assert c.atoms_ == f.atoms_
-    np.testing.assert_allclose(c.coef_, f.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(c.atom_coef_, f.atom_coef_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("pool", ["columns", "stumps", "products"])
@@ -379,9 +379,7 @@ def test_it_selects_features_for_another_model(three_classes):
     importance = model.feature_importances_
     assert np.flatnonzero(importance).tolist() == sorted(reads(model.atoms_))
     np.testing.assert_allclose(importance.sum(), 1.0, rtol=1e-12)
-    selector = SelectFromModel(
-        ShareBoostClassifier(3), threshold=1e-12, importance_getter="feature_importances_"
-    )
+    selector = SelectFromModel(ShareBoostClassifier(3), threshold=1e-12)
     assert np.array_equal(selector.fit_transform(X, y), X[:, sorted(reads(model.atoms_))])
 
 
@@ -467,7 +465,7 @@ def test_permuted_columns_give_permuted_atoms(three_classes, rule):
     plain = ShareBoostClassifier(5, rule=rule, **EXACT).fit(X, y)
     permuted = ShareBoostClassifier(5, rule=rule, **EXACT).fit(X[:, order], y)
     assert [order[a.feature] for a in permuted.atoms_] == [a.feature for a in plain.atoms_]
-    np.testing.assert_allclose(permuted.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(permuted.atom_coef_, plain.atom_coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_rescaling_a_column_changes_nothing_but_its_weights(three_classes):
@@ -481,7 +479,7 @@ def test_rescaling_a_column_changes_nothing_but_its_weights(three_classes):
     np.testing.assert_allclose(
         scaled.decision_function(X * factor), plain.decision_function(X), rtol=1e-6, atol=1e-9
     )
-    np.testing.assert_allclose(scaled.coef_[:, 0] * 1000, plain.coef_[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(scaled.atom_coef_[:, 0] * 1000, plain.atom_coef_[:, 0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", ["max", "std"])
@@ -540,7 +538,7 @@ def test_groups_of_one_are_plain_columns(three_classes, monkeypatch):
     for groups in (range(8), [[i] for i in range(8)], list("abcdefgh")):
         grouped = ShareBoostClassifier(5, groups=groups).fit(X, y)
         assert grouped.atoms_ == [ColumnGroup((a.feature,)) for a in plain.atoms_]
-        assert np.array_equal(grouped.coef_, plain.coef_)
+        assert np.array_equal(grouped.atom_coef_, plain.atom_coef_)
         assert np.array_equal(grouped.intercept_, plain.intercept_)
         assert np.array_equal(grouped.path_.losses, plain.path_.losses)
         assert np.array_equal(grouped.path_.gaps, plain.path_.gaps)
@@ -555,8 +553,8 @@ def test_the_first_group_has_the_largest_sum_of_gradients(three_classes, seed):
     totals = np.bincount(labels, norms)
     chosen = np.flatnonzero(labels == totals.argmax())
     assert model.atoms_ == [ColumnGroup(tuple(chosen))]
-    assert model.coef_.shape == (3, len(chosen))
-    assert np.all(np.any(model.coef_ != 0, axis=0))
+    assert model.atom_coef_.shape == (3, len(chosen))
+    assert np.all(np.any(model.atom_coef_ != 0, axis=0))
 
 
 def test_the_columns_of_a_group_come_together(three_classes):
@@ -565,12 +563,12 @@ def test_the_columns_of_a_group_come_together(three_classes):
     model = ShareBoostClassifier(3, groups=groups).fit(X, y)
     assert model.n_atoms_ == 3
     assert all(list(atom.features) in groups for atom in model.atoms_)
-    assert model.coef_.shape[1] == sum(atom.width for atom in model.atoms_)
+    assert model.atom_coef_.shape[1] == sum(atom.width for atom in model.atoms_)
     order = [f for atom in model.atoms_ for f in atom.features]
     assert np.array_equal(model.transform(X), X[:, order])
     assert model.get_feature_names_out().tolist() == [f"x{f}" for f in order]
     np.testing.assert_allclose(
-        model.decision_function(X), X[:, order] @ model.coef_.T + model.intercept_, rtol=1e-12
+        model.decision_function(X), X[:, order] @ model.atom_coef_.T + model.intercept_, rtol=1e-12
     )
 
 
@@ -598,7 +596,7 @@ def test_an_excluded_atom_is_never_in(three_classes, assert_identical):
     barred = ShareBoostClassifier(8, exclude=[first], **EXACT).fit(X, y)
     kept = np.delete(np.arange(8), first.feature)
     assert [kept[a.feature] for a in without.atoms_] == [a.feature for a in barred.atoms_]
-    np.testing.assert_allclose(without.coef_, barred.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(without.atom_coef_, barred.atom_coef_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("pool", "kind"), [("stumps", Stump), ("products", Product)])
@@ -651,7 +649,7 @@ def test_equal_costs_are_no_costs(three_classes):
     plain = ShareBoostClassifier(5).fit(X, y)
     equal = ShareBoostClassifier(5, costs=np.full(8, 3.0)).fit(X, y)
     assert equal.atoms_ == plain.atoms_
-    assert np.array_equal(equal.coef_, plain.coef_)
+    assert np.array_equal(equal.atom_coef_, plain.atom_coef_)
     assert equal.path_.costs.tolist() == (3 * plain.path_.costs).tolist()
 
 
@@ -921,7 +919,7 @@ def test_coefficients_are_in_the_units_of_the_input(three_classes):
     X, y = three_classes
     model = ShareBoostClassifier(5).fit(X, y)
     W = np.zeros((3, 8))
-    W[:, [a.feature for a in model.atoms_]] = model.coef_
+    W[:, [a.feature for a in model.atoms_]] = model.atom_coef_
     np.testing.assert_allclose(
         model.decision_function(X), X @ W.T + model.intercept_, rtol=1e-9, atol=1e-12
     )
@@ -941,7 +939,7 @@ def test_scores_are_linear_in_the_transformed_columns(three_classes, pool):
     expected = np.column_stack([by_hand[pool](a) for a in model.atoms_])
     np.testing.assert_allclose(columns, expected, rtol=1e-15)
     np.testing.assert_allclose(
-        model.decision_function(X), columns @ model.coef_.T + model.intercept_, rtol=1e-12
+        model.decision_function(X), columns @ model.atom_coef_.T + model.intercept_, rtol=1e-12
     )
 
 

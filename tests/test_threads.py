@@ -48,11 +48,11 @@ def test_concurrent_fits_are_each_as_alone():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6000, 12))
     y = (X[:, :3] @ [1.0, -1.0, 0.5] + rng.standard_normal(6000) > 0).astype(int)
-    alone = ShareBoostClassifier(5).fit(X, y).coef_
+    alone = ShareBoostClassifier(5).fit(X, y).atom_coef_
     found = {}
 
     def fit(key):
-        found[key] = ShareBoostClassifier(5).fit(X, y).coef_
+        found[key] = ShareBoostClassifier(5).fit(X, y).atom_coef_
 
     workers = [threading.Thread(target=fit, args=(i,)) for i in range(3)]
     for w in workers:

@@ -81,7 +81,7 @@ def risk(model, X, y):
     """Mean loss and l1 term from the definitions, by the model's own scores."""
     f = model.decision_function(X)
     loss = LOSS[model.loss](np.where(y == model.classes_[1], f, -f)).mean()
-    return loss + model.l1 * 0.5 * np.abs(model.coef_).sum()
+    return loss + model.l1 * 0.5 * np.abs(model.atom_coef_).sum()
 
 
 # -- column generation -----------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_separable_data_ends_because_of_l1():
     X = np.linspace(-1, 1, 40)[:, None]
     model = Paper(l1=1e-4, price=0.0, tol=1e-6).fit(X, X[:, 0] > 0.1)
     assert model.score(X, X[:, 0] > 0.1) == 1.0
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.atom_coef_).all()
     assert "dual constraint" in model.status_
 
 
@@ -413,7 +413,7 @@ def test_a_sampler_searches_too():
     for search in ("tabu", "anneal"):
         model = Paper(6, price=0.02, search=search, search_options={"rounds": 2}).fit(X, y)
         assert model.objective_ <= local.objective_ * 1.05
-        assert np.array_equal(model.coef_, clone(model).fit(X, y).coef_)
+        assert np.array_equal(model.atom_coef_, clone(model).fit(X, y).atom_coef_)
 
 
 @pytest.mark.filterwarnings("ignore:no atom is worth")
@@ -499,7 +499,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_the_row_gone(pool, loss):
     weighted = Paper(**settings).fit(X, y, sample_weight=weight)
     repeated = Paper(**settings).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
     assert weighted.atoms_ == repeated.atoms_
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(weighted.atom_coef_, repeated.atom_coef_, rtol=1e-4, atol=1e-6)
 
 
 def test_balanced_classes_weigh_the_same():
@@ -508,7 +508,7 @@ def test_balanced_classes_weigh_the_same():
     balanced = Paper(8, class_weight="balanced").fit(X, y)
     weighted = Paper(8).fit(X, y, sample_weight=weight)
     assert balanced.atoms_ == weighted.atoms_
-    np.testing.assert_allclose(balanced.coef_, weighted.coef_, rtol=1e-6)
+    np.testing.assert_allclose(balanced.atom_coef_, weighted.atom_coef_, rtol=1e-6)
 
 
 def test_single_precision_and_threads_change_nothing(assert_identical):
@@ -517,7 +517,7 @@ def test_single_precision_and_threads_change_nothing(assert_identical):
     model = Paper(10, n_jobs=1).fit(X, y)
     assert_identical(model, Paper(10, n_jobs=2).fit(X, y))
     double = Paper(10, n_jobs=1).fit(X.astype(np.float64), y)
-    np.testing.assert_array_equal(model.coef_, double.coef_)
+    np.testing.assert_array_equal(model.atom_coef_, double.atom_coef_)
 
 
 def test_permuted_rows_give_the_same_model():
@@ -526,7 +526,7 @@ def test_permuted_rows_give_the_same_model():
     one = Paper(10).fit(X, y)
     other = Paper(10).fit(X[order], y[order])
     assert one.atoms_ == other.atoms_
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6)
+    np.testing.assert_allclose(one.atom_coef_, other.atom_coef_, rtol=1e-6)
 
 
 # -- pools and losses ------------------------------------------------------------------------------
@@ -583,7 +583,7 @@ def test_more_classes_share_atoms():
     X = np.hstack([X, np.random.default_rng(0).uniform(-1, 1, (200, 6))])
     settings = {"loss": "log", "pool": "columns", "price": 0.02, "l1": 1e-3, "fit_intercept": True}
     model = Paper(10, **settings).fit(X, y)
-    assert model.coef_.shape == (3, model.n_atoms_)
+    assert model.atom_coef_.shape == (3, model.n_atoms_)
     assert 0 < model.n_atoms_ < 10
     assert model.score(X, y) > 0.6
     F = model.transform(X)
@@ -606,7 +606,7 @@ def test_a_group_per_atom_is_searched_over_every_size():
         model = TotalQBoostClassifier(8, price=0.0, hot_start=8, max_atoms=cap, **settings)
         model.fit(X, y)
         assert model.n_atoms_ == cap
-        assert model.coef_.shape == (3, cap)
+        assert model.atom_coef_.shape == (3, cap)
         assert model.objective_ <= early.rounds_[cap].objective * (1 + 1e-8)
 
 
@@ -689,7 +689,7 @@ def test_score_card():
     assert "points" in card
     assert "a sum above zero says good, else bad" in card
     # The card's own arithmetic: points where the answer is yes, and the constant.
-    sums = model.transform(X) @ model.coef_[0] + model.intercept_[0]
+    sums = model.transform(X) @ model.atom_coef_[0] + model.intercept_[0]
     assert np.array_equal(np.where(sums > 0, "good", "bad"), model.predict(X))
 
 

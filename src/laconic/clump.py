@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,12 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from laconic.edge import check_scale, class_weighted, kept_rows
-from laconic.fingerprint import fingerprint
+from laconic.edge import check_scale, class_prices, kept_rows
+from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
+from laconic.model.magnitudes import checked_scores
 from laconic.model.predictor import Predictor
 from laconic.regions.clumping import Hook, State, solve
 from laconic.regions.graph import NeighbourGraph
@@ -29,9 +31,7 @@ from laconic.regions.problem import Problem, Solution
 from laconic.regions.resume import Resumable
 from laconic.regions.theta import NORMALIZE, Theta
 from laconic.threads import Threads
-
-# Settings that change how a fit runs, but not what it finds.
-_NOT_IN_FINGERPRINT = {"checkpoint", "n_jobs", "verbose"}
+from laconic.validation import validated
 
 
 class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
@@ -242,82 +242,101 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        weight = class_weighted(self, codes, weight)
-        settings = self.radius, self.n_neighbors, self.metric
-        network, self.radius_ = find_graph(X, *settings, given, weight=weight, n_jobs=self.n_jobs)
-        self.neighbour_share_ = network.share
-        if self.verbose:
-            where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
-            print(f"{where}{100 * network.share:.3g} % of the pairs of rows are neighbours")
-        saver = None if self.checkpoint is None else self._saver(X, codes, weight, given)
-        with Threads(self.n_jobs) as threads:
-            theta = Theta(network, self.discount, self.normalize, weight, threads)
+        price = class_prices(self, codes, weight)
+        with ExitStack() as stack:
+            saver = None
+            if self.checkpoint is not None:
+                mark = self._mark(X, codes, weight, price, given)
+                saver = stack.enter_context(Resumable(self.checkpoint, mark, self._state_kind()))
+            neighbours = self.radius, self.n_neighbors, self.metric, given
+            network, self.radius_ = find_graph(X, *neighbours, weight=weight, n_jobs=self.n_jobs)
+            threads = stack.enter_context(Threads(self.n_jobs))
+            self.neighbour_share_ = network.weighted_share(weight, threads)
+            if self.verbose:
+                where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
+                share = 100 * self.neighbour_share_
+                print(f"{where}{share:.3g} % of the pairs of rows are neighbours")
+            theta = Theta(network, self.discount, self.normalize, weight, threads, price)
             rows = Margins(X, self.fit_intercept, threads)
-            self._keep(self._solve(rows, theta, codes, saver))
+            answers = self._solve(rows, theta, codes, saver)
+        self._keep(answers)
         return self
 
     def _grouped(self, y: np.ndarray) -> np.ndarray:
         """Labels, or the groups that they are in."""
         return y if self.label_groups is None else group_labels(self.label_groups, y)
 
-    def _saver(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray, given: NeighbourGraph | None
-    ) -> Resumable:
-        settings = {n: v for n, v in self.get_params(deep=False).items()
-                    if n not in _NOT_IN_FINGERPRINT}  # fmt: skip
+    def _mark(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        price: np.ndarray,
+        given: NeighbourGraph | None,
+    ) -> str:
+        """What tells this fit's checkpoint from those of other data or settings."""
         if self.solver == "averaging" and not isinstance(self.random_state, Integral):
             raise ValueError(
                 "a checkpoint with solver='averaging' needs an integer random_state, so that a "
                 "resumed fit draws the same rows"
             )
-        settings["graph"] = None if given is None else given.digest()
-        return Resumable(self.checkpoint, fingerprint(X, codes, weight, settings))
+        settings = settings_of(self, "max_iter")
+        settings |= {"price": price, "graph": None if given is None else given.digest()}
+        return fingerprint(X, codes, weight, settings)
+
+    def _state_kind(self) -> Any:
+        """Class of the solver's states."""
+        if self.solver == "newton":
+            return State
+        from laconic.regions.averaging import Averages  # here, because it imports Numba
+
+        return Averages
 
     def _solve(
-        self, rows: Margins, theta: Theta, codes: np.ndarray, saver: Resumable | None
+        self, rows: Margins, theta: Theta, codes: np.ndarray, saver: Resumable[Any] | None
     ) -> list[Solution]:
         """One problem for two classes, else one for each class against the rest."""
         n_classes = len(self.classes_)
-        targets = [1] if n_classes == 2 else range(n_classes)
-        answers = [] if saver is None else saver.answers()[: len(targets)]
+        targets = [1] if n_classes == 2 else list(range(n_classes))
+
+        def problem(number: int) -> Problem:
+            return Problem(rows, np.where(codes == targets[number], 1, -1), theta, self.alpha)
+
+        if saver is not None:
+            saver.resume(len(targets), problem)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        for code in targets[len(answers) :]:
-            problem = Problem(rows, np.where(codes == code, 1, -1), theta, self.alpha)
-            label = self.classes_[code]
-
-            def told(
-                state: Any, alpha: float, value: float, gap: float, label: Any = label
-            ) -> None:
-                if saver is not None:
-                    saver.save(answers, state)
-                if self.verbose:
-                    which = "" if n_classes == 2 else f"{label}: "
-                    at = "" if alpha == self.alpha else f" at alpha {alpha:.3g}"
-                    print(f"{which}iteration {state.iterations}{at}: {value:.8g}, gap {gap:.2g}")
-
-            if self.solver == "newton":
-                begun = None if saver is None else saver.state(State, len(answers))
-                answer = solve(problem, self.tol, self.max_iter, begun, told)
-            else:
-                answer = self._average(problem, seed, saver, len(answers), told)
-            answers.append(answer)
-            if saver is not None:
-                saver.save(answers, None)
+        answers = []
+        for number, code in enumerate(targets):
+            which = "" if n_classes == 2 else f"{self.classes_[code]}: "
+            begun = None if saver is None else saver.state(number)
+            told = self._hook(number, which, saver)
+            answers.append(self._solved(problem(number), begun, told, seed))
         return answers
 
-    def _average(
-        self, problem: Problem, seed: int, saver: Resumable | None, n_answers: int, told: Hook
-    ) -> Solution:
-        from laconic.regions.averaging import Averages, average  # here, because it imports Numba
+    def _hook(self, number: int, which: str, saver: Resumable[Any] | None) -> Hook:
+        """What is done after every iteration of a problem."""
 
-        begun = None if saver is None else saver.state(Averages, n_answers)
+        def told(state: Any, alpha: float, value: float, gap: float) -> None:
+            if saver is not None:
+                saver((number, state))
+            if self.verbose:
+                at = "" if alpha == self.alpha else f" at alpha {alpha:.3g}"
+                print(f"{which}iteration {state.iterations}{at}: {value:.8g}, gap {gap:.2g}")
+
+        return told
+
+    def _solved(self, problem: Problem, begun: Any, told: Hook, seed: int) -> Solution:
+        if self.solver == "newton":
+            return solve(problem, self.tol, self.max_iter, begun, told)
+        from laconic.regions.averaging import average  # here, because it imports Numba
+
         rate = self.learning_rate
         return average(problem, self.tol, self.max_iter, rate, seed, begun, told)
 
@@ -367,8 +386,10 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        X = validated(self, X, reset=False, accept_sparse="csr")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        checked_scores(scores)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:

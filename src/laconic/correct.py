@@ -21,11 +21,13 @@ from functools import partial
 import numpy as np
 
 from laconic.objective import Objective, Problem, Solution
-from laconic.penalties import Penalty
+from laconic.penalties import FIRST_ORDER, SECOND_ORDER, Penalty, check_penalty
 
 # How far conjugate gradients reduce the residual of a Newton step, in the preconditioner's norm.
 # Tenfold was fastest: coarser takes more evaluations, finer more products.
 FORCING = 0.1
+# Numbers in the residuals that conjugate gradients remember (they keep twice as many).
+REMEMBERED = 1 << 20
 # A solve is given up if its target is further than so many times what the next step promises.
 HOPE = 3.0
 
@@ -35,12 +37,19 @@ def conjugate_gradients(
     apply: Callable[[np.ndarray], np.ndarray],
     r: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Solve curve(step) = r roughly, preconditioned; returns the step and the products it took."""
+    """Solve curve(step) = r roughly, preconditioned; returns the step and the products it took.
+
+    Every residual is orthogonal to the ones before it in the preconditioner's inner product.
+    Rounding would undo that, the more the farther a step goes, until it decides where a rough
+    solve ends. So residuals are made orthogonal again, at next to no cost beside the products.
+    """
     z = apply(r)
     p, rz = z, float(np.vdot(r, z))
     goal = rz * FORCING**2
     step = np.zeros_like(r)
     limit = 2 * r.size + 10
+    room = min(limit, REMEMBERED // r.size)
+    residuals, duals = np.empty((2, room, r.size))
     for products in range(1, limit + 1):
         Hp = curve(p)
         pHp = float(np.vdot(p, Hp))
@@ -48,7 +57,11 @@ def conjugate_gradients(
             return (step if products > 1 else z), products
         a = rz / pHp
         step = step + a * p
+        if products <= room:
+            residuals[products - 1], duals[products - 1] = r.ravel(), z.ravel() / rz
         r = r - a * Hp
+        known = slice(min(products, room))
+        r -= ((duals[known] @ r.ravel()) @ residuals[known]).reshape(r.shape)
         z = apply(r)
         rz, old = float(np.vdot(r, z)), rz
         if not rz > goal:
@@ -73,6 +86,9 @@ class Newton:
         Most Newton steps.
     """
 
+    needs = SECOND_ORDER
+    takes_kinks = False
+
     def __init__(
         self, tol: float = 1e-5, gradient_tol: float | None = None, max_iter: int = 100
     ) -> None:
@@ -84,8 +100,9 @@ class Newton:
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
         """Minimise Φ from ``start``; not to the end where it can hardly come down to ``target``."""
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
-        W = start
+        W = objective.centre(start)
         value, gradient = objective.evaluate(W)
         apply: Callable[[np.ndarray], np.ndarray] | None = None
         decrement, converged, used = np.inf, False, 0
@@ -106,8 +123,7 @@ class Newton:
                 objective.evaluate(W)
                 break
             W, value, gradient = moved
-            # Less damping as the end comes near keeps its convergence fast.
-            objective.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
+            objective.ease(decrement, value)
             if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
                 converged = True
                 break
@@ -141,6 +157,9 @@ class Nesterov:
     when the momentum points uphill. Stops at a gradient norm of ``gradient_tol``.
     """
 
+    needs = FIRST_ORDER
+    takes_kinks = False
+
     def __init__(
         self, tol: float = 1e-5, gradient_tol: float = 1e-6, max_iter: int = 20000
     ) -> None:
@@ -152,6 +171,7 @@ class Nesterov:
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
         """Minimise Φ from ``start``; it is never given up, whatever the ``target``."""
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = V = start
         smooth, momentum, converged = 1.0, 1.0, False
@@ -180,10 +200,11 @@ class Nesterov:
 
 
 class Orthant:
-    """Newton steps within the orthant of the present signs: the corrector of the l1 penalty.
+    """Newton steps within the orthant of the present signs: the corrector of penalties with kinks.
 
-    A weight that would change its sign stops at zero, and leaves it again only where the slope of
-    the loss exceeds the penalty's. What ends at zero is zero exactly. Weights at zero that a step
+    Inside an orthant Ω(W) = kink ‖W‖₁ + a smooth part has no kinks. A weight that would change its
+    sign stops at zero, and leaves it again only where the slope of all that is smooth exceeds the
+    kink. What ends at zero is zero exactly. Weights at zero that a step
     would take against their slope, because of what the others do, stay out of it (see the notes of
     `laconic.subset.quadratic`).
 
@@ -195,6 +216,9 @@ class Orthant:
     max_iter : int
         Most steps.
     """
+
+    needs = SECOND_ORDER
+    takes_kinks = True
 
     def __init__(self, tol: float = 1e-14, max_iter: int = 200) -> None:
         self.tol = tol
@@ -213,6 +237,7 @@ class Orthant:
         It is never given up, whatever the ``target``: a step says nothing of weights that may yet
         leave zero.
         """
+        check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = start
         value, _ = objective.evaluate(W)
@@ -230,6 +255,7 @@ class Orthant:
                 objective.evaluate(W)
                 break
             W, value = moved
+            objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
             if decrement <= tol * max(value, 1e-3):
                 converged = True
@@ -243,12 +269,14 @@ class Orthant:
 
         Intercepts, which may have any, get a 2.
         """
-        G, free = objective.loss_gradient, objective.free
-        out_of_zero = -np.sign(G) * (np.abs(G) > objective.penalty.alpha)
+        penalty, free = objective.penalty, objective.free
+        G = objective.loss_gradient.copy()  # and of the smooth part of the penalty
+        G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
+        out_of_zero = -np.sign(G) * (np.abs(G) > penalty.kink)
         face = np.where(W != 0, np.sign(W), out_of_zero)
         if inside is not None:
             face[~inside] = 0.0
-        slope = np.where(face != 0, G + objective.penalty.alpha * face, 0.0)
+        slope = np.where(face != 0, G + penalty.kink * face, 0.0)
         face[:free], slope[:free] = 2.0, G[:free]
         return face, slope
 

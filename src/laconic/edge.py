@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.model.frames import is_missing
+from laconic.model.magnitudes import ENLARGE, check_squares, largest_value
 from laconic.pools.base import BoundPool
 
 
@@ -55,17 +55,17 @@ def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.n
     return factors
 
 
-def class_weighted(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weights that count rows times those of the classes; the balanced ones keep the sum."""
+def class_prices(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What ``class_weight`` multiplies the weight of each row by; balanced ones keep the sum."""
     factors = class_factors(estimator, codes, weight)
-    if estimator.class_weight == "balanced":
-        factors = factors * weight.sum() / len(factors)
-    weight = weight * factors[codes]
-    with np.errstate(over="ignore"):
-        total = weight.sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if estimator.class_weight == "balanced":
+            factors = factors * weight.sum() / len(factors)
+        prices = factors[codes]
+        total = (weight * prices).sum()
     if not np.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
-    return weight
+    return prices
 
 
 def normalised_weights(
@@ -102,14 +102,12 @@ def check_labels(y: Any) -> None:
 
 
 def check_scale(X: Any) -> None:
-    """Refuse rows between which squared distances would overflow."""
-    values = X.data if sparse.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    most = np.sqrt(float(np.finfo(X.dtype).max) / (4 * max(X.shape[1], 1)))
-    if largest > most:
+    """Refuse rows between which squared distances would overflow, or vanish."""
+    check_squares(X, X.dtype)
+    largest = largest_value(X)
+    if 0 < largest < np.sqrt(float(np.finfo(X.dtype).tiny)):
         raise ValueError(
-            f"X has numbers of size {largest:.2g}, whose squares overflow {X.dtype}; scale X, for "
-            "example with sklearn.preprocessing.StandardScaler"
+            f"X has no number above {largest:.2g}, and their squares vanish in {X.dtype}; {ENLARGE}"
         )
 
 

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
-from laconic.edge import check_scale, class_weighted, held_out_rows, kept_rows
+from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.holesmodel import HolesModel
 from laconic.regions.checkpoint import HolesCheckpoint
 from laconic.regions.errors import ErrorCounts
-from laconic.regions.local import check_classifier, check_takes_weights, fit_model
+from laconic.regions.local import Weights, check_classifier, check_takes_weights, fit_model
 from laconic.regions.neighbours import auto_radius
 from laconic.regions.punch import Hook, Part, Puncher, State
 from laconic.regions.stages import prune, staged_errors, staged_shares
+from laconic.regions.ties import Digests, first_lowest
 from laconic.threads import Threads
+from laconic.validation import validated
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
 _LIMITS = ("max_holes", "tol", "n_iter_no_change", "prune")
@@ -228,9 +229,7 @@ class HolePunchingClassifier(HolesModel):
         """
         self._validate_params()
         self._check_settings()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=True
-        )
+        X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         outside, local = self._estimators()
         check_classifier(outside)
@@ -242,9 +241,9 @@ class HolePunchingClassifier(HolesModel):
         keep, codes, weight = kept_rows(self, X, y, sample_weight)
         numbers = np.arange(X.shape[0]) if keep is None else keep
         X = X if keep is None else X[keep]
-        weight = class_weighted(self, codes, weight)
+        weights = Weights(weight, class_prices(self, codes, weight))
         mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
-        parts = self._parts(X, codes, weight, numbers)
+        parts = self._parts(X, codes, weights, numbers)
         total = parts[0].weight.sum()
         if not weighted and self.min_rows < 1:
             warnings.warn(
@@ -310,15 +309,15 @@ class HolePunchingClassifier(HolesModel):
         return self.early_stopping or self.guard or self.prune
 
     def _parts(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray
+        self, X: Any, codes: np.ndarray, weights: Weights, numbers: np.ndarray
     ) -> tuple[Part, Part | None]:
         """Rows to learn from, and rows to watch where any setting asks for them."""
         labels = self.classes_[codes]
         if not self._holds_out():
-            return Part(X, labels, weight, numbers), None
+            return Part(X, labels, weights, numbers), None
         rows = np.arange(len(codes))
-        fit, _, _, (watch, _, _) = held_out_rows(self, rows, codes, weight)
-        train, held = (Part(X[r], labels[r], weight[r], numbers[r]) for r in (fit, watch))
+        fit, _, _, (watch, _, _) = held_out_rows(self, rows, codes, weights.product)
+        train, held = (Part(X[r], labels[r], weights[r], numbers[r]) for r in (fit, watch))
         return train, held
 
     def _run(
@@ -341,9 +340,9 @@ class HolePunchingClassifier(HolesModel):
         train, held = parts
         state: State | None = None
         counts = ErrorCounts(train.X, 1.0, threads)
-        drawn = np.random.RandomState(seeds[0]).permutation(len(train.y))
+        draws = Digests(train.X, np.random.RandomState(seeds[0]).bytes(16))
         puncher = Puncher(
-            train, held, local, weighted, self.min_rows, drawn, self.n_candidates, self.guard,
+            train, held, local, weighted, self.min_rows, draws, self.n_candidates, self.guard,
             seeds[2:], counts, threads, self._codes(train.y),
         )  # fmt: skip
         hooks: list[Hook] = []
@@ -354,8 +353,8 @@ class HolePunchingClassifier(HolesModel):
         with progress(self.verbose, self.max_holes) as bar:
             hooks += [*(self.callbacks or []), bar]
             if state is None:
-                weight = train.weight if weighted else None
-                state = State(fit_model(outside, train.X, train.y, weight, seeds[1]))
+                weights = train.weights if weighted else None
+                state = State(fit_model(outside, train.X, train.y, weights, seeds[1]))
             self.radius_ = counts.radius = self._neighbourhood(state.base, train)
             if not state.errors:
                 puncher.start(state)
@@ -382,7 +381,7 @@ class HolePunchingClassifier(HolesModel):
             return float(self.radius)
         euclidean = getattr(base, "metric", "euclidean") == "euclidean"
         of_base = float(getattr(base, "radius_", np.nan)) if euclidean else np.nan
-        return auto_radius(train.X, train.weight) if np.isnan(of_base) else of_base
+        return auto_radius(train.X, train.weights.copies) if np.isnan(of_base) else of_base
 
     def _keep(self, state: State, parts: tuple[Part, Part | None]) -> None:
         """Turn the loop's state into fitted attributes."""
@@ -396,7 +395,7 @@ class HolePunchingClassifier(HolesModel):
         if held is not None:
             self.validation_errors_ = np.array(state.held_errors[: self.max_holes + 1])
             if self.early_stopping:
-                use = int(np.argmin(self.validation_errors_))
+                use = first_lowest(self.validation_errors_)
             if self.prune:
                 chosen = State(state.base, self._every_hole[:use])
                 self._every_hole = prune(chosen, held)

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from laconic.model.magnitudes import check_squares
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.regions.local import (
@@ -22,6 +23,7 @@ from laconic.regions.local import (
 )
 from laconic.regions.punch import Hole
 from laconic.regions.stages import staged_labels
+from laconic.validation import validated
 
 Self = TypeVar("Self", bound="HolesModel")
 
@@ -104,9 +106,9 @@ class HolesModel(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "holes_")
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        X = validated(self, X, accept_sparse="csr", reset=False)
+        check_squares(X, np.dtype(np.float64))
+        return X
 
     def _balls(self) -> tuple[np.ndarray, np.ndarray]:
         """Centres and radii of the holes in use."""

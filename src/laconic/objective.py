@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from laconic.penalties import Penalty
+from laconic.penalties import Penalty, Solver
 
 
 class Problem(Protocol):
@@ -69,7 +69,7 @@ class Solution(NamedTuple):
     certificate: Certificate
 
 
-class Corrector(Protocol):
+class Corrector(Solver, Protocol):
     """Minimises Φ = L + Ω over the weights of the columns in."""
 
     tol: float
@@ -79,6 +79,7 @@ class Corrector(Protocol):
     ) -> Solution:
         """Minimise Φ from ``start``; the problem's last evaluation is at the answer.
 
+        A penalty that it cannot minimise with is refused first (`laconic.penalties.check_penalty`).
         Where Φ can hardly come down to ``target``, the answer may be short of the best.
         """
 
@@ -90,6 +91,7 @@ class Objective:
         self.problem = problem
         self.penalty = penalty
         self.free = int(problem.intercept)
+        self.centred = problem.shift_invariant and getattr(penalty, "centred", False)
         self.damp = 1.0
         self.evaluations = 0
         self.products = 0
@@ -97,7 +99,8 @@ class Objective:
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Φ(W) and ∇Φ(W)."""
         self.evaluations += 1
-        self.loss, self.loss_gradient = self.problem.evaluate(W)
+        self.loss, gradient = self.problem.evaluate(W)
+        self.loss_gradient = self._unshifted(gradient)
         gradient = self.loss_gradient.copy()
         gradient[self.free :] += self.penalty.gradient(W[self.free :])
         return self.loss + self.penalty.value(W[self.free :]), gradient
@@ -105,11 +108,30 @@ class Objective:
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
         """∇²Φ(W), damped, applied to ``V``; ``W`` must be the last evaluated point."""
         self.products += 1
-        out = self.problem.curve(V)
+        out = self._unshifted(self.problem.curve(V))
         held, moved = W[self.free :], V[self.free :]
         damping = self.damp * self.penalty.damping(held)
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
+
+    def ease(self, decrement: float, value: float) -> None:
+        """Damp less as the end comes near, which keeps its convergence fast."""
+        self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
+
+    def centre(self, W: np.ndarray) -> np.ndarray:
+        """Weights no worse than ``W`` from which shifts play no part, where the penalty allows."""
+        return W - W.mean(axis=1, keepdims=True) if self.centred else W
+
+    def _unshifted(self, sums: np.ndarray) -> np.ndarray:
+        """Gradients or Hessian products of the loss without what rounding put into shifts.
+
+        A loss that does not see a shift of all outputs has none of it there, and neither does the
+        sum with a centred penalty. Rounding would: conjugate gradients find no other direction of
+        that curvature, so each of their steps would multiply it, and in the end it would decide.
+        """
+        if not self.problem.shift_invariant:
+            return sums
+        return sums - sums.mean(axis=1, keepdims=True)
 
     def class_inverses(
         self, W: np.ndarray, inside: np.ndarray | None = None
@@ -144,8 +166,13 @@ class Objective:
         """Apply an approximate inverse of ∇²Φ(W)."""
         inverses = self.class_inverses(W)
         bend = self._penalty_curvature(W).mean(axis=1)
+        # Where the penalty bends less than the loss's rounding, a pull in the direction of a shift
+        # is rounding too, and would lead far astray.
+        sizes = [1.0 / np.einsum("cii->ic", inverse).mean(axis=1) for _, inverse in inverses]
+        least = np.finfo(self.problem.dtype).eps * np.concatenate(sizes)[self.free :]
         shift = np.zeros(len(W))
-        shift[self.free :] = np.divide(1.0, bend, where=bend > 0, out=np.zeros_like(bend))
+        bends = bend > np.maximum(least, 0.0)
+        shift[self.free :] = np.divide(1.0, bend, where=bends, out=np.zeros_like(bend))
 
         def solve(r: np.ndarray) -> np.ndarray:
             parts = [np.matmul(inverse, r[c].T[:, :, None])[:, :, 0].T for c, inverse in inverses]
@@ -156,7 +183,8 @@ class Objective:
                 return solve(r)
             mean = r.mean(axis=1, keepdims=True)
             z = solve(r - mean)
-            return z - z.mean(axis=1, keepdims=True) + shift[:, None] * mean
+            z -= z.mean(axis=1, keepdims=True)
+            return z if self.centred else z + shift[:, None] * mean
 
         return apply
 

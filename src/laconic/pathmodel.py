@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
@@ -22,9 +22,15 @@ from laconic.model.frames import (
     what_stumps_could_do,
     words_for_text,
 )
+from laconic.model.magnitudes import ENLARGE
 from laconic.model.predictor import Predictor
+from laconic.validation import validated
 
 Self = TypeVar("Self", bound="PathClassifier")
+
+# Least share of a feature that is read, whatever its atoms gained: above rounding, below any share
+# that says something.
+LEAST_SHARE = 1e-9
 
 
 class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -43,10 +49,16 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
         entry = self.path_[size]
-        weights = entry.input_weights()
+        with np.errstate(over="ignore"):
+            weights = entry.input_weights()
+        if not np.isfinite(weights).all():
+            raise ValueError(
+                "weights overflow in the units of the input, in which some columns are tiny; "
+                f"{ENLARGE}"
+            )
         self.n_atoms_ = size
         self.atoms_ = list(entry.atoms)
-        self.coef_ = weights.T
+        self.atom_coef_ = weights.T
         self.intercept_ = entry.intercept
         self.predictor_ = Predictor(
             entry.map,
@@ -160,20 +172,38 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return plot_patches(self, n_atoms, ax)
 
     @property
+    def coef_(self) -> Any:
+        """There is none: a selector would take weights of atoms for weights of features."""
+        raise AttributeError(
+            f"a {type(self).__name__} has no coef_, because its weights belong to atoms and not to "
+            "input features; they are in atom_coef_, and feature_importances_ has one number per "
+            "feature"
+        )
+
+    @property
     def feature_importances_(self) -> np.ndarray:
         """Share of every input feature in the decrease of the training loss.
 
-        An atom's share goes to the features it reads: that of a fitted classifier by its own
-        ``feature_importances_`` or the size of its ``coef_``, all others in equal parts.
+        An atom's gain goes to the features it reads: that of a fitted classifier by its own
+        ``feature_importances_`` or the size of its ``coef_``, all others in equal parts. A feature
+        that is read has a share of at least 1e-9 or so, even where its atoms gain nothing, and a
+        feature that is not read has 0: ``SelectFromModel(model, threshold=1e-12)`` keeps exactly
+        the features that are read. (Features that a classifier as pool has no use for count as
+        not read.) The shares sum to one, or to zero where nothing is read.
         """
         check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
-        out = np.zeros(self.n_features_in_)
+        share, read = np.zeros((2, self.n_features_in_))
         for atom, gain in zip(entry.atoms, entry.gains, strict=True):
             parts = atom.shares() if hasattr(atom, "shares") else 1.0 / len(atom.reads)
-            out[list(atom.reads)] += max(gain, 0.0) * parts
-        total = out.sum()
-        return out / total if total > 0 else out
+            share[list(atom.reads)] += max(gain, 0.0) * parts
+            read[list(atom.reads)] += parts
+        total = share.sum()
+        if total > 0:
+            share = np.where(read > 0, np.maximum(share / total, LEAST_SHARE), 0.0)
+        else:
+            share = read
+        return share / (share.sum() or 1.0)
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
@@ -198,13 +228,12 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
         X = encode_frame(X, self._categories)
         try:
-            return validate_data(
+            return validated(
                 self,
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,
                 accept_sparse=["csr", "csc"],
-                dtype=[np.float64, np.float32],
                 ensure_all_finite="allow-nan" if missing else True,
             )
         except ValueError as error:

@@ -3,11 +3,15 @@
 Weights are (n_columns, n_outputs) in scaled units; the intercept, where there is one, is the first
 row and is never penalised: correctors pass the other rows only. Each penalty knows its convex
 conjugate, from which the corrector makes its certificate.
+
+A solver declares what it needs of a penalty, and `check_penalty` sees to it before the solver
+starts: a solver never runs with a penalty whose optimum it cannot find.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,18 +21,26 @@ DAMPING = 0.05
 
 
 class Penalty(Protocol):
-    """A smooth convex penalty Ω."""
+    """A convex penalty Ω, smooth but for a kink of every weight at zero."""
 
     alpha: float
+    """Strength; 0 means that there is no penalty."""
+    centred: bool = False
+    """Whether Ω bends as much in every direction. The best weights for a loss that does not see a
+    shift of all outputs then have mean zero over the outputs. A penalty need not say."""
+
+    @property
+    def kink(self) -> float:
+        """Slope of the kinks: Ω(W) − kink ‖W‖₁ is smooth. 0 where Ω itself is smooth."""
 
     def value(self, W: np.ndarray) -> float:
         """Ω(W)."""
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """∇Ω(W)."""
+        """∇Ω(W); the middle of the slopes where a weight lies on a kink."""
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """∇²Ω(W) applied to V."""
+        """∇²Ω(W) applied to V; of the smooth part alone where there are kinks."""
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Diagonal of ∇²Ω(W)."""
@@ -43,8 +55,51 @@ class Penalty(Protocol):
         """Ω*(U), to rounding."""
 
 
+NUMBERS = ("alpha", "kink")
+# What solvers ask for: values, slopes and a certificate; or curvature as well.
+FIRST_ORDER: tuple[str, ...] = (*NUMBERS, "value", "gradient", "shrink", "conjugate")
+SECOND_ORDER: tuple[str, ...] = (*FIRST_ORDER, "curve", "curvature", "damping")
+
+
+class Solver(Protocol):
+    """What minimises with a penalty, and declares what it needs of that."""
+
+    needs: tuple[str, ...]
+    """Names of the numbers and methods of `Penalty` that it asks for."""
+    takes_kinks: bool
+    """Whether it finds the optimum where weights may lie on kinks."""
+
+
+def check_penalty(solver: Solver, penalty: Any) -> None:
+    """Refuse a penalty that the solver could not minimise with; the error names what is missing."""
+    who, name = type(solver).__name__, type(penalty).__name__
+    if isinstance(penalty, type):
+        raise TypeError(f"{who} needs a penalty object, not a class: pass {penalty.__name__}(...)")
+    for need in solver.needs:
+        number = need in NUMBERS
+        kind = "number" if number else "method"
+        if not hasattr(penalty, need):
+            raise TypeError(
+                f"{who} cannot minimise with a penalty of type {name}, which has no {need!r}; "
+                f"give it that {kind} (see laconic.penalties.Penalty)"
+            )
+        found = getattr(penalty, need)
+        if not (isinstance(found, Real) if number else callable(found)):
+            raise TypeError(f"{who} needs {need!r} of {name} to be a {kind}, not {found!r}")
+        if number and not 0 <= found < np.inf:
+            raise ValueError(f"{who} needs {need} of {name} to be finite and >= 0, not {found}")
+    if penalty.kink > 0 and not solver.takes_kinks:
+        raise ValueError(
+            f"{who} cannot minimise with a penalty of type {name}: it needs a smooth one, and this "
+            f"has a kink of {penalty.kink:g} at zero; laconic.correct.Orthant takes kinks"
+        )
+
+
 class L2:
     """Frobenius penalty (alpha/2) ‖W‖². ShareBoost writes λ‖W‖²: λ = alpha/2."""
+
+    kink = 0.0
+    centred = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -85,8 +140,15 @@ class L1:
     `laconic.correct.Orthant` minimises with it.
     """
 
+    centred = False
+
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
+
+    @property
+    def kink(self) -> float:
+        """All of it is kinks."""
+        return self.alpha
 
     def value(self, W: np.ndarray) -> float:
         """Ω(W)."""
@@ -119,6 +181,9 @@ class L1:
 
 class SmoothL1:
     """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
+
+    kink = 0.0
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
@@ -163,6 +228,9 @@ class SmoothLinfL1:
 
     Within alpha·ln(2k)/β of alpha·‖W‖_{∞,1} for every column.
     """
+
+    kink = 0.0
+    centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha

@@ -79,7 +79,7 @@ class ShareBoostClassifier(PathClassifier):
         β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
     scale : {"max", "std"} or None, default="max"
         Scale of the columns, applied on the fly: the l1 rule depends on it, and the paper assumes
-        columns in [-1, 1]. ``coef_`` is in the units of the input. Stumps need none.
+        columns in [-1, 1]. ``atom_coef_`` is in the units of the input. Stumps need none.
     fit_intercept : bool, default=True
         Whether a constant column is always in.
     refine : bool, default=False
@@ -140,14 +140,15 @@ class ShareBoostClassifier(PathClassifier):
         The size in use: the largest of the path, or the one chosen by ``early_stopping`` or ``cv``.
     atoms_ : list
         Records of the atoms of that size.
-    coef_ : ndarray of shape (n_classes, n_columns)
-        Weights of the atoms' columns in the units of the input.
+    atom_coef_ : ndarray of shape (n_classes, n_columns)
+        Weights of the atoms' columns in the units of the input. There is no ``coef_``, which
+        scikit-learn's selectors would take for weights of the features.
     intercept_ : ndarray of shape (n_classes,)
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares in the decrease of the training loss; 0 for features that are not read. Name it as
-        ``importance_getter`` to `sklearn.feature_selection.SelectFromModel`.
+        Shares in the decrease of the training loss; 0 for features that are not read, above 0 for
+        those that are. scikit-learn's selectors go by them; see the notes.
     status_ : str
         Why the fit ended.
     validation_losses_ : ndarray
@@ -163,6 +164,11 @@ class ShareBoostClassifier(PathClassifier):
     asks the true class to win by 1, which stretches the scores: their softmax s is over-confident.
     ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q).
     On finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
+
+    *Selecting features.* `sklearn.feature_selection.SelectFromModel` keeps exactly the features
+    that the model reads with ``threshold=1e-12``. Its default, the mean, is 1 / n_features: it
+    keeps features with at least an even share, and drops others though the model reads them. (With
+    ``penalty="l1"`` scikit-learn's default is 1e-5 instead.)
 
     References
     ----------
@@ -421,7 +427,7 @@ class ShareBoostClassifier(PathClassifier):
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
             warnings.warn(
                 "no atom helps, so the model only knows how common the classes are: all columns "
-                "may be constant, excluded or too dear",
+                "may be constant, excluded or too dear, or too small where they are not scaled",
                 stacklevel=3,
             )
         if held is not None:

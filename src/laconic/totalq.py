@@ -125,8 +125,10 @@ class TotalQBoostClassifier(PathClassifier):
         Records of its atoms. None has weight zero.
     generated_ : list
         Records of H: all atoms ever taken, in order.
-    coef_, intercept_ : ndarray
-        In the units of the input; a stump counts 1 for yes and 0 for no.
+    atom_coef_, intercept_ : ndarray
+        Weights of the atoms' columns in the units of the input; a stump counts 1 for yes and 0 for
+        no. There is no ``coef_``, which scikit-learn's selectors would take for weights of the
+        features.
     objective_ : float
         Mean loss + l1 term + price of the atoms, of the model in use.
     dual_value_ : float
@@ -145,6 +147,7 @@ class TotalQBoostClassifier(PathClassifier):
     feature_importances_ : ndarray of shape (n_features,)
         Shares in the decrease of the training loss. A classifier's is split up by its own
         ``feature_importances_`` or the size of its ``coef_``, or equally where it has neither.
+        scikit-learn's selectors go by them; see the notes of `ShareBoostClassifier`.
     status_ : str
         Why the fit ended.
     n_features_in_, feature_names_in_
@@ -448,7 +451,8 @@ class TotalQBoostClassifier(PathClassifier):
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row: lower price "
-                "or l1, or see that some column is not constant",
+                "or l1, or see that some column is not constant, nor too small where columns are "
+                "not scaled",
                 stacklevel=4,
             )
         self._use(last.size)

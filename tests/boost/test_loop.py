@@ -55,7 +55,7 @@ def test_a_true_answer_ends_the_fit(three_classes, assert_identical):
     assert stopped.path_.sizes.tolist() == [0, 1, 2, 3]
     assert stopped.status_ == "stopped by a callback"
     whole = ShareBoostClassifier(8).fit(X, y)
-    assert np.array_equal(stopped.coef_, whole.at(3).coef_)
+    assert np.array_equal(stopped.atom_coef_, whole.at(3).atom_coef_)
     assert np.array_equal(stopped.predict_proba(X), whole.at(3).predict_proba(X))
 
 
@@ -129,7 +129,7 @@ def test_ctrl_c_leaves_the_model_learned_so_far(three_classes):
     assert model.status_ == "interrupted"
     assert model.n_atoms_ == 3
     assert model.atoms_ == whole.at(3).atoms_
-    assert np.array_equal(model.coef_, whole.at(3).coef_)
+    assert np.array_equal(model.atom_coef_, whole.at(3).atom_coef_)
     assert np.array_equal(model.predict(X), whole.at(3).predict(X))
     assert len(list(model.staged_predict(X))) == 4
 
@@ -186,7 +186,7 @@ def test_ctrl_c_within_a_round_keeps_the_rounds_before(three_classes, n):
     with pytest.warns(UserWarning, match=f"interrupted.*{n - 1} atoms"):
         model = ShareBoostClassifier(6, pool=InterruptedColumns(n)).fit(X, y)
     assert model.n_atoms_ == n - 1
-    assert np.array_equal(model.coef_, ShareBoostClassifier(n - 1).fit(X, y).coef_)
+    assert np.array_equal(model.atom_coef_, ShareBoostClassifier(n - 1).fit(X, y).atom_coef_)
 
 
 def test_ctrl_c_before_anything_is_learned_propagates(three_classes):

@@ -65,4 +65,4 @@ def test_stumps_are_the_same_either_way(monkeypatch, settings):
     written = ShareBoostClassifier(12, pool="stumps", tol=1e-10, **settings).fit(X, y)
     assert packed.atoms_ == written.atoms_
     np.testing.assert_allclose(packed.path_.losses, written.path_.losses, rtol=1e-10)
-    np.testing.assert_allclose(packed.coef_, written.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(packed.atom_coef_, written.atom_coef_, rtol=1e-5, atol=1e-8)

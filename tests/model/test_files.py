@@ -265,3 +265,28 @@ def test_one_file_by_several_names(old, tmp_path, monkeypatch):
     assert not same_file(old, "not-yet")
     assert not same_file(old, "folder")
     assert not same_file("/dev/null", "/dev/null")  # a device
+
+
+WRITER = """
+import sys
+from laconic.model.files import whole_file
+
+path, letter = sys.argv[1:]
+for _ in range(400):
+    with whole_file(path) as file:
+        file.write(letter.encode() * 3000)
+"""
+
+
+def test_readers_see_whole_files_while_several_processes_write(tmp_path, python):
+    path = tmp_path / "shared"
+    path.write_bytes(b"z" * 3000)
+    writers = [python(WRITER, path, letter) for letter in "ab"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        seen.add(path.read_bytes())
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors
+    assert seen <= {letter * 3000 for letter in (b"a", b"b", b"z")}
+    assert [p.name for p in tmp_path.iterdir()] == ["shared"]

@@ -261,8 +261,8 @@ def test_threads_do_not_change_a_bit(dtype, monkeypatch):
     pool = Pieces(40, 7, soft=True)
     one, two = (ShareBoostClassifier(4, pool=pool, n_jobs=n, alpha=1e-3).fit(X, y) for n in (1, 2))
     assert one.atoms_ == two.atoms_
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    assert one.coef_.dtype == np.float64
+    np.testing.assert_array_equal(one.atom_coef_, two.atom_coef_)
+    assert one.atom_coef_.dtype == np.float64
 
 
 def test_float32_chooses_as_float64():
@@ -314,7 +314,7 @@ def test_checkpoint_resumes_to_the_identical_model(tmp_path):
     ShareBoostClassifier(6, checkpoint=file, callbacks=[stop], **settings).fit(X, y)
     resumed = ShareBoostClassifier(6, checkpoint=file, **settings).fit(X, y)
     assert resumed.atoms_ == whole.atoms_
-    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+    np.testing.assert_array_equal(resumed.atom_coef_, whole.atom_coef_)
     other = ShareBoostClassifier(6, checkpoint=file, pool=Pieces(20, 6, soft=True), alpha=1e-4)
     with pytest.raises(ValueError, match="other data or settings"):
         other.fit(X, y)

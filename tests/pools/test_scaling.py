@@ -113,9 +113,12 @@ def test_extreme_units_are_scaled_away(X, weight, size, storage, tmp_path):
         np.testing.assert_allclose(found * size, plain, rtol=1e-12)
 
 
-def test_a_subnormal_column_stays():
-    X = np.array([[5e-324], [0.0]])
-    assert column_scales(X, "max", np.full(2, 0.5)).tolist() == [1.0]
+@pytest.mark.parametrize("scale", ["max", "std"])
+def test_a_column_too_small_for_weights_is_refused(scale):
+    X = np.array([[1.0, 5e-324], [0.0, 0.0]])
+    with pytest.raises(ValueError, match=r"column 1 of X .*weights would overflow.*power of ten"):
+        column_scales(X, scale, np.full(2, 0.5))
+    assert column_scales(X, None, np.full(2, 0.5)).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])

@@ -16,6 +16,9 @@ from laconic.boost.blocks import total
 from laconic.boost.stores import Which
 from laconic.pools.local import LocalColumns
 
+# Columns whose squares can be summed in single precision.
+LARGEST = 1e15
+
 Take = Callable[[Which], np.ndarray]
 
 
@@ -43,14 +46,17 @@ def column_grams(
     steps = masses.sum(axis=0) / few
 
     def one(c: int) -> np.ndarray:
-        # A row stands for one step of curvature. An estimate needs only single precision.
+        # A row stands for one step of curvature. An estimate needs only single precision, where
+        # that has room for the squares.
         places = [
             even_steps(h[c], float(start), float(steps[c]))
             for h, start in zip(curvatures, before[:, c], strict=True)
         ]
         taken = [take(at) for take, at in zip(takes, places, strict=True) if len(at)]
-        columns = np.asfortranarray(np.concatenate(taken, dtype=np.float32))
-        upper = ssyrk(float(steps[c]), columns, trans=1)
+        columns = np.asfortranarray(np.concatenate(taken))
+        if np.abs(columns).max(initial=0.0) < LARGEST:
+            columns = columns.astype(np.float32, copy=False)
+        upper = _syrk(columns)(float(steps[c]), columns, trans=1)
         return upper + np.triu(upper, 1).T
 
     n_columns = takes[0](slice(0)).shape[1]
@@ -89,6 +95,10 @@ def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
 def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Σ_i h_ci x_i x_iᵀ for every c."""
     columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
-    syrk = ssyrk if columns.dtype == np.float32 else dsyrk
+    syrk = _syrk(columns)
     upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])
     return upper + np.triu(upper, 1).transpose(0, 2, 1)
+
+
+def _syrk(columns: np.ndarray) -> Any:
+    return ssyrk if columns.dtype == np.float32 else dsyrk

@@ -98,7 +98,7 @@ class RowsMaster:
 
     def problem(self) -> RowsProblem:
         """The problem over the columns in."""
-        return RowsProblem(self.rows, self.penalty)
+        return RowsProblem(self.rows, self.penalty.alpha)
 
     def weights(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""
@@ -123,9 +123,9 @@ class RowsProblem:
     An atom's columns times outputs are a group: in or out together.
     """
 
-    def __init__(self, rows: Rows, penalty: L1) -> None:
+    def __init__(self, rows: Rows, l1: float) -> None:
         self.rows = rows
-        self.penalty = penalty
+        self.penalty = L1(l1)  # what `gains` and the dual constraints are derived for
         self._corrector = Orthant()
         ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
         self._groups = [np.arange(first, last) for first, last in pairwise(ends)]

@@ -448,6 +448,8 @@ class Rows:
 
 def _explained(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
     """Squared norms of new columns' projections on those in: diag(Cᵀ G⁺ C)."""
+    if len(gram) == 0:  # LAPACK complains on stdout of a matrix without rows
+        return np.zeros(cross.shape[1])
     lower, info = dpotrf(gram, lower=1)
     pivots = np.diag(lower) ** 2
     # Columns that are combinations of each other, as included ones may be, need a pseudo-inverse.

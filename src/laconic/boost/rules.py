@@ -14,7 +14,7 @@ import numpy as np
 
 from laconic.boost.rows import Rows
 from laconic.objective import Corrector, Objective
-from laconic.penalties import Penalty
+from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 from laconic.pools.base import Choice
 
 
@@ -82,6 +82,7 @@ class _TrialRule(ABC):
     """Tries every admissible atom out and takes the one of largest decrease of Φ."""
 
     def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
+        check_penalty(corrector, penalty)
         self.penalty = penalty
         self.corrector = corrector
 
@@ -105,7 +106,17 @@ class _TrialRule(ABC):
 
 
 class StepRule(_TrialRule):
-    """argmin_r min_a Φ(W + a ∇_r L(W)): the best step along each column's gradient."""
+    """argmin_r min_a Φ(W + a ∇_r L(W)): the best step along each column's gradient.
+
+    Its line search takes Newton steps, from weights at zero: the penalty must be smooth there.
+    """
+
+    needs = SECOND_ORDER
+    takes_kinks = False
+
+    def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
+        super().__init__(penalty, corrector)
+        check_penalty(self, penalty)
 
     def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
         def attempt(atom: int) -> float:

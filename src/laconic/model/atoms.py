@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.layout import Array, check_arrays
+from laconic.model.magnitudes import checked_scores
 from laconic.model.patches import PatchesMap
 
 
@@ -174,12 +175,25 @@ class ProductsMap:
         self.second = np.asarray(second, dtype=np.int64)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows."""
+        """Values on new rows; those out of the range of single precision in double."""
         first, second = _take(X, self.first), _take(X, self.second)
-        with np.errstate(over="ignore"):
+        if first.dtype not in (np.float32, np.float64):  # whole numbers would overflow unnoticed
+            first, second = first.astype(np.float64), second.astype(np.float64)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             product = first * second
-        if product.dtype == np.float32 and not np.isfinite(product).all():
-            return np.multiply(first, second, dtype=np.float64)  # too large for single precision
+            if product.dtype == np.float32:
+                size, least = np.abs(product), np.finfo(np.float32).tiny
+                lost = ~np.isfinite(product) | ((size < least) & (first != 0) & (second != 0))
+                if lost.any():
+                    product = product.astype(np.float64)
+                    product[lost] = first[lost].astype(np.float64) * second[lost]
+        over = np.argwhere(~np.isfinite(product) & np.isfinite(first) & np.isfinite(second))
+        if len(over):
+            row, column = over[0]
+            raise ValueError(
+                f"the product of columns {self.first[column]} and {self.second[column]} of X "
+                f"overflows in row {row}; give X in the units of the training rows"
+            )
         return product
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
@@ -324,4 +338,5 @@ def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
     columns = map.columns(X)
     if not np.isfinite(columns).all():
         raise ValueError("X holds missing or infinite values in features that the model reads")
-    return columns @ weights
+    with np.errstate(over="ignore", invalid="ignore"):
+        return checked_scores(columns @ weights)

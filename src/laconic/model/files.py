@@ -81,9 +81,7 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it")
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "it is read-only and is not replaced")
-    there = _status(target)
-    # An open file that has no name any more, such as /dev/stdout can be, is not its own target.
-    if not stat.S_ISREG(found.st_mode) or there is None or not os.path.samestat(found, there):
+    if not stat.S_ISREG(found.st_mode) or _is_open_file(path):
         return None
     folder = os.stat(target.parent)
     if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, found.st_uid, folder.st_uid):
@@ -91,6 +89,23 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
             errno.EPERM, "it belongs to another user, and only its owner can replace it there"
         )
     return target
+
+
+def _is_open_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads through the open files of a process, as /dev/stdout does.
+
+    Such a file may have lost its name. The path alone can tell: what the system says of a file may
+    be of one that another process has just replaced.
+    """
+    path = os.path.abspath(path)
+    for _ in range(40):  # links that a system follows at most
+        folder = os.path.realpath(os.path.dirname(path))
+        if folder.startswith("/proc/"):
+            return True
+        if not os.path.islink(path):
+            return False
+        path = os.path.join(folder, os.readlink(path))
+    return False
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:

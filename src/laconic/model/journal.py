@@ -4,6 +4,9 @@ A journal is a line that says what it is, and records: the length of each in eig
 archive of `laconic.model.store`. Each record names the digest of the one before, so that none can
 be left out or put elsewhere. A process that is killed while it writes leaves a part of a record at
 the end, which the next one cuts off; everything before it holds.
+
+A slate holds one record only, and is written anew in one piece: for states that are as large in the
+end as at the start, and of which only the last matters.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from laconic.model.store import MARK, dump, parse, read_archive
+from laconic.model.files import check_can_write
+from laconic.model.store import MARK, dump, parse, read_archive, write_archive
 
 # Seconds between two records: what a kill can lose at most, beside the round under way.
 EVERY = 5.0
@@ -31,10 +35,8 @@ Record = tuple[dict[str, Any], dict[str, np.ndarray]]
 Self = TypeVar("Self", bound="Saver")
 
 
-class Journal:
-    """A journal of one kind, for data and settings of one fingerprint.
-
-    While it is open no other process can open it, where the system has locks.
+class Kept(ABC):
+    """A file of one kind, for data and settings of one fingerprint, that records are written to.
 
     Parameters
     ----------
@@ -58,13 +60,78 @@ class Journal:
         self.kind = kind
         self.fingerprint = fingerprint
         self.records: list[Record] = []
-        self._line = MARK + kind.encode() + b"\n"
-        self._last = ""
-        self._end = 0
         self._written = -np.inf
         self._failed = False
         if not Path(os.path.realpath(path)).parent.is_dir():
             raise FileNotFoundError(f"cannot write {path}: there is no folder {Path(path).parent}")
+
+    def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Note a record of the file; one of another fit is refused."""
+        if header.get("fingerprint") != self.fingerprint:
+            raise ValueError(
+                f"checkpoint {self.path} was written for other data or settings; "
+                "name another file, or delete it to start anew"
+            )
+        self.records.append((header, arrays))
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another record."""
+        return time.monotonic() - self._written >= EVERY
+
+    def append(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
+        """Write a record; whether that worked. Where it does not, a warning says so, once."""
+        self._written = time.monotonic()
+        try:
+            self._put({**header, "fingerprint": self.fingerprint}, arrays)
+        except OSError as error:
+            if not self._failed:
+                warnings.warn(
+                    f"checkpoint {self.path} cannot be written ({error.strerror or error}); the "
+                    "fit goes on without it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self._failed = True
+            return False
+        return True
+
+    @abstractmethod
+    def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Write a record; after an `OSError` the file is as it was."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let other processes have the file."""
+
+
+class Slate(Kept):
+    """A file of one record: the next one takes its place, in one piece."""
+
+    def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
+        super().__init__(path, kind, fingerprint)
+        if Path(path).exists() and Path(path).stat().st_size:
+            self._take(*read_archive(path, kind))
+        check_can_write(path)
+
+    def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        write_archive(self.path, self.kind, header, arrays)
+
+    def close(self) -> None:
+        """Nothing is open between two records."""
+
+
+class Journal(Kept):
+    """A file of all records; those that are there stay as they are.
+
+    While it is open no other process can open it, where the system has locks.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
+        super().__init__(path, kind, fingerprint)
+        self._line = MARK + kind.encode() + b"\n"
+        self._last = ""
+        self._end = 0
         # Without a buffer: what could not be written must not be tried again unasked.
         self._file = FileIO(path, "r+" if Path(path).exists() else "x+")
         try:
@@ -91,12 +158,7 @@ class Journal:
         self._end = len(start)
         while (found := self._next(stream, size)) is not None:
             header, arrays, self._last = found
-            if header.get("fingerprint") != self.fingerprint:
-                raise ValueError(
-                    f"checkpoint {self.path} was written for other data or settings; "
-                    "name another file, or delete it to start anew"
-                )
-            self.records.append((header, arrays))
+            self._take(header, arrays)
             self._end = stream.tell()
 
     def _next(self, stream: BinaryIO, size: int) -> tuple[dict[str, Any], Any, str] | None:
@@ -117,35 +179,18 @@ class Journal:
             raise ValueError(f"checkpoint {self.path} is damaged: {error}") from error
         return found
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time for another record."""
-        return time.monotonic() - self._written >= EVERY
-
-    def append(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
-        """Write a record; whether that worked. Where it does not, a warning says so, once."""
-        self._written = time.monotonic()
-        header = {**header, "after": self._last, "fingerprint": self.fingerprint}
+    def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         stream = BytesIO()
-        seal = dump(stream, self.kind, header, arrays)
+        seal = dump(stream, self.kind, {**header, "after": self._last}, arrays)
         begun = self._line if self._end == 0 else b""
         whole = begun + _LENGTH.pack(stream.tell()) + stream.getvalue()
         try:
             self._write(whole)
-        except OSError as error:
+        except OSError:
             with suppress(OSError):
                 self._file.truncate(self._end)
-            if not self._failed:
-                warnings.warn(
-                    f"checkpoint {self.path} cannot be written ({error.strerror}); the fit goes on "
-                    "without it",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-            self._failed = True
-            return False
+            raise
         self._last, self._end = seal, self._end + len(whole)
-        return True
 
     def _write(self, data: bytes) -> None:
         """Write after the last whole record, and see that it reaches the disk."""
@@ -176,16 +221,18 @@ def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
 
 
 class Saver(ABC):
-    """A hook of a loop that keeps its state in a journal.
+    """A hook of a loop that keeps its state in a file, a journal unless ``kept_in`` says otherwise.
 
     Called after every round, it writes the state down if the last record is `EVERY` seconds old.
     As a context manager it writes down what is left at the end, however the fit ends: always the
     state after a whole round, never one in between.
     """
 
+    kept_in: type[Kept] = Journal
+
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
         self.path = path
-        self.journal = Journal(path, kind, fingerprint)
+        self.journal = self.kept_in(path, kind, fingerprint)
         self._waiting: Any = None
 
     @abstractmethod

@@ -38,6 +38,28 @@ class Array(NamedTuple):
     """Whether infinity is refused too; NaN always is."""
 
 
+class Number(NamedTuple):
+    """One number of a header: its type and its range."""
+
+    kind: type
+    """``float`` (never NaN or infinite), ``int`` or ``bool``."""
+    low: float = -np.inf
+    high: float = np.inf
+
+    def checked(self, value: Any, name: str) -> Any:
+        """The value, or a `ValueError`."""
+        if self.kind is bool:
+            if type(value) is not bool:
+                raise ValueError(f"{name} must be true or false")
+            return value
+        if self.kind is int:
+            return whole_number(value, name, int(self.low), int(self.high))
+        found = real_number(value, name)
+        if not self.low <= found <= self.high:
+            raise ValueError(f"{name} must be a number from {self.low:g} to {self.high:g}")
+        return found
+
+
 def check_arrays(
     arrays: Mapping[str, np.ndarray], layout: Mapping[str, Array], dimensions: dict[str, int]
 ) -> dict[str, np.ndarray]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CUT = 2.0
 # Images that one worker computes at a time: some milliseconds of work.
 IMAGES = 64
+# Sizes of pixels whose responses keep their digits in single precision.
+SMALLEST_PIXEL, LARGEST_PIXEL = 2.0**-100, 2.0**100
 # Weights of a mask up to which it is remembered, and of all masks of a map (1 GiB).
 REMEMBERED, MOST_WEIGHTS = 1 << 16, 1 << 28
 
@@ -127,8 +129,18 @@ def is_at_least(value: Any, kind: Any, least: float) -> bool:
 
 def images_of(X: Any, shape: tuple[int, int]) -> np.ndarray:
     """Rows of pixels as images in float32, contiguous."""
-    rows = X.toarray() if sparse.issparse(X) else X
-    return np.ascontiguousarray(rows, dtype=np.float32).reshape(-1, *shape)
+    rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    with np.errstate(over="ignore"):
+        images = np.ascontiguousarray(rows, dtype=np.float32).reshape(-1, *shape)
+    if max(images.max(initial=0.0), -images.min(initial=0.0)) <= LARGEST_PIXEL:
+        return images
+    largest = np.abs(rows).max(initial=0.0, where=np.isfinite(rows))
+    if largest > LARGEST_PIXEL:
+        raise ValueError(
+            f"X holds pixels as large as {largest:.2g}; patches are computed in single precision, "
+            f"so pixels may be at most {LARGEST_PIXEL:.2g}: divide the images by a power of ten"
+        )
+    return images  # some are not finite, which whoever asked for them looks after
 
 
 class PatchesMap:

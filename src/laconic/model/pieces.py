@@ -9,6 +9,7 @@ from scipy import sparse
 
 from laconic.model.atoms import Labels, Names, feature_name
 from laconic.model.layout import Array
+from laconic.model.magnitudes import power_of_two
 
 # Rows whose distances are found together: they stay in a core's cache.
 TOGETHER = 2048
@@ -16,6 +17,8 @@ TOGETHER = 2048
 CLOSE = 1e-6
 # Shares of rows are sums of weights, which may come to a little more than 1.
 ROUNDING = 1e-6
+# Numbers in no ball whose centre and radius are near 1, or at most `NEAR_ONE` powers of two above.
+FAR = 2.0**200
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
 
@@ -124,6 +127,11 @@ class PiecesMap:
         # Balls of several radii share a centre, whose distance is found once.
         self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
         self._which = self._which.reshape(-1)
+        # Distances are found in units of a power of two.
+        reach = max(np.abs(self.centre).max(initial=0.0), self.radius.max(initial=0.0))
+        self._power = power_of_two(float(reach))
+        self._distinct = np.ldexp(self._distinct, -self._power)
+        self._radii = np.ldexp(self.radius, -self._power)
 
     def __len__(self) -> int:
         return len(self.radius)
@@ -135,12 +143,22 @@ class PiecesMap:
 
     def heights(self, X: np.ndarray) -> np.ndarray:
         """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""
-        d2 = np.ascontiguousarray(squared_distances(X, self._distinct).T)[self._which]
-        d2 /= np.square(self.radius)[:, None]
+        with np.errstate(over="ignore"):  # what is too far for a number is outside
+            d2 = squared_distances(self._rows(X), self._distinct).T
+            d2 = np.ascontiguousarray(d2)[self._which]
+            d2 /= np.square(self._radii)[:, None]
         if not self.soft:
             return (d2 < 1.0).astype(np.float64)
         np.subtract(1.0, d2, out=d2)
         return np.maximum(d2, 0.0, out=d2)
+
+    def _rows(self, X: np.ndarray) -> np.ndarray:
+        """Rows in the units of the balls; those far from all of them a little nearer."""
+        X = np.asarray(X, dtype=np.float64)
+        if self._power:
+            X = np.ldexp(X, -self._power)
+        far = max(X.max(initial=0.0), -X.min(initial=0.0)) > FAR
+        return np.clip(X, -FAR, FAR) if far else X
 
     def columns(self, X: Any) -> np.ndarray:
         """Values on new rows."""
@@ -168,17 +186,21 @@ class PiecesMap:
         slopes, constants = weights[:, :-1], weights[:, -1]
         if len(self.origin) > 1:
             constants = constants - np.matmul(self.origin[:, None], slopes)[:, 0]
+        slopes = np.ldexp(slopes, self._power)
         out = np.empty((len(X), weights.shape[2]))
         for start in range(0, len(X), TOGETHER):
             rows = X[start : start + TOGETHER]
             heights = self.heights(rows)
             # Rows beside the one origin of all balls, where there is one.
-            shifted = rows - self.origin if len(self.origin) == 1 else rows
-            rows = np.ascontiguousarray(shifted, dtype=X.dtype)
+            with np.errstate(over="ignore"):  # in rows that are in no ball, and not read
+                shifted = rows - self.origin if len(self.origin) == 1 else rows
+                shifted = np.ldexp(shifted, -self._power) if self._power else shifted
+                rows = np.ascontiguousarray(shifted, dtype=X.dtype)
             part = out[start : start + TOGETHER]
             if len(rows) <= FEW_ROWS:
-                for i, row in enumerate(rows):
-                    balls = np.flatnonzero(heights[:, i])
+                part[:] = 0.0
+                for i in np.flatnonzero(heights.any(axis=0)):
+                    row, balls = rows[i], np.flatnonzero(heights[:, i])
                     high = heights[balls, i]
                     part[i] = row @ np.tensordot(high, slopes[balls], axes=1)
                     part[i] += high @ constants[balls]

@@ -22,6 +22,7 @@ from laconic.model.atoms import (
     map_width,
 )
 from laconic.model.layout import Array, check_arrays
+from laconic.model.magnitudes import check_squares
 from laconic.model.pieces import ROUNDING, TOGETHER, close_mended, squared_distances
 
 # Score of a class that the model of a region has never seen: below every other, still a number.
@@ -195,6 +196,7 @@ class RegionsMap:
 
     def region(self, X: Any) -> np.ndarray:
         """The region of every row; see `newest_hole`."""
+        check_squares(X, np.dtype(np.float64))
         return newest_hole(X, self.centre, self.radius)
 
     def columns(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from scipy import sparse
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.dense import transpose_product
-from laconic.pools.scaling import column_scales
+from laconic.pools.scaling import column_scales, needs_double
 from laconic.threads import Threads, row_blocks
 
 # Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
@@ -87,6 +87,7 @@ class BoundColumns(BoundPool):
         self._members = members
         self._threads = threads
         self.dtype = self._X.dtype
+        self._double = needs_double(self._X, factors)
         self.n_columns = self._X.shape[1]
         self.n_atoms = self.n_columns if members is None else len(members)
         if members is not None:
@@ -113,9 +114,10 @@ class BoundColumns(BoundPool):
         return total
 
     def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
+        if self._double or sparse.issparse(X):  # SciPy sums all rows in the dtype it is given
+            residual = residual.astype(np.float64)
         if not sparse.issparse(X):
             return transpose_product(X, residual, self._threads)
-        residual = residual.astype(np.float64)  # SciPy sums all rows in the dtype it is given
         if X.format == "csc":
             parts = self._threads.map(lambda c: c.T @ residual, _column_views(X))
             return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])

@@ -9,12 +9,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from laconic.model.patches import PatchesMap, image_shape, is_at_least, pair
+from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
 from laconic.pools.patchstore import STORAGES, BoundPatches
+from laconic.pools.scaling import LARGEST
 from laconic.pools.templates import learn_templates, mask_centres
 from laconic.threads import Threads
+from laconic.validation import validated
 
 
 class Patches(TransformerMixin, BaseEstimator):
@@ -128,6 +130,7 @@ class Patches(TransformerMixin, BaseEstimator):
     def _learn(self, X: Any) -> PatchesMap:
         """Learn the templates; the map of every template with every mask, template by template."""
         shape = image_shape(self.shape, X.shape[1])
+        self._check_pixels(X)
         sizes = self._sizes(shape)
         grid = pair(self.mask_grid, "mask_grid")
         positions = [n - max(sizes) + 1 for n in shape]
@@ -157,6 +160,21 @@ class Patches(TransformerMixin, BaseEstimator):
             np.concatenate([np.tile(c, (n, 1)) for c, n in zip(centres, counts, strict=True)]),
             np.tile(np.repeat(sigmas, n_masks // len(sigmas)), total),
         )
+
+    def _check_pixels(self, X: Any) -> None:
+        """Refuse pixels that single precision has no room for."""
+        largest = float(max(X.max(), -X.min()))
+        if 0 < largest < SMALLEST_PIXEL:
+            raise ValueError(
+                f"X holds no pixel above {largest:.2g}; patches are computed in single precision, "
+                f"so some must be at least {SMALLEST_PIXEL:.2g}: multiply the images by a power of "
+                "ten"
+            )
+        if self.scale is None and largest > LARGEST[4]:
+            raise ValueError(
+                f"X holds pixels as large as {largest:.2g}, whose squares are too large for sums "
+                "over images; take scale='max'"
+            )
 
     def _sizes(self, shape: tuple[int, int]) -> list[int]:
         given = self.template_size
@@ -199,8 +217,8 @@ class Patches(TransformerMixin, BaseEstimator):
         return np.array(self.map_.names(), dtype=object)
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        kinds = [np.float32, np.float64]
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
+        kinds = (np.float32, np.float64)
+        return validated(self, X, reset=reset, accept_sparse="csr", dtype=kinds)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from laconic.model.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.model.patches import is_at_least
 from laconic.pools.piecestore import BoundPieces
+from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 from laconic.threads import Threads
+from laconic.validation import validated
 
 # Codes are bytes, and one of them means outside every ball.
 MOST_RADII = 255
@@ -116,13 +119,15 @@ class Pieces(TransformerMixin, BaseEstimator):
         """Find the centres and radii of the training rows, and code every distance."""
         self._check()
         X = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        centres = self._centres(X, weight)
+        power = self._power(X)
+        X = np.ldexp(X, -power) if power else X
+        centres = self._centres(X, weight, power)
         shares = np.linspace(self.min_share, self.max_share, self.n_radii)
-        return BoundPieces(self, X, weight, centres, shares, threads)
+        return BoundPieces(self, X, weight, centres, shares, threads, power)
 
     def fit(self, X: Any, y: Any = None) -> Pieces:
         """Find the balls of the training rows; ``y`` is not read."""
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+        X = validated(self, X, accept_sparse=["csr", "csc"])
         with Threads() as threads:
             bound = self.bind(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads)
         self.map_ = bound.extract(range(bound.n_atoms))
@@ -131,8 +136,7 @@ class Pieces(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Columns of all balls in the units of the input; see `laconic.model.pieces.PiecesMap`."""
         check_is_fitted(self, "map_")
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32],
-                          reset=False)  # fmt: skip
+        X = validated(self, X, accept_sparse=["csr", "csc"], reset=False)
         return self.map_.sparse_columns(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -167,7 +171,24 @@ class Pieces(TransformerMixin, BaseEstimator):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
 
-    def _centres(self, X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _power(self, X: np.ndarray) -> int:
+        """The power of two in whose units distances are found; refuses rows without room for it."""
+        peaks = column_peaks(X)
+        largest, column = float(peaks.max(initial=0.0)), int(peaks.argmax())
+        most = 0.25 * float(np.finfo(X.dtype).max)
+        if largest > min(most, LARGEST_UNIT):
+            raise ValueError(
+                f"column {column} of X holds values up to {largest:.2g}: distances would overflow; "
+                f"{SHRINK}"
+            )
+        if 0 < largest < SMALLEST_UNIT:
+            raise ValueError(
+                f"X holds no value above {largest:.2g}: weights would overflow; {ENLARGE}"
+            )
+        return power_of_two(largest)
+
+    def _centres(self, X: np.ndarray, weight: np.ndarray, power: int) -> np.ndarray:
+        """Centres, in units of that power of two, as X is."""
         if self.centres is not None:
             centres = np.asarray(self.centres, dtype=np.float64)
             if centres.ndim != 2 or centres.shape[1] != X.shape[1] or len(centres) == 0:
@@ -177,7 +198,7 @@ class Pieces(TransformerMixin, BaseEstimator):
                 )
             if not np.isfinite(centres).all():
                 raise ValueError("centres hold missing or infinite values")
-            return centres
+            return np.ldexp(centres, -power)
         distinct = np.unique(X, axis=0)
         if len(distinct) <= self.n_centres:
             return distinct.astype(np.float64)

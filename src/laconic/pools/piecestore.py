@@ -39,6 +39,9 @@ class BoundPieces(BoundPool):
     shares : ndarray of shape (n_radii,)
         Part of the rows inside the balls of a centre, ascending.
     threads : Threads
+    power : int
+        Of two: rows and centres are given in units of it, and records and maps speak in those of
+        the input.
     """
 
     def __init__(
@@ -49,10 +52,12 @@ class BoundPieces(BoundPool):
         centres: np.ndarray,
         shares: np.ndarray,
         threads: Threads,
+        power: int = 0,
     ) -> None:
         self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)
         self._centres = centres
+        self._power = power
         self._n_features = n = X.shape[1]
         self._n_radii = len(shares)
         self.dtype = X.dtype
@@ -206,6 +211,7 @@ class BoundPieces(BoundPool):
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Factors of the columns."""
         factors = self._factors.reshape(-1, 3)[list(atoms), :2]
+        factors = np.ldexp(factors, [-self._power, 0])
         return np.repeat(factors, [self._n_features, 1], axis=1).reshape(-1)
 
     def width(self, index: int) -> int:
@@ -215,12 +221,16 @@ class BoundPieces(BoundPool):
     def atom(self, index: int) -> Piece:
         """The record of atom ``index``."""
         centre, radius = divmod(int(index), self._n_radii)
-        return Piece(centre, float(self._radii[centre, radius]), self._n_features)
+        return Piece(centre, float(self._input(self._radii[centre, radius])), self._n_features)
+
+    def _input(self, lengths: np.ndarray) -> np.ndarray:
+        """Lengths in the units of the input."""
+        return np.ldexp(lengths, self._power)
 
     def index(self, atom: Any) -> int:
         """The number of an atom record."""
         if isinstance(atom, Piece) and 0 <= atom.centre < len(self._centres):
-            found = np.flatnonzero(self._radii[atom.centre] == atom.radius)
+            found = np.flatnonzero(self._input(self._radii[atom.centre]) == atom.radius)
             if len(found) and atom.n_features == self._n_features:
                 return int(atom.centre * self._n_radii + found[0])
         raise ValueError(f"{atom!r} is not an atom of this pool")
@@ -236,9 +246,9 @@ class BoundPieces(BoundPool):
         """The feature map of the balls."""
         centre, radius = np.divmod(np.asarray(atoms, dtype=np.int64), self._n_radii)
         return PiecesMap(
-            self._centres[centre],
-            self._radii[centre, radius],
-            self._origins[centre] if self._relative else self._mean[None],
+            self._input(self._centres[centre]),
+            self._input(self._radii[centre, radius]),
+            self._input(self._origins[centre] if self._relative else self._mean[None]),
             self._soft,
             self._shares[centre, radius],
             self._nearest[centre],

@@ -12,8 +12,16 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Product, ProductsMap
+from laconic.model.magnitudes import ENLARGE, SHRINK
 from laconic.pools.base import BoundPool, feature_number
-from laconic.pools.scaling import column_scales
+from laconic.pools.scaling import (
+    LARGEST,
+    LARGEST_UNIT,
+    SMALLEST_UNIT,
+    column_peaks,
+    column_scales,
+    needs_double,
+)
 from laconic.threads import Threads, row_blocks
 
 # Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the work.
@@ -62,7 +70,29 @@ class Products:
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
-        return BoundProducts(X, column_scales(X, self.scale, weight), threads)
+        factors = column_scales(X, self.scale, weight)
+        self._check_sizes(X, factors)
+        return BoundProducts(X, factors, threads)
+
+    def _check_sizes(self, X: Any, factors: np.ndarray) -> None:
+        """Refuse features whose products overflow, or are too small for weights."""
+        peaks = column_peaks(X)
+        with np.errstate(divide="ignore"):
+            largest, sizes = np.log10(peaks), -np.log10(factors)
+        most = LARGEST_UNIT if self.scale is not None else LARGEST[X.dtype.itemsize]
+        i, j = sorted(np.argsort(largest, kind="stable")[-2:])
+        if largest[i] + largest[j] > np.log10(most):
+            hint = SHRINK if self.scale is not None else f"take scale='max', or {SHRINK}"
+            raise ValueError(
+                f"columns {i} and {j} of X hold values up to {peaks[i]:.2g} and {peaks[j]:.2g}, "
+                f"and their products overflow; {hint}"
+            )
+        i, j = sorted(np.argsort(sizes, kind="stable")[:2])
+        if sizes[i] + sizes[j] < np.log10(SMALLEST_UNIT):
+            raise ValueError(
+                f"columns {i} and {j} of X are of size {1 / factors[i]:.2g} and "
+                f"{1 / factors[j]:.2g}, and their products underflow; {ENLARGE}"
+            )
 
 
 class _Piece(NamedTuple):
@@ -96,6 +126,7 @@ class BoundProducts(BoundPool):
         self._threads = threads
         self._n_rows, self._d = X.shape
         self.dtype = X.dtype
+        self._summed = np.dtype(np.float64) if needs_double(X, factors) else X.dtype
         # Number of the first atom (i, i + 1) of every first feature i: exact integers, no roots.
         i = np.arange(self._d - 1, dtype=np.int64)
         self._starts = i * (2 * self._d - i - 1) // 2
@@ -189,7 +220,7 @@ class BoundProducts(BoundPool):
 
     def _sums(self, residual: np.ndarray, squared: bool) -> Iterator[tuple[int, np.ndarray]]:
         """`gradients`, of the products or of their squares."""
-        outputs = np.ascontiguousarray(residual.T, dtype=self.dtype)
+        outputs = np.ascontiguousarray(residual.T, dtype=self._summed)
         compute = partial(self._piece, outputs=outputs, squared=squared)
         pieces = _pieces(self._d, len(outputs))
         first = 0
@@ -212,19 +243,19 @@ class BoundProducts(BoundPool):
         tall, wide, k = stop - start, right - left, len(outputs)
         step = wide if self._in_place and not squared else COPIED
         total = np.zeros((tall * k, wide))
-        weighted = np.empty((tall, k, min(ROWS, self._n_rows)), dtype=self.dtype)
+        weighted = np.empty((tall, k, min(ROWS, self._n_rows)), dtype=self._summed)
         for rows in row_blocks(self._n_rows, ROWS):
             # All outputs in one product: (first features x outputs, rows) @ (rows, features).
             factor = self._tile(rows, slice(start, stop)).T * self._factors[start:stop, None]
-            factor = (factor**2 if squared else factor).astype(self.dtype)
+            factor = (factor**2 if squared else factor).astype(self._summed)
             lhs = weighted[:, :, : rows.stop - rows.start]
             np.multiply(factor[:, None, :], outputs[:, rows], out=lhs)
             lhs = lhs.reshape(tall * k, -1)
             for some in row_blocks(wide, step):
                 second = slice(left + some.start, left + some.stop)
-                rhs = self._tile(rows, second)
+                rhs = self._tile(rows, second).astype(self._summed, copy=False)
                 if squared:
-                    rhs = ((rhs * self._factors[second]) ** 2).astype(self.dtype)
+                    rhs = ((rhs * self._factors[second]) ** 2).astype(self._summed)
                 total[:, some] += lhs @ rhs
         # Both factors are in a square already: X² itself could overflow.
         factors = np.ones(wide) if squared else self._factors[left:right]

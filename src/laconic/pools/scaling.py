@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.model.magnitudes import ENLARGE
+
 # Numbers looked at together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20
 
 
-# Largest values, by the bytes of a number, whose sums and squares are finite in double precision.
-LARGEST = {4: 1e30, 8: 1e140}
+# Largest values, by the bytes of a number, whose squares can be summed over rows.
+LARGEST = {4: 1e18, 8: 1e140}
+# Sizes of columns, and of products of them, that weights in the units of the input have room for:
+# such a weight is that of the scaled column over this size.
+SMALLEST_UNIT, LARGEST_UNIT = 1e-301, 1e301
+# Sizes of columns of which float32 keeps sums that are neither infinite nor crude.
+SINGLE = 2.0**-60, 2.0**60
 
 
 def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
@@ -37,7 +44,8 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (d,), float64
-        The factors, positive and finite.
+        The factors, positive and finite. A column whose factor would leave no room for weights is
+        refused.
     """
     if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
         raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
@@ -45,7 +53,7 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
     if is_sparse and X.format not in ("csr", "csc"):
         raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
     X = X if is_sparse else np.asarray(X)
-    size = _peak_sparse(X) if is_sparse else _peak_dense(X)
+    size = column_peaks(X)
     if scale is None:
         if (size > LARGEST[X.dtype.itemsize]).any():
             raise ValueError(
@@ -53,15 +61,32 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
                 "for sums over rows; take scale='max'"
             )
         return np.ones(X.shape[1])
-    weight = np.asarray(weight, dtype=np.float64)
+    weight, usable = np.asarray(weight, dtype=np.float64), size > 0.0
     if scale == "std":
         # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
         unit = np.where(size > 0.0, size, 1.0)
-        deviation = _deviation_sparse if is_sparse else _deviation_dense
-        size = unit * deviation(X, weight, unit)
-    # Below the smallest normal number the reciprocal would overflow.
-    usable = size >= np.finfo(np.float64).tiny
+        deviation = (_deviation_sparse if is_sparse else _deviation_dense)(X, weight, unit)
+        usable, size = deviation > 0.0, unit * deviation
+    tiny = np.flatnonzero(usable & (size < SMALLEST_UNIT))
+    if len(tiny):
+        what = "values no larger than" if scale == "max" else "a standard deviation of"
+        raise ValueError(
+            f"column {tiny[0]} of X has {what} {size[tiny[0]]:.2g}: its weights would overflow; "
+            f"{ENLARGE}"
+        )
     return np.divide(1.0, size, out=np.ones_like(size), where=usable)
+
+
+def column_peaks(X: Any) -> np.ndarray:
+    """Largest absolute value of every column."""
+    return _peak_sparse(X) if sparse.issparse(X) else _peak_dense(X)
+
+
+def needs_double(X: Any, factors: np.ndarray) -> bool:
+    """Whether sums over rows of unscaled single-precision columns take double precision."""
+    sizes = 1.0 / factors
+    outside = (sizes < SINGLE[0]) | (sizes > SINGLE[1])
+    return X.dtype == np.float32 and bool(outside.any())
 
 
 def _tiles(X: np.ndarray) -> Iterator[tuple[slice, slice]]:
@@ -78,7 +103,6 @@ def _tiles(X: np.ndarray) -> Iterator[tuple[slice, slice]]:
 
 
 def _peak_dense(X: np.ndarray) -> np.ndarray:
-    """Largest absolute value of every column."""
     peak = np.zeros(X.shape[1])
     for rows, columns in _tiles(X):
         tile = X[rows, columns]
@@ -127,7 +151,6 @@ def _stored(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
 
 
 def _peak_sparse(X: Any) -> np.ndarray:
-    """Largest absolute value of every column."""
     peak = np.zeros(X.shape[1])
     for _, columns, values in _stored(X):
         np.maximum.at(peak, columns, np.abs(values))

@@ -56,6 +56,8 @@ def learn_templates(
 
     random = check_random_state(random_state)
     drawn = _draw(X, shape, size, SPARE * DRAWN * n_templates, random)
+    # In units of a power of two, which changes no digit, squares neither overflow nor vanish.
+    np.ldexp(drawn, -np.frexp(np.abs(drawn).max(initial=0.0))[1], out=drawn)
     drawn -= drawn.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(drawn, axis=1)
     usual = UNUSUAL * np.quantile(norms[norms > 0], 0.99) if norms.any() else 0.0

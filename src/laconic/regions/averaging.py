@@ -14,12 +14,14 @@ weights, so that the gradients are right on average.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from laconic.compiled import compiled
+from laconic.model.layout import MOST, Array, Number
 from laconic.regions.clumping import Hook
-from laconic.regions.problem import Problem, Solution, finished
+from laconic.regions.problem import LARGE, Problem, Solution, check_slack, finished
 
 # Steps whose neighbours are listed at a time.
 LISTED = 256
@@ -37,11 +39,23 @@ class Averages:
     iterations: int = 0
     """Passes taken."""
 
+    layout: ClassVar = {
+        "u": Array("f", ("weights",), -LARGE, LARGE),
+        "mu": Array("f", ("rows",), -LARGE, LARGE),
+        "total": Array("f", ("weights",), -LARGE, LARGE),
+        "slack": Array("f", ("rows",), 0.0, LARGE),
+        "iterations": Number(int, 1, MOST),
+    }
+
     @classmethod
     def start(cls, problem: Problem) -> Averages:
         """Before the first pass."""
         m, n = problem.rows.n_rows, problem.rows.n_weights
         return cls(np.zeros(n), np.zeros(m), np.zeros(n), np.ones(m))
+
+    def check(self, problem: Problem) -> None:
+        """Refuse slack far beyond what the mean w asks for."""
+        check_slack(problem, self.slack, problem.shortfall(self.mean))
 
     @property
     def mean(self) -> np.ndarray:
@@ -88,11 +102,12 @@ def average(
     if learning_rate is None:
         learning_rate = default_rate(problem)
     state = Averages.start(problem) if state is None else state
+    begun = state.iterations
     while True:
         if state.iterations:
             answer = finished(problem, state.mean, state.slack, tol, state.iterations)
             state.slack = answer.slack
-            if hook is not None:
+            if hook is not None and state.iterations > begun:
                 hook(state, problem.alpha, answer.objective, answer.gap)
             if answer.converged or state.iterations >= max_iter:
                 return answer

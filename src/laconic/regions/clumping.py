@@ -20,12 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from laconic.regions.problem import Point, Problem, Solution, exactness, finished
+from laconic.model.layout import MOST, Array, Number
+from laconic.regions.problem import (
+    LARGE,
+    Point,
+    Problem,
+    Solution,
+    check_slack,
+    exactness,
+    finished,
+)
 
 # Most weights for which the Hessian's Gram matrix is factored; beyond, its diagonal has to do.
 FACTORED = 3000
@@ -33,6 +42,8 @@ FACTORED = 3000
 STALE = 0.3
 # λ, in units of the Gram matrix's trace, from which on single precision will do for the matrix.
 SINGLE = 1e-5
+# Sums of squares, beside 1, that single precision has room for.
+ROOM = 1e30
 # A Newton step is accepted where F falls by this share of what its slope promises.
 SUFFICIENT = 1e-4
 # A point where F rises by more than this share of its first slope is too far: one more is tried.
@@ -45,6 +56,8 @@ ROUGH = 0.1
 LOOSE, TIGHT = 0.1, 1e-3
 ROUNDING = 1e-15
 MOST_CONJUGATE, MOST_TRIALS, MOST_DOUBLINGS = 200, 30, 100
+# Part of the scores' size by which rounding may take a shortfall away from that of the weights.
+DRIFT = 1e-9
 
 
 @dataclass
@@ -66,11 +79,31 @@ class State:
     direct: bool = True
     """Whether λ itself is tried first; False once the path to it has been taken."""
 
+    layout: ClassVar = {
+        "w": Array("f", ("weights",), -LARGE, LARGE),
+        "g": Array("f", ("rows",), -LARGE, LARGE),
+        "slack": Array("f", ("rows",), 0.0, LARGE),
+        "factored": Array("b", ("rows",)),
+        "exactness": Number(float, float(np.finfo(float).tiny)),
+        "iterations": Number(int, 1, MOST),
+        "step": Number(float, 0.0),
+        "doublings": Number(int, 0, MOST_DOUBLINGS),
+        "direct": Number(bool),
+    }
+
     @classmethod
     def start(cls, problem: Problem, **settings: Any) -> State:
         """At w = 0."""
         m, n = problem.rows.n_rows, problem.rows.n_weights
         return cls(np.zeros(n), np.ones(m), np.ones(m), **settings)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a shortfall that is not that of the weights, and slack far beyond it."""
+        rows = problem.rows
+        size = 1.0 + float(np.abs(self.w) @ np.sqrt(rows.squares(np.ones(rows.n_rows))))
+        if not np.abs(self.g - problem.shortfall(self.w)).max() <= DRIFT * size:
+            raise ValueError("its weights and shortfalls do not belong together")
+        check_slack(problem, self.slack, self.g)
 
 
 Hook = Callable[[Any, float, float, float], Any]
@@ -175,8 +208,10 @@ class Preconditioner:
         self._live = np.flatnonzero(squares > 0)
         if len(self._live) > FACTORED:
             return
-        # Where λ drowns the rounding of single precision, that is good enough here.
-        single = problem.alpha >= SINGLE * float(squares.sum())
+        # Where λ drowns the rounding of single precision, which has room for the squares, that is
+        # good enough here.
+        total = float(squares.sum())
+        single = problem.alpha >= SINGLE * total and 1.0 / ROOM < total < ROOM
         matrix = rows.gram(weight, self._live, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
         # Rounding must not cost the matrix its definiteness.

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from laconic.model.pieces import CLOSE
 from laconic.model.regions import ball_distances
+from laconic.regions.ties import WEIGHT_TIE
+from laconic.regions.tiles import within
 from laconic.threads import Threads, row_blocks
 
 # Rows and errors whose distances are found together.
@@ -22,8 +24,6 @@ TOGETHER = 128
 HELD = 1 << 28
 # Rows that the middle of the data is taken from.
 SAMPLE = 1000
-# Weights that differ by less than this part of their sum count as equal.
-WEIGHT_TIE = 1e-10
 
 
 class Ball(NamedTuple):
@@ -41,6 +41,7 @@ class Ball(NamedTuple):
 class ErrorCounts:
     """The weight of the errors within ``radius`` of every row (the row itself included).
 
+    Exact: where rounding leaves a distance in doubt, the difference of the two rows decides.
     Kept up to date as rows become right or wrong: a change of e rows costs e distances a row, and
     no matrix of all pairs is ever made.
 
@@ -71,17 +72,26 @@ class ErrorCounts:
     def change(self, rows: np.ndarray, weight: np.ndarray) -> None:
         """Add the weight of errors at ``rows``; negative for errors that are gone."""
         for few in row_blocks(len(rows), ERRORS):
-            centres = self._rows(rows[few])
-            limit = self.radius**2 - self._squares[rows[few]]
-            self._add(centres, limit, weight[few])
+            self._add(rows[few], weight[few])
 
-    def _add(self, centres: Any, limit: np.ndarray, weight: np.ndarray) -> None:
+    def _add(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        centres, squares = self._rows(rows), self._squares[rows]
+        # Covers the rounding of products, squares and rows, as in `laconic.regions.tiles`.
+        doubt = (self.X.shape[1] + 40) * float(np.finfo(self.X.dtype).eps)
+
         def near(block: slice) -> np.ndarray:
             products = self._rows(block) @ centres.T
             products = np.asarray(products.toarray() if sparse.issparse(products) else products)
             # ‖v − c‖² ≤ ρ², with the products of v and c on one side.
             products *= -2.0
-            return (products <= limit - self._squares[block, None]) @ weight
+            sums = self._squares[block, None] + squares
+            sure = products <= self.radius**2 - (1.0 + doubt) * sums
+            found = sure @ weight
+            at, centre = np.nonzero((products <= self.radius**2 - (1.0 - doubt) * sums) & ~sure)
+            if len(at):
+                inside = within(self.X, block.start + at, rows[centre], self.radius)
+                found += np.bincount(at[inside], weight[centre[inside]], minlength=len(found))
+            return found
 
         blocks = row_blocks(self.X.shape[0], ROWS)
         for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):

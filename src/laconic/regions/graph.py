@@ -153,6 +153,15 @@ class NeighbourGraph:
         list(map(part, runs) if threads is None else threads.map(part, runs))
         return out[0] if np.ndim(values) == 1 else out
 
+    def weighted_share(self, weight: np.ndarray, threads: Threads | None = None) -> float:
+        """Share of the pairs of copies that are neighbours, those of one row among them."""
+        part = weight / weight.max()  # products of the weights themselves might be too large
+        whole = 1.0 / weight.max()
+        near = self.sums(part, threads) + np.maximum(part - whole, 0.0)
+        others = part.sum() - np.minimum(part, whole)
+        pairs = float(part @ others)
+        return float(part @ near) / pairs if pairs > 0 else 0.0
+
     def neighbours(self, row: int) -> np.ndarray:
         """Sorted numbers of the neighbours of one row."""
         return self._store.neighbours(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,48 @@ from laconic.losses import (
 from laconic.model.atoms import ColumnsMap, FeatureMap
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN, AllColumns
+from laconic.regions.ties import WEIGHT_TIE
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Sample weights, which count copies of rows, and class weights, which do not."""
+
+    copies: np.ndarray
+    price: np.ndarray
+    """What an error of one copy costs."""
+
+    def __getitem__(self, rows: Any) -> Weights:
+        return Weights(self.copies[rows], self.price[rows])
+
+    @property
+    def product(self) -> np.ndarray:
+        """What an error of every row costs."""
+        return self.copies * self.price
 
 
 def fit_model(
-    estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int | None
+    estimator: Any, X: Any, y: np.ndarray, weights: Weights | None, seed: int | None
 ) -> Any:
-    """A fitted clone; ``weight`` is None where every row counts the same."""
+    """A fitted clone; ``weights`` are None where every row counts the same.
+
+    An estimator whose ``class_weight`` is None gets the class weights there, because it may count
+    copies by the sample weights, as error clumping does. For others they are multiplied.
+    """
     model = clone(estimator)
     if seed is not None:
         names = [n for n in model.get_params() if n.split("__")[-1] == "random_state"]
         model.set_params(**dict.fromkeys(sorted(names), seed))
-    model = model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    if weights is None:
+        model = model.fit(X, y)
+    else:
+        weight = weights.product
+        if model.get_params(deep=False).get("class_weight", "has none") is None:
+            prices = dict(zip(y.tolist(), weights.price.tolist(), strict=True))
+            if any(price != 1.0 for price in prices.values()):
+                model.set_params(class_weight=prices)
+            weight = weights.copies
+        model = model.fit(X, y, sample_weight=weight)
     learned, labels = np.ravel(model.classes_).tolist(), np.unique(y).tolist()
     if set(learned) != set(labels):
         raise ValueError(
@@ -80,13 +112,13 @@ def check_takes_weights(estimator: Any) -> None:
 
 
 def fit_local(
-    estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int | None
+    estimator: Any, X: Any, y: np.ndarray, weights: Weights | None, seed: int | None
 ) -> Any | None:
     """A model of the rows in a hole; None where they are of one class or the fit fails."""
     if np.all(y == y[0]):
         return None
     try:
-        return fit_model(estimator, X, y, weight, seed)
+        return fit_model(estimator, X, y, weights, seed)
     except ValueError as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
         warnings.warn(
@@ -98,8 +130,12 @@ def fit_local(
 
 
 def constant(X: Any, y: np.ndarray, weight: np.ndarray | None) -> DummyClassifier:
-    """The most common class of the rows, and the shares of all."""
-    return DummyClassifier(strategy="prior").fit(X, y, sample_weight=weight)
+    """The most common class of the rows (the first of those that tie), and the shares of all."""
+    model = DummyClassifier(strategy="prior").fit(X, y, sample_weight=weight)
+    shares = model.class_prior_
+    tied = shares >= shares.max() - WEIGHT_TIE
+    shares[tied] = shares[tied].mean()
+    return model
 
 
 # Losses of one score f for two classes: the loss of two scores with the same probabilities, and

@@ -61,19 +61,25 @@ def radius_graph(
 
 
 def nearest_graph(
-    X: Any, n_neighbors: int, *, metric: Any = "euclidean", n_jobs: int | None = None
+    X: Any,
+    n_neighbors: int,
+    weight: np.ndarray | None = None,
+    *,
+    metric: Any = "euclidean",
+    n_jobs: int | None = None,
 ) -> NeighbourGraph:
-    """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other."""
-    from sklearn.neighbors import kneighbors_graph
+    """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other.
+
+    Rows as far as the last of those are among them too. A row of weight 2 counts twice, also as a
+    neighbour of itself: see `laconic.regions.nearest`.
+    """
+    from laconic.regions.nearest import nearest_rows  # here, because it imports sklearn.neighbors
 
     X = _checked(X)
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors must be at least 1, not {n_neighbors!r}")
-    fewer = min(int(n_neighbors), X.shape[0] - 1)
-    if fewer < 1:
-        return graph_of(sparse.csr_matrix((X.shape[0], X.shape[0])))
-    nearest = kneighbors_graph(X, fewer, metric=metric, n_jobs=-1 if n_jobs is None else n_jobs)
-    return given_graph(nearest, X.shape[0])
+    near = nearest_rows(X, int(n_neighbors), weight, metric, -1 if n_jobs is None else n_jobs)
+    return given_graph(near, X.shape[0])
 
 
 def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
@@ -129,7 +135,7 @@ def find_graph(
     if X is None:
         raise ValueError("X is needed to find neighbours where no graph is given")
     if n_neighbors is not None:
-        return nearest_graph(X, n_neighbors, metric=metric, n_jobs=n_jobs), np.nan
+        return nearest_graph(X, n_neighbors, weight, metric=metric, n_jobs=n_jobs), np.nan
     if isinstance(radius, str):
         if radius != "auto":
             raise ValueError(f"radius must be a number or 'auto', not {radius!r}")

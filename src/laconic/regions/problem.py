@@ -23,6 +23,11 @@ import numpy as np
 from laconic.regions.margins import Margins
 from laconic.regions.theta import Theta
 
+# Numbers of a stored state are smaller, so that no sum of their squares overflows.
+LARGE = 1e100
+# Slack beyond so many times what the largest shortfall asks for is none that a solver has found.
+BEYOND = 1e3
+
 
 class Problem:
     """Eq. (1) for labels ±1: rows, Θ and λ; F, its gradient and its lower bound.
@@ -121,6 +126,17 @@ def finished(
     at = problem.point(w, problem.shortfall(w), start, exactness(problem, 0.1 * tol))
     gap = max(at.value - problem.bound(at, problem.gradient(at)), 0.0)
     return Solution(w, at.slack, at.price, at.value, gap, iterations, gap <= tol * at.value)
+
+
+def check_slack(problem: Problem, slack: np.ndarray, g: np.ndarray) -> None:
+    """Refuse slack far beyond what shortfalls ``g`` ask for, of a state that was read from a file.
+
+    In units of u, `Theta.scale`, neighbours allow no row more than the largest hinge.
+    """
+    scale = problem.theta.scale
+    most = BEYOND * float(((1.0 + np.maximum(g, 0.0)) / scale).max())
+    if not float((slack / scale).max()) <= most:
+        raise ValueError("its slacks are far beyond the shortfalls")
 
 
 def exactness(problem: Problem, gap: float) -> float:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from laconic.model.regions import inside_ball
-from laconic.regions.errors import (
-    TOGETHER,
-    WEIGHT_TIE,
-    Ball,
-    ErrorCounts,
-    Surroundings,
-    largest_ball,
-)
-from laconic.regions.local import constant, fit_local, predicted_labels
+from laconic.regions.errors import TOGETHER, Ball, ErrorCounts, Surroundings, largest_ball
+from laconic.regions.local import Weights, constant, fit_local, predicted_labels
+from laconic.regions.ties import WEIGHT_TIE, Digests, first_lowest, ranks
 from laconic.threads import Threads
 
 # Centres that a round looks at beyond its candidates, at most.
 LOOKED_AT = 1024
 # Holes that a round may try to fill in vain before it gives up. A ball much like one that no model
-# helped (rows in both beside rows in either) is not tried.
+# helped (weight in both beside weight in either) is not tried.
 TRIED = 100
 ALIKE = 0.8
 
@@ -59,10 +54,13 @@ class Part:
 
     X: Any
     y: np.ndarray
-    weight: np.ndarray
+    weights: Weights
     number: np.ndarray
     """Numbers of the rows among those given to ``fit``."""
     predicted: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        self.weight = self.weights.product
 
     @property
     def wrong(self) -> np.ndarray:
@@ -103,7 +101,8 @@ Hook = Callable[[State], Any]
 class Puncher:
     """Finds holes and fills them.
 
-    Each round: the centre whose neighbourhood holds most errors, the largest ball around it more
+    Each round: the centre whose neighbourhood holds most errors (ties are broken by the values of
+    the rows, and equal rows are one centre), the largest ball around it more
     than half of which is misclassified, and inside it the best on its training rows of a fitted
     model, a constant and the predictor so far. Where the last is best, which takes more than two
     classes, the ball would change nothing; the largest around the same centre in which a constant
@@ -125,10 +124,10 @@ class Puncher:
         Whether rows count differently, so that estimators must be told.
     least : float
         Least weight of the training rows in a hole.
-    drawn : ndarray of int
-        Rows in an order drawn at random: the first misclassified ones are centres to compare with
-        the one that has most errors around it, by the errors that their balls hold. The same from
-        round to round, so that what lies around them is found once.
+    draws : Digests
+        Put rows in an order drawn at random: the first misclassified ones are centres to compare
+        with the one that has most errors around it, by the errors that their balls hold. The order
+        is the same from round to round, so that what lies around them is found once.
     candidates : int
         Centres to compare in a round.
     guarded : bool
@@ -144,7 +143,7 @@ class Puncher:
     local: Any
     weighted: bool
     least: float
-    drawn: np.ndarray
+    draws: Digests
     candidates: int
     guarded: bool
     seeds: list[int | None]
@@ -157,6 +156,7 @@ class Puncher:
 
     def __post_init__(self) -> None:
         self.surroundings = Surroundings(self.train.X, self.threads)
+        self.digests = Digests(self.train.X)
 
     def start(self, state: State) -> None:
         """Predict with the classifier outside, and count its errors."""
@@ -219,28 +219,53 @@ class Puncher:
 
     def _balls(self) -> Iterator[tuple[int, Ball]]:
         """Balls worth a try: of the candidates', and then of every few more, the fullest first."""
-        order = self._centres()
+        centres = self._centres()
         ahead = self.candidates  # most often these will do
-        while order:
-            few, order = order[:ahead], order[ahead:]
-            yield from sorted(self._balls_around(few), key=self._errors_in, reverse=True)
+        while few := list(islice(centres, ahead)):
+            found = self._balls_around(few)
+            errors = np.array([self._errors_in(ball) for _, ball in found])
+            yield from (found[at] for at in np.argsort(ranks(errors), kind="stable"))
             ahead = min(4 * ahead, TOGETHER) if self.candidates == 1 else self.candidates
 
-    def _errors_in(self, found: tuple[int, Ball]) -> float:
-        rows = found[1].inside
-        return self.train.errors(rows, self.train.predicted[rows])
+    def _errors_in(self, ball: Ball) -> float:
+        return self.train.errors(ball.inside, self.train.predicted[ball.inside])
 
-    def _centres(self) -> list[int]:
-        """Centres to look at, the candidates first."""
-        wrong = self.train.wrong
-        counts = self.counts.counts
-        # Equal sums of weights are equal, whatever rounding made of them.
-        ranked = np.argsort(-np.rint(counts / (WEIGHT_TIE * counts.max())), kind="stable")
-        first, rest = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
-        elsewhere = self.drawn[wrong[self.drawn]][: self.candidates - 1]
-        # Around an error there is always a ball, if only of itself.
-        ways = (first[:1], elsewhere, first, rest[wrong[rest]][:LOOKED_AT])
-        return list(dict.fromkeys(np.concatenate(ways).tolist()))
+    def _centres(self) -> Iterator[int]:
+        """Centres to look at, the candidates first; of equal rows, one."""
+        missed, ranked = np.flatnonzero(self.train.wrong), self._ranked()
+        seen: set[bytes] = set()
+        for row in chain(
+            islice(ranked, 1),
+            self._drawn(missed),
+            islice(ranked, LOOKED_AT - 1),
+            islice(self._failing(ranked, missed), LOOKED_AT),
+        ):
+            digest = self.digests[row]
+            if digest not in seen:
+                seen.add(digest)
+                yield row
+
+    def _ranked(self) -> Iterator[int]:
+        """One of every equal rows, those with most errors around them first."""
+        rank = ranks(self.counts.counts)
+        order = np.argsort(rank, kind="stable")
+        start = 0
+        for end in [*(np.flatnonzero(np.diff(rank[order])) + 1).tolist(), len(order)]:
+            yield from self.digests.ordered(order[start:end])
+            start = end
+
+    def _drawn(self, missed: np.ndarray) -> Iterator[int]:
+        """Misclassified rows drawn at random, for the candidates but one."""
+        if self.candidates > 1:
+            yield from self.draws.ordered(missed)[: self.candidates - 1]
+
+    def _failing(self, rows: Iterable[int], missed: np.ndarray) -> Iterator[int]:
+        """Those of the rows that are misclassified, or equal to one that is.
+
+        Around an error there is always a ball, if only of itself.
+        """
+        wrong = {self.digests[row] for row in missed.tolist()}
+        yield from (row for row in rows if self.digests[row] in wrong)
 
     def _balls_around(self, centres: list[int]) -> list[tuple[int, Ball]]:
         """The largest bad balls around centres, of those that have one."""
@@ -259,7 +284,7 @@ class Puncher:
         """The hole with the best model inside, taken into the predictor; None if none helps."""
         train, held = self.train, self.held
         rows = np.sort(ball.inside)
-        if any(_likeness(rows, other) > ALIKE for other in self._in_vain):
+        if any(self._likeness(rows, other) > ALIKE for other in self._in_vain):
             return None
         middle = self._row(centre)
         radius = self._radius(middle, ball)
@@ -284,6 +309,12 @@ class Puncher:
         number = int(train.number[centre])
         return Hole(middle, radius, number, model, kind, len(rows), before, after, seen)
 
+    def _likeness(self, one: np.ndarray, other: np.ndarray) -> float:
+        """Weight of the rows in both as a part of that of the rows in either."""
+        both = np.intersect1d(one, other, assume_unique=True)
+        shared, *whole = (float(self.train.weight[rows].sum()) for rows in (both, one, other))
+        return shared / (sum(whole) - shared)
+
     def _row(self, number: int) -> np.ndarray:
         row = self.train.X[[number]]
         return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64)[0]
@@ -304,15 +335,15 @@ class Puncher:
         """
         train, held = self.train, self.held
         X, y = train.X[rows], train.y[rows]
-        weight = train.weight[rows] if self.weighted else None
+        weights = train.weights[rows] if self.weighted else None
         fewest = train.errors(rows, train.predicted[rows])
         rounding = WEIGHT_TIE * float(train.weight[rows].sum())
         best = None
         for kind in ("constant", "fitted"):
             if kind == "constant":
-                model = constant(X, y, weight)
+                model = constant(X, y, None if weights is None else weights.product)
             else:
-                model = fit_local(self.local, X, y, weight, seed)
+                model = fit_local(self.local, X, y, weights, seed)
             if model is None:
                 continue
             predicted = predicted_labels(model, X, y.dtype)
@@ -324,7 +355,7 @@ class Puncher:
                 on_held = predicted_labels(model, held.X[kept], y.dtype)
             if held is not None and self.guarded:
                 so_far = held.errors(kept, held.predicted[kept])
-                if not held.errors(kept, on_held) < so_far:
+                if not held.errors(kept, on_held) < so_far - WEIGHT_TIE * held.weight[kept].sum():
                     continue
             fewest, best = errors, (kind, model, predicted, on_held)
         return best
@@ -339,22 +370,16 @@ class Puncher:
         self.counts.change(changed, sign * self.train.weight[changed])
 
 
-def _likeness(one: np.ndarray, other: np.ndarray) -> float:
-    """Rows in both as a part of those in either."""
-    both = len(np.intersect1d(one, other, assume_unique=True))
-    return both / (len(one) + len(other) - both)
-
-
 def _end(
     state: State, n_holes: int, max_holes: int, tol: float, patience: int | None
 ) -> str | None:
     """Why the loop ends with so many holes; None where it goes on."""
-    if state.errors[n_holes] <= tol:
+    if state.errors[n_holes] <= tol + WEIGHT_TIE:
         return f"the training error is at most {tol:g}"
     if n_holes >= max_holes:
         return "max_holes was reached"
     held = state.held_errors[: n_holes + 1]
-    if patience is not None and n_holes - int(np.argmin(held)) >= patience:
+    if patience is not None and n_holes - first_lowest(held) >= patience:
         holes = "hole" if patience == 1 else "holes"
         return f"the held-out error has not fallen for {patience} {holes}"
     return None

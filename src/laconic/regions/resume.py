@@ -1,74 +1,116 @@
-"""Checkpoints of a clumping fit: the problems solved, and the state of the one being solved."""
+"""Checkpoints of a clumping fit: the state of every problem after its last finished iteration.
+
+A fit solves one problem, or one for each class. The file holds where every problem that was begun
+stands, and nothing else: whether a problem is solved follows from its state. So a fit with a larger
+``max_iter`` goes on where one with a smaller one stopped, in every class, and ends like a fit that
+had the larger one from the start. With a smaller ``max_iter`` the problems in the file stay where
+they are.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from laconic.model.store import read_archive, write_archive
-from laconic.regions.problem import Solution
+from laconic.model.journal import Saver, Slate
+from laconic.model.layout import Array, Number, check_arrays, list_of, whole_number
+from laconic.regions.problem import Problem
 
-State = TypeVar("State")
+
+class Kind(Protocol):
+    """A solver's state: a dataclass that says what its fields must look like in a file."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    layout: ClassVar[Mapping[str, Array | Number]]
+    """Of every field; dimensions are ``"rows"`` and ``"weights"``."""
+
+    def check(self, problem: Problem) -> None:
+        """Raise a `ValueError` where no solver of this problem can have come here."""
 
 
-class Resumable:
-    """Writes a fit to a file, and reads back what was written for the same data and settings.
+S = TypeVar("S", bound=Kind)
+
+
+class Resumable(Saver, Generic[S]):
+    """Keeps the states of a fit's problems in a file, and reads them back.
 
     Parameters
     ----------
     path : str or path-like
     fingerprint : str
         Of data and settings; a file of another one is refused.
+    kind : type
+        Class of the states.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
-        self.path = path
-        self.fingerprint = fingerprint
-        self._header: dict[str, Any] = {"answers": 0, "under_way": False}
-        self._arrays: dict[str, np.ndarray] = {}
-        if Path(path).exists():
-            self._header, self._arrays = read_archive(path, "clumping checkpoint")
-            if self._header["fingerprint"] != fingerprint:
-                raise ValueError(
-                    f"checkpoint {path} was written for other data or settings; "
-                    "name another file, or delete it to start anew"
-                )
+    kept_in = Slate
 
-    def answers(self) -> list[Solution]:
-        """The problems solved already."""
-        return [
-            Solution(*(_plain(self._arrays[f"{i}_{name}"]) for name in Solution._fields))
-            for i in range(self._header["answers"])
-        ]
+    def __init__(self, path: str | os.PathLike[str], fingerprint: str, kind: type[S]) -> None:
+        super().__init__(path, "clumping checkpoint", fingerprint)
+        self.kind = kind
+        self._states: dict[int, S] = {}
 
-    def state(self, kind: type[State], n_answers: int) -> State | None:
-        """The state of the problem after those, where it was begun."""
-        if not self._header["under_way"] or n_answers != self._header["answers"]:
-            return None
-        prefix = "state_"
-        fields = {n.removeprefix(prefix): _plain(a) for n, a in self._arrays.items()
-                  if n.startswith(prefix)}  # fmt: skip
-        return kind(**fields)
+    # -- writing -------------------------------------------------------------------------------
 
-    def save(self, answers: list[Solution], state: Any) -> None:
-        """Write the answers, and the state of the problem under way."""
-        arrays = {}
-        for i, answer in enumerate(answers):
-            for name, value in answer._asdict().items():
-                arrays[f"{i}_{name}"] = np.asarray(value)
-        if state is not None:
-            arrays.update({f"state_{n}": np.asarray(v) for n, v in asdict(state).items()})
-        header = {
-            "fingerprint": self.fingerprint,
-            "answers": len(answers),
-            "under_way": state is not None,
-        }
-        write_archive(self.path, "clumping checkpoint", header, arrays)
+    def snapshot(self, state: tuple[int, S]) -> dict[int, S]:
+        """The states of all problems so far; the state of the one under way is copied."""
+        number, own = state
+        self._states = {**self._states, number: self._copied(own)}
+        return self._states
+
+    def _copied(self, state: S) -> S:
+        return replace(state, **{n: getattr(state, n).copy() for n, _ in _of(self.kind, Array)})
+
+    def write(self, snapshot: dict[int, S]) -> bool:
+        """Write the states of all problems."""
+        problems: list[dict[str, Any]] = []
+        arrays: dict[str, np.ndarray] = {}
+        for number, state in snapshot.items():
+            numbers = {n: part.kind(getattr(state, n)) for n, part in _of(self.kind, Number)}
+            problems.append({"number": number, **numbers})
+            arrays |= {f"{number}_{n}": getattr(state, n) for n, _ in _of(self.kind, Array)}
+        return self.journal.append({"problems": problems}, arrays)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def resume(self, n_problems: int, problem: Callable[[int], Problem]) -> None:
+        """Take up the states in the file, for so many problems; ``problem`` makes them."""
+        if not self.journal.records:
+            return
+        try:
+            self._states = self._resumed(n_problems, problem)
+        except Exception as error:  # whatever a stranger's record makes its readers raise
+            raise self.unsound(error) from error
+        finally:
+            self.journal.records = []
+
+    def state(self, number: int) -> S | None:
+        """Where a problem stands, for a solver to change; None where it has not been begun."""
+        return self._copied(self._states[number]) if number in self._states else None
+
+    def _resumed(self, n_problems: int, problem: Callable[[int], Problem]) -> dict[int, S]:
+        header, arrays = self.journal.records[0]
+        stored = list_of(dict, header["problems"], "problems")
+        numbers = [whole_number(p["number"], "number", 0, n_problems - 1) for p in stored]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError("a problem is there twice")
+        rows, own = problem(0).rows, _of(self.kind, Array)
+        wanted = {f"{number}_{name}": part for number in numbers for name, part in own}
+        arrays = check_arrays(arrays, wanted, {"rows": rows.n_rows, "weights": rows.n_weights})
+        out: dict[int, S] = {}
+        for number, plain in zip(numbers, stored, strict=True):
+            values = {name: arrays[f"{number}_{name}"] for name, _ in own}
+            for name, part in _of(self.kind, Number):
+                values[name] = part.checked(plain[name], name)
+            out[number] = self.kind(**values)
+            out[number].check(problem(number))
+        return out
 
 
-def _plain(value: np.ndarray) -> Any:
-    return value.item() if value.ndim == 0 else value
+def _of(kind: type[Kind], part: type) -> list[tuple[str, Any]]:
+    """Names and layout of a state's arrays, or of its numbers."""
+    return [(name, own) for name, own in kind.layout.items() if isinstance(own, part)]

@@ -10,6 +10,7 @@ import numpy as np
 from laconic.model.regions import inside_ball
 from laconic.regions.local import predicted_labels
 from laconic.regions.punch import Hole, Part, State
+from laconic.regions.ties import WEIGHT_TIE
 
 
 def staged_labels(base: Any, holes: list[Hole], X: Any, dtype: Any) -> Iterator[np.ndarray]:
@@ -32,12 +33,12 @@ def staged_errors(base: Any, holes: list[Hole], part: Part) -> np.ndarray:
 
 def staged_shares(holes: list[Hole], part: Part) -> np.ndarray:
     """Share of the rows that each region decides, (n_holes + 1, n_holes + 1), a row a stage."""
-    region = np.zeros(len(part.y), dtype=np.int64)
+    region, copies = np.zeros(len(part.y), dtype=np.int64), part.weights.copies
     shares = np.zeros((len(holes) + 1, len(holes) + 1))
     shares[0, 0] = 1.0
     for number, hole in enumerate(holes, start=1):
         region[inside_ball(part.X, hole.centre, hole.radius)] = number
-        shares[number] = np.bincount(region, minlength=len(holes) + 1) / len(region)
+        shares[number] = np.bincount(region, copies, len(holes) + 1) / copies.sum()
     return shares
 
 
@@ -61,11 +62,11 @@ def prune(state: State, held: Part) -> list[Hole]:
         return held.errors(np.arange(len(held.y)), table[newest, np.arange(len(held.y))])
 
     keep = np.ones(len(table), dtype=bool)
-    error = missed(keep)
+    error, rounding = missed(keep), WEIGHT_TIE * float(held.weight.sum())
     for number in range(len(state.holes), 0, -1):
         keep[number] = False
         without = missed(keep)
-        if without <= error:
+        if without <= error + rounding:
             error = without
         else:
             keep[number] = True

@@ -1,16 +1,24 @@
 """Θ of eq. (1): what neighbouring slacks forgive each other, for weighted rows.
 
-With weights s, m = Σ s_i and c_ij = 1/√(d_i d_j) or 1/(m − 1), the quadratic form of eq. (1) is
+Row i stands for s_i copies (its sample weight), and the slack of a copy costs p_i (its class
+weight). With w_i = s_i p_i, c_ij = 1/√(d_i d_j) or one constant c, the quadratic form of eq. (1) is
 
-    ξᵀΘξ = Σ_i s_i ξ_i² − η [Σ_{j ∈ N_i} s_i s_j c_ij ξ_i ξ_j + Σ_i s_i (s_i − 1) c_ii ξ_i²],
+    ξᵀΘξ = Σ_i w_i ξ_i² − η [Σ_{j ∈ N_i} w_i w_j c_ij ξ_i ξ_j + Σ_i w_i (w_i − p_i) c_ii ξ_i²].
 
-which is eq. (1) on s_i copies of every row: copies are neighbours of each other, and share their
-slack. Degrees count copies: d_i = Σ_{j ∈ N_i} s_j + s_i − 1. A weight below 1 has no copies of
-itself, so s_i − 1 is then taken as 0: the row's slack costs, and its neighbours are forgiven, the
-weight's part of what they would be for a whole row.
+It is the form of s_i rows of weight p_i each: copies are neighbours of each other, and share their
+slack. So a sample weight of 2 is the row twice, whatever the class weights. Degrees add up weights,
+d_i = Σ_{j ∈ N_i} w_j + w_i − p_i, and 1/c is the largest degree there can be, Σ_i w_i less the
+smallest p_i (m − 1 in the paper). The mean is over m = Σ_i w_i. Where s_i < 1 there is no copy of
+the row, so w_i − p_i is then taken as 0: the row's slack costs, and its neighbours are forgiven,
+the weight's part of what they would be for a whole row.
 
-By degree, Θ = S − ηB with the non-negative B of row sums (in the scale of u = √d) equal to S, so
-that its eigenvalues relative to S lie in [1 − η, 1 + η]; by pairs, the row sums of B are at most S,
+A price counts for the row and for its neighbours alike: the slack that a row is allowed, (Mξ)_i
+below, is η times a mean of its neighbours' slacks in which dear ones count for more (exactly so
+where degrees are equal). Without a discount, ξᵀΘξ = Σ_i w_i ξ_i²: there, and only there, a class
+weight of 2 is the rows of the class twice. Multiplying all prices by one number changes nothing.
+
+By degree, Θ = W − ηB with the non-negative B of row sums (in the scale of u = √d) equal to W, so
+that its eigenvalues relative to W lie in [1 − η, 1 + η]; by pairs, the row sums of B are at most W,
 and so they do again. Hence Θ is positive semidefinite for η ≤ 1, and definite for η < 1.
 """
 
@@ -29,7 +37,7 @@ MOST_CONJUGATE = 100
 
 
 class Theta:
-    """The quadratic form, through M = I − S⁻¹Θ ≥ 0: (Mξ)_i is what a row's neighbours allow it.
+    """The quadratic form, through M = I − W⁻¹Θ ≥ 0: (Mξ)_i is what a row's neighbours allow it.
 
     Parameters
     ----------
@@ -37,15 +45,18 @@ class Theta:
     discount : float
         η in [0, 1]; below 1 with ``normalize="degree"``.
     normalize : {"degree", "pairs"}
-        c_ij above. ``"pairs"`` is the paper's; for weights below 1, m − 1 is m less the smallest
-        of them, the largest degree there can be.
+        c_ij above. ``"pairs"`` is the paper's.
     weight : ndarray of shape (n_rows,), default=None
         Positive sample weights s; 1 each by default.
     threads : Threads, default=None
         Who computes.
+    price : ndarray of shape (n_rows,), default=None
+        Positive prices p of the slack of one copy; 1 each by default.
 
     Attributes
     ----------
+    weight : ndarray of shape (n_rows,)
+        w, copies times prices.
     total : float
         m, the sum of the weights.
     scale : ndarray of shape (n_rows,)
@@ -53,7 +64,7 @@ class Theta:
     scale_excess : ndarray of shape (n_rows,)
         u − Mu > 0.
     rate : float
-        η by degree; η max d_i / (m − 1) by pairs.
+        η by degree; η c max d_i by pairs.
     """
 
     def __init__(
@@ -63,6 +74,7 @@ class Theta:
         normalize: str = "degree",
         weight: np.ndarray | None = None,
         threads: Threads | None = None,
+        price: np.ndarray | None = None,
     ) -> None:
         if normalize not in NORMALIZE:
             raise ValueError(f"normalize must be 'degree' or 'pairs', not {normalize!r}")
@@ -74,9 +86,11 @@ class Theta:
         self.graph = graph
         self.discount = float(discount)
         self.threads = threads
-        self.weight = np.ones(graph.n_rows) if weight is None else weight
+        weight = np.ones(graph.n_rows) if weight is None else weight
+        price = np.ones(graph.n_rows) if price is None else price
+        self.weight = weight * price
         self.total = float(self.weight.sum())
-        copies = np.maximum(self.weight - 1.0, 0.0)
+        copies = np.maximum(weight - 1.0, 0.0) * price
         degree = self._neighbour_sums(self.weight) + copies
         if normalize == "degree":
             joined = degree > 0
@@ -84,7 +98,7 @@ class Theta:
             self._inverse = np.where(joined, 1.0 / self.scale, 0.0)
             self.rate = self.discount if joined.any() else 0.0
         else:
-            largest = self.total - min(1.0, float(self.weight.min()))
+            largest = self.total - float((np.minimum(weight, 1.0) * price).min())
             inverse = 1.0 / np.sqrt(largest) if largest > 0 else 0.0
             self.scale = np.ones(graph.n_rows)
             self._inverse = np.full(graph.n_rows, inverse)

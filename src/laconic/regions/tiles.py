@@ -49,7 +49,8 @@ class _Tiles:
         m, self.d = X.shape
         largest = float(max(X.max(), -X.min())) if m and self.d else 0.0
         # A power of two that brings every centred number into [-1, 1]: no digit changes.
-        self.scale = float(np.ldexp(1.0, -1 - int(np.frexp(largest)[1]))) if largest else 1.0
+        power = min(-1 - int(np.frexp(largest)[1]), 1023)  # more would overflow
+        self.scale = float(np.ldexp(1.0, power)) if largest else 1.0
         self.centre = np.zeros(self.d)
         for s in row_blocks(m, SIDE):
             self.centre += np.asarray((X[s] * self.scale).sum(axis=0)).ravel() / m
@@ -73,7 +74,8 @@ class _Tiles:
             lines = np.unpackbits(doubt[byte, column][:, None], axis=1, bitorder="little")
             at, bit = np.nonzero(lines)
             byte, column = byte[at], column[at]
-            near = self._near(a.which.start + 8 * byte + bit, b.which.start + column)
+            pairs = a.which.start + 8 * byte + bit, b.which.start + column
+            near = within(self.X, *pairs, self.radius, self.scale)
             np.bitwise_or.at(sure, (byte[near], column[near]), (1 << bit[near]).astype(np.uint8))
         if a.which == b.which:
             diagonal = np.arange(len(a.rows))
@@ -101,17 +103,6 @@ class _Tiles:
             bits.append(codes)
         return bits[0], bits[0] ^ bits[1]
 
-    def _near(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Whether pairs are neighbours, by their differences in float64."""
-        out = np.empty(len(i), dtype=bool)
-        for s in row_blocks(len(i), max(1, DIFFERENCES // max(self.d, 1))):
-            one, other = self.X[i[s]], self.X[j[s]]
-            if sparse.issparse(one):
-                one, other = one.toarray(), other.toarray()
-            gap = (one.astype(np.float64) - other) * self.scale
-            out[s] = np.sqrt(np.einsum("ij,ij->i", gap, gap)) <= self.radius
-        return out
-
     def share(self) -> float:
         """About the share of pairs that are neighbours."""
         m = self.X.shape[0]
@@ -121,6 +112,18 @@ class _Tiles:
         sure, _ = self._decided(self.block(some), self.block(others))
         found = int(np.unpackbits(sure).sum()) - np.isin(some, others).sum()
         return max(found, 0) / (len(some) * len(others))
+
+
+def within(X: Any, i: np.ndarray, j: np.ndarray, radius: float, scale: float = 1.0) -> np.ndarray:
+    """Whether rows i and j, times ``scale``, lie within a radius: by differences in float64."""
+    out = np.empty(len(i), dtype=bool)
+    for s in row_blocks(len(i), max(1, DIFFERENCES // max(X.shape[1], 1))):
+        one, other = X[i[s]], X[j[s]]
+        if sparse.issparse(one):
+            one, other = one.toarray(), other.toarray()
+        gap = (one.astype(np.float64) - other) * scale
+        out[s] = np.sqrt(np.einsum("ij,ij->i", gap, gap)) <= radius
+    return out
 
 
 def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
