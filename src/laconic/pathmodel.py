@@ -156,7 +156,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         ----------
         input_features : array-like of str, default=None
             Names of the input features, as a pipeline passes them on. By default those that the
-            model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1 and so on.
+            model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
         """
         check_is_fitted(self, "predictor_")
         names = self.predictor_.feature_names
