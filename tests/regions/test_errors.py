@@ -112,6 +112,23 @@ def test_counts_are_those_of_every_pair(kind):
     assert np.array_equal(counts.counts, near @ (weight * wrong))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_on_the_edge_are_counted_beside_a_far_row(dtype):
+    """A far row puts many distances in doubt; distances of whole numbers are exact all the same."""
+    X = np.random.default_rng(2).integers(0, 6, (600, 3)).astype(dtype)
+    X[7] = 1e4
+    near = cdist(X, X) <= 3.0  # many rows are exactly so far apart
+    for radius, power in ((3.0, 0), (3.0 * 2.0**40, 40)):
+        with Threads(2) as threads:
+            counts = ErrorCounts(np.ldexp(X, power), radius, threads)
+            counts.change(np.arange(0, 600, 7), np.ones(86))
+        assert np.array_equal(counts.counts, near[:, ::7].sum(axis=1))
+    with Threads(1) as threads:
+        counts = ErrorCounts(X, 1e30, threads)  # whose square is no number in single precision
+        counts.change(np.arange(600), np.ones(600))
+    assert np.all(counts.counts == 600)
+
+
 def test_threads_do_not_change_the_counts():
     X = np.random.default_rng(1).standard_normal((5000, 3))
     found = []

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
 from laconic.regions import graph as graph_module
 from laconic.regions import tiles as tiles_module
@@ -151,6 +153,34 @@ def test_wrong_graphs_and_radii_are_refused(rows):
             radius_graph(rows, radius)
     with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
         nearest_graph(rows, 0)
+
+
+def test_equal_rows_are_neighbours_by_any_metric():
+    X = np.vstack([np.zeros((4, 2)), np.eye(2)])  # by cosines, zeros are far from themselves
+    graph = dense(nearest_graph(X, 3, metric="cosine"))
+    assert np.array_equal(graph[:4, :4], ~np.eye(4, dtype=bool))
+    weighted = dense(nearest_graph(X[3:], 3, np.array([4.0, 1.0, 1.0]), metric="cosine"))
+    assert np.array_equal(weighted, graph[3:, 3:])
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_equal_rows_do_not_lengthen_the_lists_of_the_nearest(sparsely, monkeypatch):
+    rng = np.random.default_rng(6)
+    values = rng.standard_normal((16, 3))
+    which = rng.integers(16, size=300)
+    X = sparse.csr_matrix(values[which]) if sparsely else values[which]
+    asked, plain = [], NearestNeighbors.kneighbors
+
+    def kneighbors(self, X, n_neighbors):
+        asked.append(X.shape[0] * n_neighbors)
+        return plain(self, X, n_neighbors)
+
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", kneighbors)
+    graph = nearest_graph(X, 40)
+    assert sum(asked) <= 2 * 16**2
+    far = cdist(values, values)[which][:, which]
+    near = far <= np.sort(far, axis=1)[:, [40]]  # the row itself comes first
+    assert np.array_equal(dense(graph), (near | near.T) & ~np.eye(300, dtype=bool))
 
 
 def test_the_automatic_radius_has_the_share_that_was_asked_for(rows):
