@@ -73,10 +73,8 @@ def nearest_rows(
 
 def _distinct(X: Any) -> tuple[list[int], np.ndarray]:
     """Numbers of rows that are all different, and which of them every row is equal to."""
-    digests = Digests(X)
-    first = digests.ordered(np.arange(X.shape[0]))
-    number = {digests[row]: k for k, row in enumerate(first)}
-    return first, np.array([number[digests[row]] for row in range(X.shape[0])])
+    _, first, equal_to = np.unique(Digests(X).values, return_index=True, return_inverse=True)
+    return first.tolist(), equal_to.ravel()
 
 
 def _reach(
