@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor
 from laconic.regions.neighbours import auto_radius, nearest_graph, radius_graph
-from laconic.regions.ties import Digests
 
 
 def wide_rows(n_rows=300, n_features=40_000, n_values=10, seed=0):
@@ -115,21 +114,3 @@ def test_holes_are_those_of_dense_rows():
     assert np.array_equal(thin.predict(X), full.predict(X.toarray()))
     scores = full.predictor_.scores(X.toarray())
     assert thin.predictor_.scores(X) == pytest.approx(scores, rel=1e-10, abs=1e-10)
-
-
-@pytest.mark.parametrize("n_features", [50, 5000])
-def test_digests_do_not_depend_on_how_rows_are_stored(n_features):
-    """Rows of many columns are told by their non-zeros, others by all values."""
-    dense = np.zeros((4, n_features))
-    dense[0, [3, 40]] = 1.0, -2.0
-    dense[1] = dense[0]
-    dense[2, [3, 41]] = 1.0, -2.0
-    signed = np.where(dense == 0, -0.0, dense)
-    # With a zero, a value in two parts, and out of order.
-    values, places = [1.0, -2.0, 0.0, -2.5, 0.5, 1.0, 1.0, -2.0], [3, 40, 7, 40, 40, 3, 3, 41]
-    stored = sparse.csr_matrix((values, places, [0, 3, 6, 8, 8]), shape=dense.shape)
-    kinds = dense, signed, dense.astype(np.float32), sparse.csr_matrix(dense), stored
-    made = [[Digests(X, b"key")[row] for row in range(4)] for X in kinds]
-    assert all(digests == made[0] for digests in made)
-    assert len(set(made[0])) == 3
-    assert made[0][0] == made[0][1]

@@ -18,6 +18,7 @@ from laconic.cli_output import NAME as STANDARD_OUTPUT
 from laconic.cli_output import standard_output
 from laconic.look.console import (
     atom_table,
+    majority_line,
     make_console,
     pixel_map,
     save_plot,
@@ -148,6 +149,10 @@ def _build_parser() -> argparse.ArgumentParser:
         "--cv", type=int, metavar="K",
         help="choose the size (totalq: the price) by K-fold cross-validation",
     )  # fmt: skip
+    fit.add_argument(
+        "--scoring", metavar="NAME",
+        help="what --cv compares by, such as roc_auc or neg_log_loss (accuracy)",
+    )  # fmt: skip
     size.add_argument(
         "--early-stopping", action="store_true", help="choose the size on held-out rows"
     )
@@ -205,6 +210,7 @@ def _demo(args: argparse.Namespace) -> int:
     )
     model = ShareBoostClassifier(args.max_atoms, pool="columns", verbose=1).fit(X, y)
     console.print(size_table(model, X_test, y_test))
+    console.print(majority_line(model, y_test), markup=False)
 
     used = model.predictor_
     named = Predictor(
@@ -218,7 +224,8 @@ def _demo(args: argparse.Namespace) -> int:
     )
     console.print(side_by_side)
 
-    named.save(file)
+    if unsaved := why_unsaved(str(file), lambda: named.save(file)):
+        raise UserError(unsaved)
     same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
     if not same:
         raise RuntimeError("the reloaded model does not predict what the saved one does")
@@ -271,6 +278,7 @@ def _fit(args: argparse.Namespace) -> int:
 
     console = make_console()
     console.print(size_table(model, X_test, y_test))
+    console.print(majority_line(model, y_test), markup=False)
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         at = f" at a price of {model.price:g}," if args.method == "totalq" else ""
@@ -280,11 +288,12 @@ def _fit(args: argparse.Namespace) -> int:
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
         )
     console.out(card(model) + "\n", highlight=False)
+    if not unsaved[0]:
+        say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
+    if args.plot and not unsaved[1]:
+        say(console, f"saved  {args.plot}", "the picture of the path")
     if any(unsaved):
         raise UserError("; ".join(filter(None, unsaved)))
-    say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
-    if args.plot:
-        say(console, f"saved  {args.plot}", "the picture of the path")
     return INTERRUPTED if model.status_ == "interrupted" else 0
 
 

@@ -52,6 +52,8 @@ def settle(args: argparse.Namespace) -> None:
             raise UserError(f"--{name.replace('_', '-')} is for --method {method}")
     if args.method == "share" and args.loss in BINARY_LOSSES:
         raise UserError(f"--loss {args.loss} is for --method totalq")
+    if args.scoring and not args.cv:
+        raise UserError("--scoring says what --cv compares by; give --cv too")
     if args.cv and args.price is not None:
         raise UserError("--cv chooses the price; leave out --price, or --cv")
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
@@ -66,6 +68,14 @@ def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 def make_model(args: argparse.Namespace, X: Any, y: Any, seed: int) -> Any:
     """The estimator that the arguments and the classes ask for, unfitted."""
+    if args.scoring:
+        from sklearn.metrics import get_scorer_names
+
+        if args.scoring not in get_scorer_names():
+            raise UserError(
+                f"--scoring {args.scoring} is unknown; try accuracy, balanced_accuracy, roc_auc, "
+                "neg_log_loss, or another name of sklearn.metrics.get_scorer_names()"
+            )
     return _totalq(args, X, y) if args.method == "totalq" else _share(args, X, seed)
 
 
@@ -81,6 +91,7 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
         class_weight="balanced" if args.balanced else None,
         refine=args.refine,
         cv=args.cv,
+        scoring=args.scoring,
         early_stopping=args.early_stopping,
         checkpoint=args.checkpoint,
         random_state=seed,
@@ -102,6 +113,6 @@ def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
     if args.cv:
         from laconic.sizes import PRICES, cross_validate_prices, one_standard_error
 
-        scores = cross_validate_prices(model, X, y, PRICES, args.cv)
+        scores = cross_validate_prices(model, X, y, PRICES, args.cv, args.scoring)
         model.set_params(price=PRICES[one_standard_error(scores)])
     return model.set_params(checkpoint=args.checkpoint, verbose=1)

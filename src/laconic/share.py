@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -37,7 +38,7 @@ from laconic.sizes import cross_validate_sizes, one_standard_error
 from laconic.threads import Threads
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
-_LIMITS = ("max_atoms", "n_iter_no_change", "cv")
+_LIMITS = ("max_atoms", "n_iter_no_change", "cv", "scoring")
 
 
 class ShareBoostClassifier(PathClassifier):
@@ -86,9 +87,11 @@ class ShareBoostClassifier(PathClassifier):
         lower one; the models of different sizes need not nest, and may depend on ``max_atoms``.
     groups : sequence, default=None
         Labels of the features, or lists of feature numbers: features of a group are chosen
-        together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`.
+        together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
+        rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        Cost of reading each feature, in order or by name (a dict or a pandas series). An atom
+        Cost of reading each feature, in order or by name (a dict or a pandas series; features that
+        it does not name cost 1). An atom
         costs the sum over the features it reads, and atoms are ranked by gain per cost.
         ``"operations"``: an atom costs the operations that it adds to the model, for pools that
         count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
@@ -106,9 +109,14 @@ class ShareBoostClassifier(PathClassifier):
         Rounds without a lower held-out loss after which to stop.
     cv : int or splitter, default=None
         Choose the size by cross-validation with the one-standard-error rule, from one path a fold:
-        the smallest size whose accuracy is within one standard error of the best.
+        the smallest size whose score is within one standard error of the best.
+    scoring : str or callable, default=None
+        What ``cv`` compares sizes by: any scorer of scikit-learn, such as ``"roc_auc"``,
+        ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little where
+        one class is rare.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
     tol : float, default=1e-5
         Relative tolerance of each correction; see `laconic.correct.Newton`.
     checkpoint : str or path-like, default=None
@@ -148,7 +156,7 @@ class ShareBoostClassifier(PathClassifier):
     validation_losses_ : ndarray
         Held-out loss of every path entry, with ``early_stopping``.
     cv_scores_ : ndarray of shape (n_folds, n_sizes)
-        Accuracy of every size on every fold, with ``cv``.
+        Score of every size on every fold, with ``cv``: accuracy, or what ``scoring`` says.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -201,6 +209,7 @@ class ShareBoostClassifier(PathClassifier):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "checkpoint": "no_validation",
@@ -232,6 +241,7 @@ class ShareBoostClassifier(PathClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         cv: Any = None,
+        scoring: Any = None,
         class_weight: Any = None,
         tol: float = 1e-5,
         checkpoint: Any = None,
@@ -259,6 +269,7 @@ class ShareBoostClassifier(PathClassifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.cv = cv
+        self.scoring = scoring
         self.class_weight = class_weight
         self.tol = tol
         self.checkpoint = checkpoint
@@ -269,7 +280,9 @@ class ShareBoostClassifier(PathClassifier):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ShareBoostClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> ShareBoostClassifier:
         """Fit the whole path.
 
         Parameters
@@ -281,6 +294,9 @@ class ShareBoostClassifier(PathClassifier):
         sample_weight : array-like of shape (n_rows,), default=None
             Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
             by rows, whatever their weight).
+        groups : array-like of shape (n_rows,), default=None
+            Groups of rows, for a ``cv`` that keeps them together, such as
+            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
 
         Returns
         -------
@@ -292,6 +308,9 @@ class ShareBoostClassifier(PathClassifier):
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
             raise ValueError("choose the size by cv or by early_stopping, not by both")
+        for given, name in ((self.scoring, "scoring"), (groups, "groups")):
+            if given is not None and self.cv is None:
+                raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
         resumable = self.checkpoint is not None and self.early_stopping
         if resumable and not isinstance(self.random_state, Integral):
             raise ValueError(
@@ -304,55 +323,57 @@ class ShareBoostClassifier(PathClassifier):
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
-        if self.cv is not None:
-            self.cv_scores_ = self._cross_validate(X, y, sample_weight)
-        X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        rows_in, codes, weight = normalised_weights(self, X, y, sample_weight)
         held: HeldOut | None = None
         if self.early_stopping:
-            X, codes, weight, kept = held_out_rows(self, X, codes, weight)
+            rows_in, codes, weight, kept = held_out_rows(self, rows_in, codes, weight)
             held = HeldOut(*kept, LOSSES[self.loss](), self.n_iter_no_change)
-        with Threads(self.n_jobs) as threads:
-            bound = bound_pool(pool, X, weight, threads)
-            loss = LOSSES[self.loss]()
-            n_outputs = loss.n_outputs(len(self.classes_))
-            rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
-            with ExitStack() as stack:
-                state = self._run(rows, X, codes, weight, held, stack)
+        # A checkpoint that cannot be used is refused before the work of the folds.
+        with self._saver(rows_in, codes, weight) as saver:
+            if self.cv is not None:
+                self.cv_scores_ = self._cross_validate(X, y, sample_weight, groups)
+            with Threads(self.n_jobs) as threads:
+                bound = bound_pool(pool, rows_in, weight, threads)
+                loss = LOSSES[self.loss]()
+                n_outputs = loss.n_outputs(len(self.classes_))
+                rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+                state = self._run(rows, held, saver)
         self._keep(state, held)
         return self
 
-    def _run(
-        self,
-        rows: Rows,
-        X: Any,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        held: HeldOut | None,
-        stack: ExitStack,
-    ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
+    def _saver(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray
+    ) -> AbstractContextManager[Checkpoint | None]:
+        """The checkpoint, where there is to be one."""
+        if self.checkpoint is None:
+            return nullcontext()
+        names = getattr(self, "feature_names_in_", None)
+        settings = settings_of(self, *_LIMITS)
+        # Names and data frames say what an atom is: here by what they come to.
+        settings |= {name: self._by_number(name) for name in ("include", "exclude")}
+        settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
+        mark = fingerprint(X, codes, weight, settings)
+        return Checkpoint(self.checkpoint, mark, self.max_atoms)
 
-        The stack closes the checkpoint.
-        """
+    def _by_number(self, argument: str) -> list[Any]:
+        """The items of an include or exclude list, features by their numbers."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        listed = getattr(self, argument) or ()
+        return [names.index(i) if isinstance(i, str) and i in names else i for i in listed]
+
+    def _run(self, rows: Rows, held: HeldOut | None, saver: Checkpoint | None) -> State:
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
         penalty = PENALTIES[self.penalty](self.alpha, self.beta)
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
-        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1], names)
+        n_features = self.n_features_in_
+        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, n_features, names)
         include = resolve_atoms(self.include, rows.pool, names, "include")
         exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
         spent = float(len(include)) if costs is None else costs.total(include.tolist())
         check_base_terms(include, exclude, self.max_atoms, spent, max_cost)
-        hooks: list[Hook] = []
-        state = State()
-        if self.checkpoint is not None:
-            settings = settings_of(self, *_LIMITS)
-            # Names and data frames say what an atom is: here by what they come to.
-            settings |= {"include": include, "exclude": exclude}
-            settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
-            mark = fingerprint(X, codes, weight, settings)
-            saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_atoms))
-            state = saver.resume(rows.pool, rows.n_outputs)
-            hooks.append(saver)
+        state = State() if saver is None else saver.resume(rows.pool, rows.n_outputs)
+        hooks: list[Hook] = [] if saver is None else [saver]
         loop = Loop(
             rows,
             make_rule(self.rule, penalty, corrector),
@@ -384,19 +405,18 @@ class ShareBoostClassifier(PathClassifier):
                 )
         return state
 
-    def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray:
-        fold = clone(self).set_params(cv=None, checkpoint=None, callbacks=None, verbose=0)
+    def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> np.ndarray:
+        only_once = ("cv", "scoring", "checkpoint", "callbacks")
+        fold = clone(self).set_params(verbose=0, **dict.fromkeys(only_once))
         if self._categories:
             pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)
         names = list(getattr(self, "feature_names_in_", ()))
         fold.set_params(costs=in_order(self.costs, names or None))
         for argument in ("include", "exclude"):  # folds are arrays, without names
-            listed = getattr(self, argument) or ()
-            numbers = [names.index(i) if i in names else i for i in listed]
-            fold.set_params(**{argument: numbers})
+            fold.set_params(**{argument: self._by_number(argument)})
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return cross_validate_sizes(fold, X, y, weight, self.cv)
+        return cross_validate_sizes(fold, X, y, weight, self.cv, self.scoring, groups)
 
     def _keep(self, state: State, held: HeldOut | None) -> None:
         """Turn the loop's state into fitted attributes."""
@@ -408,8 +428,9 @@ class ShareBoostClassifier(PathClassifier):
         size = entries[-1].size
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
             warnings.warn(
-                "no atom helps, so the model only knows how common the classes are: all columns "
-                "may be constant, excluded or too dear, or too small where they are not scaled",
+                "no atom helps, so the model only knows how common the classes are. Raise max_cost "
+                "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "atom can help.",
                 stacklevel=3,
             )
         if held is not None:

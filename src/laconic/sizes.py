@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
@@ -17,35 +19,59 @@ PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 
 
 def cross_validate_sizes(
-    estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray, cv: Any
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    cv: Any,
+    scoring: Any = None,
+    groups: Any = None,
 ) -> np.ndarray:
-    """Accuracy of every size on every fold, (n_folds, n_sizes), from one path per fold.
+    """Score of every size on every fold, (n_folds, n_sizes), from one path per fold.
 
+    ``scoring`` is any of scikit-learn's, by default accuracy. The splitter gets ``groups`` of rows.
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
+    scorer = None if scoring is None else check_scoring(estimator, scoring)
     scores: list[list[float]] = []
-    for fit, test in check_cv(cv, y, classifier=True).split(X, y):
-        if not weight[test].sum() > 0:
+    for fit, test in check_cv(cv, y, classifier=True).split(X, y, groups):
+        test = test[weight[test] > 0]
+        if len(test) == 0:
             continue
         fold = clone(estimator)
         with _whole() as models:
             models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
-        predicted = fold.staged_predict(X[test])
-        scores.append([float(np.average(p == y[test], weights=weight[test])) for p in predicted])
+        scores.append(_size_scores(fold, X[test], y[test], weight[test], scorer))
     longest = max(len(s) for s in scores)
     return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
 
 
+def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: Any) -> list[float]:
+    """Score of every size of a fold's path on its test rows."""
+    if scorer is None:
+        return [float(np.average(p == y, weights=weight)) for p in fold.staged_predict(X)]
+    weighted = {}
+    if np.ptp(weight) > 0:
+        if "sample_weight" not in signature(scorer).parameters:
+            raise ValueError(
+                "rows have different weights, but scoring takes no sample_weight; give a scorer of "
+                "sklearn.metrics.make_scorer, or no weights"
+            )
+        weighted["sample_weight"] = weight
+    return [float(scorer(fold.at(size), X, y, **weighted)) for size in fold.path_.sizes]
+
+
 def cross_validate_prices(
-    estimator: Any, X: Any, y: Any, prices: Sequence[float], cv: Any
+    estimator: Any, X: Any, y: Any, prices: Sequence[float], cv: Any, scoring: Any = None
 ) -> np.ndarray:
-    """Accuracy of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices)."""
+    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices)."""
+    scorer = check_scoring(estimator, scoring)
     y, scores = np.asarray(y), []
     for fit, test in check_cv(cv, y, classifier=True).split(X, y):
         with _whole() as models:
             models += estimator.fit_path(_safe_indexing(X, fit), y[fit], price=prices)
-        scores.append([model.score(_safe_indexing(X, test), y[test]) for model in models])
+        scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
     return np.array(scores)
 
 

@@ -61,9 +61,11 @@ def _shown_sizes(model: ShareBoostClassifier) -> list[int]:
 
 
 def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
-    """Every size's loss, accuracy where it is known, and cost."""
+    """Every size's loss, accuracy and the like where they are known, and cost."""
     from rich import box
     from rich.table import Table
+
+    from laconic.look.measures import measures
 
     sizes = model.path_.sizes.tolist()
     columns: dict[str, Any] = {
@@ -75,15 +77,25 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
         columns["held-out\nloss"] = lambda n, m: f"{held[n]:.4f}"
     if hasattr(model, "cv_scores_"):
         mean = dict(enumerate(model.cv_scores_.mean(axis=0), start=sizes[0]))
-        columns["cv\naccuracy"] = lambda n, m: f"{100 * mean[n]:.1f} %" if n in mean else ""
+        if model.scoring is None:
+            columns["cv\naccuracy"] = lambda n, m: f"{100 * mean[n]:.1f} %" if n in mean else ""
+        else:
+            columns[f"cv\n{scoring_name(model)}"] = lambda n, m: (
+                f"{mean[n]:.4f}" if n in mean else ""
+            )
     if X_test is not None:
         columns["test\naccuracy"] = lambda n, m: f"{100 * m.score(X_test, y_test):.1f} %"
+        for name in measures(model, X_test, y_test):
+            columns[f"test\n{name}"] = lambda n, m, name=name: (
+                f"{measures(m, X_test, y_test)[name]:.3f}"
+            )
     columns |= {
         "features": lambda n, m: str(m.predictor_.cost().features),
         "bytes": lambda n, m: str(m.predictor_.cost().bytes),
         "seconds": lambda n, m: f"{m.path_[n].seconds:.2f}",
     }
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    narrow = (0, 0) if len(columns) > 7 else (0, 1)  # a terminal has 80 characters
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=narrow)
     for name in [*columns, ""]:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for n in _shown_sizes(model):
@@ -91,6 +103,20 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
         cells = [cell(n, model.at(n)) for cell in columns.values()]
         table.add_row(*cells, "in use" if used else "", style="bold" if used else "")
     return table
+
+
+def majority_line(model: ShareBoostClassifier, y_test: Any) -> str:
+    """What the simplest of all predictors would reach."""
+    from laconic.look.measures import majority, majority_rate
+
+    where = "training rows" if y_test is None else "test rows"
+    rate = 100 * majority_rate(model, y_test)
+    return f"Always saying {str(majority(model))!r} is right on {rate:.1f} % of the {where}.\n"
+
+
+def scoring_name(model: Any) -> str:
+    """What the scores of cross-validation are called."""
+    return model.scoring if isinstance(model.scoring, str) else "score"
 
 
 def atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from laconic.look.measures import majority, majority_rate, measures
+
 # Okabe and Ito's colours: told apart by readers with any colour vision.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 INK, FAINT = "#4B5563", "#E5E7EB"
@@ -23,7 +25,9 @@ def plot_path(
 
     The left panel has the training loss and, after ``early_stopping``, the held-out loss. The right
     one has the error of every size on (X, y) and, after ``cv``, the cross-validated error with a
-    band of one standard error; it is there only when one of them is. The size in use is marked.
+    band of one standard error; it is there only when one of them is. A dashed line shows the error
+    of always saying the commonest label. Where sizes were chosen by another ``scoring``, the right
+    panel shows that instead of errors. The size in use is marked.
 
     Parameters
     ----------
@@ -52,7 +56,8 @@ def plot_path(
         raise ValueError("ax must be one axes, or a pair where there is an error to draw")
     _draw_loss(panels[0], model)
     if with_error:
-        _draw_error(panels[1], model, X, y, name)
+        draw = _draw_error if getattr(model, "scoring", None) is None else _draw_scores
+        draw(panels[1], model, X, y, name)
     return panels if with_error else panels[0]
 
 
@@ -98,20 +103,18 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
     lines: list[Line] = []
     floor = np.inf
     sizes = model.path_.sizes
+    what = "error {:.1f} %"
     if hasattr(model, "cv_scores_"):
-        errors = 100.0 * (1.0 - model.cv_scores_)
-        at = sizes[0] + np.arange(errors.shape[1])
-        mean = errors.mean(axis=0)
-        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else 0 * mean
-        ax.fill_between(at, mean - spread, mean + spread, color=GREEN, alpha=0.18, linewidth=0)
-        floor = (mean - spread).min()
-        lines.append(("cross-validated\n± 1 s.e.", at, mean, GREEN))
+        line, floor = _with_band(ax, sizes, 100.0 * (1.0 - model.cv_scores_))
+        lines.append(line)
     if X is not None:
         truth = np.asarray(y)
         errors = np.array([100.0 * np.mean(p != truth) for p in model.staged_predict(X)])
         lines.append((name, sizes, errors, ORANGE))
+        what += "".join(f", {n} {v:.3g}" for n, v in measures(model, X, y).items())
     draw_lines(ax, lines, "atoms", "error (%)")
-    values = np.concatenate([line[2] for line in lines])
+    constant = 100.0 * (1.0 - majority_rate(model, y))
+    values = np.concatenate([*(line[2] for line in lines), [constant]])
     # The first atoms halve the error again and again, the last ones matter by a few parts in a
     # hundred: a logarithmic scale shows both.
     if values.min() > 0 and values.max() > 5 * values.min():
@@ -119,8 +122,50 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
         ax.set_ylabel("error (%), log scale")
     else:
         ax.set_ylim(bottom=0.0)
+    _draw_constant(ax, constant, f"always {str(majority(model))!r}")
     label_ends(ax, lines)
-    mark_size(ax, lines[-1], model.n_atoms_, "error {:.1f} %")
+    mark_size(ax, lines[-1], model.n_atoms_, what)
+
+
+def _with_band(ax: Any, sizes: np.ndarray, values: np.ndarray) -> tuple[Line, float]:
+    """The line of cross-validated values, (n_folds, n_sizes), its band drawn; the band's floor."""
+    at = sizes[0] + np.arange(values.shape[1])
+    mean = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
+    ax.fill_between(at, mean - spread, mean + spread, color=GREEN, alpha=0.18, linewidth=0)
+    return ("cross-validated\n± 1 s.e.", at, mean, GREEN), float((mean - spread).min())
+
+
+def _draw_scores(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
+    """What the size was chosen by, instead of errors."""
+    from sklearn.metrics import check_scoring
+
+    lines: list[Line] = []
+    sizes = model.path_.sizes
+    if hasattr(model, "cv_scores_"):
+        lines.append(_with_band(ax, sizes, model.cv_scores_)[0])
+    if X is not None:
+        scorer = check_scoring(model, model.scoring)
+        lines.append((name, sizes, np.array([scorer(model.at(n), X, y) for n in sizes]), ORANGE))
+    said = model.scoring if isinstance(model.scoring, str) else "score"
+    draw_lines(ax, lines, "atoms", said)
+    label_ends(ax, lines)
+    mark_size(ax, lines[-1], model.n_atoms_, said + " {:.3g}")
+
+
+def _draw_constant(ax: Any, value: float, label: str) -> None:
+    """A dashed line across, with its name above it."""
+    ax.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (5, 4)), zorder=1)
+    ax.annotate(
+        label,
+        (ax.get_xlim()[1], value),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color=INK,
+        fontsize="small",
+    )
 
 
 def draw_lines(ax: Any, lines: list[Line], across: str, up: str) -> None:

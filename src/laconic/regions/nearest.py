@@ -17,6 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from laconic.model.pieces import row_squares
 from laconic.model.thin import most_values
+from laconic.regions.ties import Digests
 from laconic.regions.tiles import distances
 from laconic.threads import row_blocks
 
@@ -42,11 +43,14 @@ def nearest_pairs(
     metric : str or callable
     n_jobs : int
     """
-    m = X.shape[0]
-    copies = np.ones(m) if weight is None else np.maximum(weight, 1.0)
+    first, equal_to = _distinct(X)
+    X, m, everyone = X[first], len(first), _Copies(equal_to)
+    # Equal rows are copies of one: found one by one, their lists would grow with their number.
+    copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
     noise = _noise(X) if metric == "euclidean" else 0.0
     pending, listed = np.arange(m), min(n_neighbors + 1, m)
+    yield from everyone.pairs(pending, pending)  # some metrics have rows far from themselves
     while len(pending):
         left = []
         for s in row_blocks(len(pending), max(1, LISTED // listed)):
@@ -64,9 +68,54 @@ def nearest_pairs(
             reach = _reach(distance, others, copies[near], copies[rows], n_neighbors)
             known = reach * (1.0 + TIE) < horizon
             at, place = np.nonzero((distance <= (reach * (1.0 + TIE))[:, None]) & known[:, None])
-            yield rows[at], near[at, place]
+            yield from everyone.pairs(rows[at], near[at, place])
             left.append(rows[~known])
         pending, listed = np.concatenate(left), min(2 * listed, m)
+
+
+def _distinct(X: Any) -> tuple[list[int], np.ndarray]:
+    """Numbers of rows that are all different, and which of them every row is equal to."""
+    _, first, equal_to = np.unique(Digests(X).values, return_index=True, return_inverse=True)
+    return first.tolist(), equal_to.ravel()
+
+
+class _Copies:
+    """The rows that are equal to each of the distinct rows.
+
+    Parameters
+    ----------
+    equal_to : ndarray of shape (n_rows,)
+        Number of the distinct row that every row is equal to.
+    """
+
+    def __init__(self, equal_to: np.ndarray) -> None:
+        self._sizes = np.bincount(equal_to)
+        self._rows = np.argsort(equal_to, kind="stable")
+        self._starts = np.cumsum(self._sizes) - self._sizes
+
+    def pairs(self, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """All pairs of a row equal to i and one equal to j, pair by pair; some at a time."""
+        for some in _cut(self._sizes[i]):
+            rows, near = self._of(i[some], j[some])
+            for few in _cut(self._sizes[near]):
+                others, ones = self._of(near[few], rows[few])
+                yield ones, others
+
+    def _of(self, which: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows equal to some distinct ones, one after the other, and what stands beside."""
+        sizes = self._sizes[which]
+        starts = self._starts[which] - (np.cumsum(sizes) - sizes)
+        return self._rows[np.repeat(starts, sizes) + np.arange(sizes.sum())], beside.repeat(sizes)
+
+
+def _cut(sizes: np.ndarray) -> Iterator[slice]:
+    """Runs of sizes that add up to `LISTED` at most, or one size that is larger."""
+    ends, start = np.cumsum(sizes), 0
+    while start < len(sizes):
+        most = ends[start] - sizes[start] + LISTED
+        stop = max(start + 1, int(np.searchsorted(ends, most, side="right")))
+        yield slice(start, stop)
+        start = stop
 
 
 def _reach(

@@ -1,0 +1,105 @@
+"""Choosing the size by any scorer, with rows of a group kept together."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+from laconic import ShareBoostClassifier
+from laconic.look.console import majority_line, size_table
+from laconic.look.measures import majority, majority_rate, measures
+from laconic.sizes import one_standard_error
+from problems import random_problem
+
+
+def rare_class(m=600, seed=0):
+    """Few rows of class 1, which six columns tell something about."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, 8))
+    scores = X[:, :6] @ [1.0, 0.8, 0.7, 0.6, 0.5, 0.5] - 4.0
+    return X, (rng.random(m) < 1 / (1 + np.exp(-scores))).astype(int)
+
+
+def test_the_size_may_be_chosen_by_any_scorer():
+    X, y = rare_class()
+    folds = StratifiedKFold(3)
+    model = ShareBoostClassifier(6, cv=folds, scoring="roc_auc").fit(X, y)
+    for row, (fit, test) in zip(model.cv_scores_, folds.split(X, y), strict=True):
+        fold = ShareBoostClassifier(6).fit(X[fit], y[fit])
+        by_hand = [roc_auc_score(y[test], fold.at(n).decision_function(X[test])) for n in range(7)]
+        np.testing.assert_allclose(row, by_hand, rtol=1e-12)
+    assert model.n_atoms_ == one_standard_error(model.cv_scores_) > 0
+    by_name = ShareBoostClassifier(6, cv=folds, scoring="accuracy").fit(X, y).cv_scores_
+    np.testing.assert_allclose(by_name, ShareBoostClassifier(6, cv=folds).fit(X, y).cv_scores_)
+
+
+def test_scorers_are_told_of_weights_or_refused():
+    X, y = rare_class()
+    weight = np.where(y == 1, 3.0, 1.0)
+    weight[::50] = 0.0
+    scored = ShareBoostClassifier(2, cv=3, scoring="accuracy").fit(X, y, sample_weight=weight)
+    plain = ShareBoostClassifier(2, cv=3).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(scored.cv_scores_, plain.cv_scores_)
+
+    def own(model, X, y):
+        return model.score(X, y)
+
+    assert ShareBoostClassifier(2, cv=3, scoring=own).fit(X, y).cv_scores_.shape == (3, 3)
+    with pytest.raises(ValueError, match="scoring takes no sample_weight"):
+        ShareBoostClassifier(2, cv=3, scoring=own).fit(X, y, sample_weight=weight)
+
+
+def test_groups_of_rows_go_to_the_splitter():
+    X, y = rare_class()
+    rows = np.arange(len(y)) // 10
+    model = ShareBoostClassifier(3, cv=GroupKFold(3)).fit(X, y, groups=rows)
+    for row, (fit, test) in zip(model.cv_scores_, GroupKFold(3).split(X, y, rows), strict=True):
+        assert not set(rows[fit]) & set(rows[test])
+        fold = ShareBoostClassifier(3).fit(X[fit], y[fit])
+        assert row[-1] == fold.score(X[test], y[test])
+
+
+def test_scoring_and_groups_need_folds():
+    X, y = rare_class()
+    with pytest.raises(ValueError, match="scoring is for cross-validation; set cv too"):
+        ShareBoostClassifier(2, scoring="roc_auc").fit(X, y)
+    with pytest.raises(ValueError, match="groups is for cross-validation; set cv too"):
+        ShareBoostClassifier(2).fit(X, y, groups=np.zeros(len(y)))
+    with pytest.raises(ValueError, match="scoring"):
+        ShareBoostClassifier(2, cv=3, scoring="nonsense").fit(X, y)
+
+
+def test_shares_of_the_classes_are_known():
+    X, y = rare_class()
+    weight = np.where(y == 1, 3.0, 1.0)
+    model = ShareBoostClassifier(1, class_weight="balanced").fit(X, y, sample_weight=weight)
+    share = weight[y == 1].sum() / weight.sum()
+    np.testing.assert_allclose(model.class_prior_, [1 - share, share])
+    assert majority(model) == 0
+    assert majority_rate(model) == model.class_prior_[0]
+    assert majority_rate(model, [0, 1, 1, 1]) == 0.25
+
+
+def test_measures_apply_where_they_can():
+    X, y = rare_class()
+    two = ShareBoostClassifier(2).fit(X, y)
+    found = measures(two, X, y)
+    assert found["AUC"] == roc_auc_score(y, two.predict_proba(X)[:, 1])
+    assert found["log loss"] == log_loss(y, two.predict_proba(X))
+    assert set(measures(two, X[y == 0], y[y == 0])) == {"log loss"}
+    assert measures(two, X, y + 5) == {}
+    X, y = random_problem()
+    assert set(measures(ShareBoostClassifier(2).fit(X, y), X, y)) == {"log loss"}
+
+
+@pytest.mark.parametrize("scoring", [None, "roc_auc", lambda model, X, y: 1.0])
+def test_the_table_says_what_always_saying_the_same_is_worth(scoring):
+    X, y = rare_class()
+    model = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y)
+    table = size_table(model, X, y)
+    share = f"{100 * np.mean(y == 0):.1f} %"
+    assert majority_line(model, y) == f"Always saying '0' is right on {share} of the test rows.\n"
+    heads = [str(column.header).replace("\n", " ") for column in table.columns]
+    name = {None: "accuracy", "roc_auc": "roc_auc"}.get(scoring, "score")
+    assert {f"cv {name}", "test AUC", "test log loss"} <= set(heads)
+    assert "of the training rows" in majority_line(model, None)
