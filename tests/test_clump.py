@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -276,6 +277,16 @@ def test_the_radius_in_use_is_said(two_classes, capsys):
     assert "iteration 1: " in said
     assert model.neighbour_share_ == pytest.approx(0.05, abs=1e-3)
     assert ErrorClumpingClassifier(radius=0.5).fit(X, y).radius_ == 0.5
+
+
+@pytest.mark.parametrize("neighbours", [{"radius": 1.0}, {"n_neighbors": 4}])
+def test_the_search_for_neighbours_says_how_far_it_is(two_classes, capsys, neighbours):
+    X, y = two_classes
+    ErrorClumpingClassifier(**neighbours, verbose=1).fit(X, y)
+    assert re.search("finding neighbours .* 100/100 %", capsys.readouterr().out)
+    ErrorClumpingClassifier(**neighbours).fit(X, y)
+    ErrorClumpingClassifier(**neighbours, discount=0.0, verbose=1).fit(X, y)
+    assert "finding" not in capsys.readouterr().out
 
 
 def test_a_graph_may_be_given(two_classes):

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from laconic import HolePunchingClassifier, memory
-from laconic.pools import Patches, Pieces, Products
+from laconic.pools import Patches, Pieces, Products, Stumps
 from laconic.regions.neighbours import given_graph, nearest_graph, radius_graph
 from laconic.threads import Threads
 
@@ -34,6 +34,7 @@ MADE = {
         "finding the 64 rows around",
         "sample of the rows",
     ),
+    "stumps": (lambda: bound(Stumps()), "coding 16 features of 64 rows", "pool='columns'"),
     "pieces": (lambda: bound(Pieces(5, 3)), "pool of pieces on 64 rows", "lower n_centres"),
     "patches": (lambda: bound(PATCHES), "patches on 64 images", "lower n_templates"),
     "products": (lambda: bound(Products()).squares(EVEN), "writing down 120 products", "fewer"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,17 @@ def progress_bar(numbers: str) -> Progress:
         TimeElapsedColumn(),
         console=Console(file=None if sys.stdout is None else _Screen(sys.stdout)),  # type: ignore
     )
+
+
+@contextmanager
+def share_bar(verbose: int, what: str) -> Iterator[Callable[[float], None] | None]:
+    """A bar that is told the share of some work that is done; None at ``verbose=0``."""
+    if not verbose:
+        yield None
+        return
+    with progress_bar("%") as bar:
+        task = bar.add_task(what, total=100)
+        yield lambda share: bar.update(task, completed=int(100 * share))
 
 
 class _Screen:

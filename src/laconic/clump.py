@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from laconic.bars import share_bar
 from laconic.edge import check_scale, class_prices, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import ScoresOnly
@@ -108,8 +109,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads. ``None`` and -1 take every core. The answer does not depend on it.
     verbose : int, default=0
-        1 prints the radius, and the objective and gap of every iteration (and λ, where it is a
-        larger one than ``alpha`` on the way to that).
+        1 shows how far the search for neighbours is, and prints the radius, and the objective and
+        gap of every iteration (and λ, where it is a larger one than ``alpha`` on the way to that).
 
     Attributes
     ----------
@@ -284,7 +285,10 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if self.discount == 0:
             self.radius_, self.neighbour_share_ = find_radius(*asked, weight=weight), np.nan
             return empty_graph(X.shape[0])
-        network, self.radius_ = find_graph(*asked, weight=weight, n_jobs=self.n_jobs)
+        with share_bar(self.verbose, "finding neighbours") as watch:
+            network, self.radius_ = find_graph(
+                *asked, weight=weight, n_jobs=self.n_jobs, watch=watch
+            )
         with Threads(self.n_jobs) as threads:
             self.neighbour_share_ = network.weighted_share(weight, threads)
         if self.verbose:

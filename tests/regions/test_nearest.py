@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
 from laconic.regions import nearest
 from laconic.regions.neighbours import nearest_graph
@@ -22,7 +23,7 @@ def by_the_definition(X, n, weight, metric="euclidean"):
     return near
 
 
-@pytest.mark.parametrize("together", [nearest.LISTED, 7])
+@pytest.mark.parametrize("together", [nearest.LISTED, 100])
 @pytest.mark.parametrize("kind", ["continuous", "lattice", "equal", "wide"])
 @pytest.mark.parametrize("n", [1, 4, 30])
 def test_they_are_those_of_the_definition(kind, n, together, monkeypatch):
@@ -54,3 +55,16 @@ def test_weights_below_one_count_as_one():
     X = np.random.default_rng(0).standard_normal((40, 3))
     part = nearest_graph(X, 4, np.full(40, 0.2)).to_sparse()
     assert (part != nearest_graph(X, 4).to_sparse()).nnz == 0
+
+
+def test_rows_without_ties_are_listed_once(monkeypatch):
+    asked, plain = [], NearestNeighbors.kneighbors
+
+    def kneighbors(self, X, n_neighbors):
+        asked.append(len(X))
+        return plain(self, X, n_neighbors)
+
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", kneighbors)
+    for n_features in (2, 20):
+        nearest_graph(np.random.default_rng(0).standard_normal((80, n_features)), 30)
+    assert asked == [80, 80]

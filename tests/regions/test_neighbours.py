@@ -106,8 +106,8 @@ def test_sums_degrees_and_lists_agree_with_the_matrix(rows, storage, monkeypatch
     assert found.share == pytest.approx(near.sum() / (len(rows) * (len(rows) - 1)))
     for i in (0, 63, 64, 202):
         assert np.array_equal(found.neighbours(i), np.flatnonzero(near[i]))
-    some = np.array([5, 3, 200, 77])
-    assert np.array_equal(dense(found.subset(some)), near[np.ix_(some, some)])
+    for some in (np.array([5, 3, 200, 77]), np.random.default_rng(3).permutation(203)[:150]):
+        assert np.array_equal(dense(found.subset(some)), near[np.ix_(some, some)])
     with pytest.raises(ValueError, match="203 entries"):
         found.sums(values[:, :5])
 
@@ -148,20 +148,41 @@ def peak_bytes(function):
     return peak
 
 
-@pytest.mark.parametrize("kind", ["nearest", "metric", "given"])
+@pytest.mark.parametrize("kind", ["nearest", "metric", "given", "subset"])
 def test_many_neighbours_take_little_memory_on_the_way(kind, monkeypatch):
     """Graphs of a tenth of all pairs, which are kept as m²/8 bytes."""
     X = np.random.default_rng(6).standard_normal((3000, 3))
-    near = radius_graph(X, auto_radius(X, share=0.1)).to_sparse()
+    graph = radius_graph(X, auto_radius(X, share=0.1))
+    near = graph.to_sparse()
     monkeypatch.setattr(nearest_module, "LISTED", 1 << 13)
     monkeypatch.setattr(neighbours_module, "HELD_DISTANCES", 1 << 13)
     make = {
         "nearest": lambda: nearest_graph(X, 300, n_jobs=1),
         "metric": lambda: radius_graph(X, 1.0, metric="manhattan", n_jobs=1),
         "given": lambda: given_graph(near, len(X)),
+        "subset": lambda: graph.subset(np.arange(10, len(X))),
     }[kind]
     make()
     assert peak_bytes(make) < len(X) ** 2
+
+
+@pytest.mark.parametrize("kind", ["radius", "metric", "nearest"])
+def test_the_work_says_how_far_it_is(rows, kind, monkeypatch):
+    """The share that is done rises to 1, and being told changes nothing."""
+    monkeypatch.setattr(tiles_module, "SIDE", 16)
+    monkeypatch.setattr(nearest_module, "LISTED", 400)
+    monkeypatch.setattr(neighbours_module, "HELD_DISTANCES", 4000)
+    make = {
+        "radius": lambda **how: radius_graph(rows, 1.0, **how),
+        "metric": lambda **how: radius_graph(rows, 1.0, metric="manhattan", **how),
+        "nearest": lambda **how: nearest_graph(rows, 9, **how),
+    }[kind]
+    said = []
+    found = make(watch=said.append)
+    assert len(said) > 3
+    assert 0 < said[0] < 1 == said[-1]
+    assert (np.diff(said) >= 0).all()
+    assert np.array_equal(dense(found), dense(make()))
 
 
 @pytest.mark.parametrize("pairs", [3, 400])

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.memory import warn_if_too_large
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
 from laconic.pools.base import BoundPool, feature_number
 from laconic.threads import Threads, row_blocks
@@ -178,6 +179,12 @@ class BoundStumps(BoundPool):
             bits = 0 if coding.order is not None else 8 if coding.n_codes <= 256 else 16
             self._place.append((bits, rows[bits]))
             rows[bits] += 1
+        warn_if_too_large(
+            float(self.n_rows) * (rows[8] + 2 * rows[16]),
+            f"coding {rows[8] + rows[16]} features of {self.n_rows} rows for a pool of stumps",
+            "take fewer features or pool='columns', which keeps sparse rows sparse, or fit a "
+            "sample of the rows",
+        )
         self._codes = {b: np.empty((rows[b], self.n_rows), dtype=f"uint{b}") for b in (8, 16)}
         todo = []
         for block in blocks:

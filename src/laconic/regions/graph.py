@@ -7,6 +7,7 @@ Stored whichever way is smaller: as lists of neighbours (4 bytes each), or as bi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +35,9 @@ class Store(Protocol):
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
         """The rows of the 0/1 matrix, sparse."""
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order."""
 
 
 class ListStore:
@@ -64,6 +68,10 @@ class ListStore:
         ones = np.ones(len(indices), dtype=np.int8)
         return sparse.csr_matrix((ones, indices, starts - starts[0]), shape=shape)
 
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order."""
+        return graph_of(self.matrix(slice(0, len(self.starts) - 1))[rows][:, rows])
+
 
 class BitStore:
     """Bits: byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 neighbour row ROWS r + i."""
@@ -78,6 +86,16 @@ class BitStore:
         """No neighbours yet."""
         runs, width = -(-n_rows // ROWS), min(n_rows, ROWS)
         return cls(np.zeros((runs, -(-n_rows // 8), width), dtype=np.uint8), n_rows)
+
+    @classmethod
+    def of(cls, near: Callable[[slice], np.ndarray], n_rows: int) -> BitStore:
+        """From a function that says of some rows which rows are their neighbours."""
+        store = cls.empty(n_rows)
+        for run, rows in enumerate(row_blocks(n_rows, ROWS)):
+            for some in row_blocks(rows.stop - rows.start, WRITTEN):
+                bits = near(slice(rows.start + some.start, rows.start + some.stop))
+                store.codes[run, :, some] = np.packbits(bits, axis=1, bitorder="little").T
+        return store
 
     def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
         """Sums of values over the neighbours of a run of rows."""
@@ -98,6 +116,16 @@ class BitStore:
             bits = np.unpackbits(codes[:, some], axis=0, count=self.n_rows, bitorder="little")
             parts.append(sparse.csr_matrix(bits.T.view(np.int8)))
         return sparse.vstack(parts, format="csr")
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order; it never takes more than bits do."""
+
+        def near(some: slice) -> np.ndarray:
+            run, place = np.divmod(rows[some], ROWS)
+            bits = np.unpackbits(self.codes[run, :, place], axis=1, bitorder="little")
+            return bits[:, rows]
+
+        return graph_of_bits(BitStore.of(near, len(rows)), len(rows))
 
 
 class NeighbourGraph:
@@ -188,7 +216,7 @@ class NeighbourGraph:
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
         """The graph of some rows, in their order."""
-        return graph_of(self.to_sparse()[rows][:, rows])
+        return self._store.subset(rows)
 
 
 def empty_graph(n_rows: int) -> NeighbourGraph:
@@ -212,11 +240,7 @@ def graph_of(matrix: Any) -> NeighbourGraph:
     starts, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
     m = matrix.shape[0]
     if not lists_are_smaller(len(indices), m):
-        store = BitStore.empty(m)
-        for run, rows in enumerate(row_blocks(m, ROWS)):
-            for some in row_blocks(rows.stop - rows.start, WRITTEN):
-                bits = matrix[rows.start + some.start : rows.start + some.stop].toarray().T != 0
-                store.codes[run, :, some] = np.packbits(bits, axis=0, bitorder="little")
+        store = BitStore.of(lambda some: matrix[some].toarray() != 0, m)
         return NeighbourGraph(store, m, np.diff(starts))
     return NeighbourGraph(ListStore(starts, indices), m, np.diff(starts))
 

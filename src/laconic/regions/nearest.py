@@ -8,11 +8,12 @@ same as the row twice, and the order of the rows does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from laconic.model.pieces import row_squares
@@ -26,10 +27,17 @@ TIE = 1e-9
 # Numbers in the differences that are held at a time, and nearest rows that are listed at a time.
 DIFFERENCES = 1 << 21
 LISTED = 1 << 21
+# MiB of distances that scikit-learn holds at a time, of sparse rows or unusual metrics.
+HELD_MIB = 64
 
 
 def nearest_pairs(
-    X: Any, n_neighbors: int, weight: np.ndarray | None, metric: Any, n_jobs: int
+    X: Any,
+    n_neighbors: int,
+    weight: np.ndarray | None,
+    metric: Any,
+    n_jobs: int,
+    watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows, and the rows within their reach, as numbers of both; some rows at a time.
 
@@ -42,6 +50,8 @@ def nearest_pairs(
         Sample weights; 1 each for None. Weights below 1 count as 1.
     metric : str or callable
     n_jobs : int
+    watch : callable, default=None
+        Called with the share of the rows whose nearest are known.
     """
     first, equal_to = _distinct(X)
     X, m, everyone = X[first], len(first), _Copies(equal_to)
@@ -49,13 +59,15 @@ def nearest_pairs(
     copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
     noise = _noise(X) if metric == "euclidean" else 0.0
-    pending, listed = np.arange(m), min(n_neighbors + 1, m)
+    # The row itself, the nearest, and one more, which shows that the reach ends before it.
+    pending, listed, done = np.arange(m), min(n_neighbors + 2, m), 0
     yield from everyone.pairs(pending, pending)  # some metrics have rows far from themselves
     while len(pending):
         left = []
         for s in row_blocks(len(pending), max(1, LISTED // listed)):
             rows = pending[s]
-            distance, near = index.kneighbors(X[rows], listed)
+            with config_context(working_memory=HELD_MIB):
+                distance, near = index.kneighbors(X[rows], listed)
             # No row that is not listed is nearer than this.
             horizon = np.full(len(rows), np.inf)
             if listed < m:
@@ -70,6 +82,9 @@ def nearest_pairs(
             at, place = np.nonzero((distance <= (reach * (1.0 + TIE))[:, None]) & known[:, None])
             yield from everyone.pairs(rows[at], near[at, place])
             left.append(rows[~known])
+            done += int(known.sum())
+            if watch is not None:
+                watch(done / m)
         pending, listed = np.concatenate(left), min(2 * listed, m)
 
 

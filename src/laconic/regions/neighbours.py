@@ -9,6 +9,7 @@ decided by their differences in double precision. No m x m matrix of distances i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,16 @@ from laconic.threads import Threads, row_blocks
 SAMPLED_ROWS = 1000
 HELD_DISTANCES = 1 << 22
 
+Watch = Callable[[float], None]
+
 
 def radius_graph(
-    X: Any, radius: float, *, metric: Any = "euclidean", n_jobs: int | None = None
+    X: Any,
+    radius: float,
+    *,
+    metric: Any = "euclidean",
+    n_jobs: int | None = None,
+    watch: Watch | None = None,
 ) -> NeighbourGraph:
     """Rows at a distance of at most ``radius`` are neighbours.
 
@@ -41,6 +49,8 @@ def radius_graph(
         Any that `sklearn.metrics.pairwise_distances` takes, and symmetric.
     n_jobs : int, default=None
         Threads; ``None`` and -1 take every core. The answer does not depend on it.
+    watch : callable, default=None
+        Called with the share of the work that is done, again and again.
 
     Returns
     -------
@@ -53,12 +63,14 @@ def radius_graph(
         raise ValueError(f"radius must be a number of at least 0, not {radius!r}")
     with Threads(n_jobs) as threads:
         if metric == "euclidean":
-            return euclidean_graph(X, float(radius), threads)
+            return euclidean_graph(X, float(radius), threads, watch)
         edges = Edges(X.shape[0])
         edges.expect(np.inf)
         for rows in row_blocks(X.shape[0], max(1, HELD_DISTANCES // max(X.shape[0], 1))):
             near, others = np.nonzero(pairwise_distances(X[rows], X, metric=metric) <= radius)
             edges.add(rows.start + near, others)
+            if watch is not None:
+                watch(rows.stop / X.shape[0])
     return edges.graph()
 
 
@@ -69,6 +81,7 @@ def nearest_graph(
     *,
     metric: Any = "euclidean",
     n_jobs: int | None = None,
+    watch: Watch | None = None,
 ) -> NeighbourGraph:
     """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other.
 
@@ -83,7 +96,7 @@ def nearest_graph(
     edges = Edges(X.shape[0])
     edges.expect(float(n_neighbors) * X.shape[0])
     jobs = -1 if n_jobs is None else n_jobs
-    for pairs in nearest_pairs(X, int(n_neighbors), weight, metric, jobs):
+    for pairs in nearest_pairs(X, int(n_neighbors), weight, metric, jobs, watch):
         edges.add(*pairs)
     return edges.graph()
 
@@ -124,6 +137,7 @@ def find_graph(
     *,
     weight: np.ndarray | None = None,
     n_jobs: int | None = None,
+    watch: Watch | None = None,
 ) -> tuple[NeighbourGraph, float]:
     """The graph that an estimator's parameters stand for, and its radius (NaN without one).
 
@@ -135,9 +149,10 @@ def find_graph(
         rows = graph if X is None else X
         n_rows = rows.n_rows if isinstance(rows, NeighbourGraph) else np.shape(rows)[0]
         return given_graph(graph, n_rows), used
+    how: dict[str, Any] = {"metric": metric, "n_jobs": n_jobs, "watch": watch}
     if n_neighbors is not None:
-        return nearest_graph(X, n_neighbors, weight, metric=metric, n_jobs=n_jobs), used
-    return radius_graph(X, used, metric=metric, n_jobs=n_jobs), used
+        return nearest_graph(X, n_neighbors, weight, **how), used
+    return radius_graph(X, used, **how), used
 
 
 def find_radius(

@@ -15,6 +15,7 @@ terms than a row has values, so that the band is thin all the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,8 +151,13 @@ def distances(X: Any, i: np.ndarray, j: np.ndarray, scale: float = 1.0) -> np.nd
     return out
 
 
-def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
-    """Rows of ``X`` (dense or CSR) within ``radius`` of each other."""
+def euclidean_graph(
+    X: Any, radius: float, threads: Threads, watch: Callable[[float], None] | None = None
+) -> NeighbourGraph:
+    """Rows of ``X`` (dense or CSR) within ``radius`` of each other.
+
+    ``watch`` is called with the share of the tiles that are done.
+    """
     from laconic.regions.kernels import transpose_bits
 
     m = X.shape[0]
@@ -183,9 +189,13 @@ def euclidean_graph(X: Any, radius: float, threads: Threads) -> NeighbourGraph:
                 _put(store, codes, right.which, left.which)
         return pairs
 
-    for part in threads.map(panel, range(0, len(cuts), PANEL)):
+    panels = range(0, len(cuts), PANEL)
+    for first, part in zip(panels, threads.map(panel, panels), strict=True):
         for pairs in part:
             edges.add(*pairs)
+        if watch is not None:
+            left = max(len(cuts) - first - PANEL, 0)
+            watch(1.0 - left * (left + 1) / (len(cuts) * (len(cuts) + 1)))
     return edges.graph() if listed else NeighbourGraph(store, m)
 
 
