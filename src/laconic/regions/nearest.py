@@ -26,7 +26,7 @@ from laconic.threads import row_blocks
 TIE = 1e-9
 # Numbers in the differences that are held at a time, and nearest rows that are listed at a time.
 DIFFERENCES = 1 << 21
-LISTED = 1 << 21
+LISTED = 1 << 20
 # MiB of distances that scikit-learn holds at a time, of sparse rows or unusual metrics.
 HELD_MIB = 64
 
