@@ -142,11 +142,11 @@ def shorten(text: Any, width: int) -> str:
     >>> shorten("mean_temperature_of_the_last_week", 16)
     'mean_tem…st_week'
     """
-    clean = "".join(c if c.isprintable() else "?" for c in str(text))
-    if len(clean) <= width:
-        return clean
-    tail = (width - 1) // 2
-    return clean[: width - 1 - tail] + "…" + (clean[-tail:] if tail else "")
+    text = str(text)
+    if len(text) > width:  # first: a name may be longer than anyone would wait for
+        tail = (width - 1) // 2
+        text = text[: width - 1 - tail] + "…" + (text[-tail:] if tail else "")
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def count(number: int, noun: str) -> str:
@@ -280,7 +280,7 @@ def _numbers(row: np.ndarray) -> list[str]:
     """A row's weights with as many decimals as give the largest three significant digits."""
     seen = row > UNSEEN / 2  # a region's scores of classes that are not in it tell nothing
     top = float(np.abs(row[seen]).max(initial=0.0))
-    power = math.floor(math.log10(top)) if top > 0 else 0
+    power = math.floor(math.log10(top)) if 0 < top < math.inf else 0
     form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
     return [_number(float(v), form) if v > UNSEEN / 2 else "never" for v in row]
 
