@@ -42,7 +42,7 @@ def check_squares(X: Any, dtype: np.dtype[Any]) -> None:
 
 
 def checked_scores(scores: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
-    """Scores plus intercept, in place; a `ValueError` where some, or their differences, overflow."""
+    """Scores plus intercept, in place; a `ValueError` where they or their differences overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores += intercept
     if not np.all(np.abs(scores) < LARGEST_SCORE):
