@@ -280,10 +280,12 @@ def test_the_radius_in_use_is_said(two_classes, capsys):
 
 
 @pytest.mark.parametrize("neighbours", [{"radius": 1.0}, {"n_neighbors": 4}])
-def test_the_search_for_neighbours_says_how_far_it_is(two_classes, capsys, neighbours):
+def test_the_search_for_neighbours_says_how_far_it_is(two_classes, capsys, monkeypatch, neighbours):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
     X, y = two_classes
     ErrorClumpingClassifier(**neighbours, verbose=1).fit(X, y)
-    assert re.search("finding neighbours .* 100/100 %", capsys.readouterr().out)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().out)
+    assert re.search("finding neighbours .* 100/100 %", plain)
     ErrorClumpingClassifier(**neighbours).fit(X, y)
     ErrorClumpingClassifier(**neighbours, discount=0.0, verbose=1).fit(X, y)
     assert "finding" not in capsys.readouterr().out

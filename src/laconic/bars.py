@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(numbers: str) -> Progress:
+def progress_bar(numbers: str, transient: bool = False) -> Progress:
     """A bar with a task's description, how far it is, ``numbers`` of its fields, and the time.
 
-    It has a console of its own. The one that rich shares among all bars has a lock, which a forked
-    child would find held for ever if a bar of another thread was being drawn.
+    A transient one vanishes in the end. It has a console of its own. The one that rich shares among
+    all bars has a lock, which a forked child would find held for ever if a bar of another thread
+    was being drawn.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,16 +28,22 @@ def progress_bar(numbers: str) -> Progress:
         TextColumn(numbers),
         TimeElapsedColumn(),
         console=Console(file=None if sys.stdout is None else _Screen(sys.stdout)),  # type: ignore
+        transient=transient,
     )
 
 
 @contextmanager
 def share_bar(verbose: int, what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar that is told the share of some work that is done; None at ``verbose=0``."""
-    if not verbose:
+    """What tells a bar the share of some work that is done; None at ``verbose=0``.
+
+    The bar vanishes when the work is done: what came of it can be said in a line. So a file, where
+    nothing can vanish, has no bar either.
+    """
+    bar = progress_bar("%", transient=True) if verbose else None
+    if bar is None or not (bar.console.is_interactive or bar.console.is_jupyter):
         yield None
         return
-    with progress_bar("%") as bar:
+    with bar:
         task = bar.add_task(what, total=100)
         yield lambda share: bar.update(task, completed=int(100 * share))
 

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.layout import Array, check_arrays
-from laconic.model.magnitudes import checked_scores
 from laconic.model.patches import PatchesMap
 
 
@@ -132,8 +131,8 @@ DENSE = 1 << 20
 def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
     """Dense or sparse columns times weights (n_columns, n_outputs); the columns must be finite.
 
-    Few sparse columns are made dense: BLAS then gives the digits that it gives for dense rows. Many
-    stay sparse.
+    Scores are infinite or NaN where they overflow. Few sparse columns are made dense: BLAS then
+    gives the digits that it gives for dense rows. Many stay sparse.
     """
     if sparse.issparse(columns) and columns.shape[0] * columns.shape[1] <= DENSE:
         columns = columns.toarray()
@@ -141,7 +140,7 @@ def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError("X holds missing or infinite values in features that the model reads")
     with np.errstate(over="ignore", invalid="ignore"):
-        return checked_scores(np.asarray(columns @ weights))
+        return np.asarray(columns @ weights)
 
 
 def _take(X: Any, features: np.ndarray) -> np.ndarray:
@@ -350,12 +349,13 @@ def map_bytes(map: FeatureMap) -> int:
 
 
 def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
-    """Columns of the map times weights (n_columns, n_outputs).
+    """Columns of the map times weights (n_columns, n_outputs), infinite or NaN where they overflow.
 
     A map whose columns are many and mostly zero may have a ``scores(X, weights)`` of its own.
     """
     own = getattr(map, "scores", None)
     if own is not None:
-        scores: np.ndarray = own(X, weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores: np.ndarray = own(X, weights)
         return scores
     return column_scores(map.columns(X), weights)
