@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor
+from laconic.model.atoms import ColumnsMap, map_scores
 from laconic.regions.neighbours import auto_radius, nearest_graph, radius_graph
 
 
@@ -98,6 +99,18 @@ def test_clumping_has_the_weights_of_dense_rows(shift):
     scores = full.predictor_.scores(X.toarray())
     for make in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array):
         assert full.predictor_.scores(make(X)) == pytest.approx(scores, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_a_map_with_columns_of_its_own_has_their_scores(make):
+    class Squares(ColumnsMap):
+        def columns(self, X):
+            return np.square(super().columns(X))
+
+    X = np.arange(12.0).reshape(4, 3)
+    weights = np.array([[1.0, 0.0], [0.5, -1.0]])
+    found = map_scores(Squares(np.array([0, 2])), make(X), weights)
+    assert np.array_equal(found, X[:, [0, 2]] ** 2 @ weights)
 
 
 def test_holes_are_those_of_dense_rows():

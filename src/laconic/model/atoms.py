@@ -164,7 +164,8 @@ class ColumnsMap:
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
         """Columns times weights; many columns of sparse rows stay sparse."""
-        return column_scores(X[:, self.feature], weights)
+        plain = type(self).columns is ColumnsMap.columns  # a subclass may make others of them
+        return column_scores(X[:, self.feature] if plain else self.columns(X), weights)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
