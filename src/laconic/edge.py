@@ -77,15 +77,20 @@ def normalised_weights(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows, class codes and weights that sum to one; sets ``estimator.classes_``.
 
+    Also ``estimator._total_weight``, the sum that the weights had.
+
     Rows of weight zero are dropped (the others are then copied), and so are classes that only such
     rows have.
     """
     keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
     # The sum of huge weights would overflow; a power of two changes no digit.
-    weight = np.ldexp(weight, -np.frexp(weight.max())[1])
+    power = np.frexp(weight.max())[1]
+    weight = np.ldexp(weight, -power)
     factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
     estimator._class_factors = factors / factors.max()
     weight = weight * factors[codes]
+    with np.errstate(over="ignore"):
+        estimator._total_weight = float(np.ldexp(weight.sum(), power))
     return (X if keep is None else X[keep]), codes, weight / weight.sum()
 
 
