@@ -379,6 +379,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             [1] * len(read),
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
+            units=self._units,
         )
 
     # -- predicting ----------------------------------------------------------------------------

@@ -8,17 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
 from laconic.losses import decide, find_loss
+from laconic.model.cells import is_frame
 from laconic.model.frames import (
     Categories,
+    Units,
     asked_categories,
-    encode_frame,
-    frame_categories,
-    refuse_times,
     what_stumps_could_do,
     words_for_text,
 )
@@ -45,6 +44,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     classes_: np.ndarray
     path_: Path
     _categories: Categories
+    _units: Units
 
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
@@ -70,6 +70,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             self._categories,
+            units=self._units,
         )
 
     def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
@@ -212,33 +213,29 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         missing = self._allows_missing()
         if reset:
             check_labels(y)
-            self._categories = frame_categories(X) if missing else {}
-        else:
-            _check_feature_names(self, X, reset=False)
-            if self._categories and not hasattr(X, "columns"):
-                raise ValueError(
-                    "fit was given a data frame with categories, which an array does not hold; "
-                    "give a data frame here too"
-                )
-        refuse_times(X)
+        elif self._categories and not is_frame(X):
+            raise ValueError(
+                "fit was given a data frame with categories, which an array does not hold; "
+                "give a data frame here too"
+            )
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
                 "pixels of an image, images.reshape(len(images), -1)"
             )
-        X = encode_frame(X, self._categories)
         try:
             return validated(
                 self,
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,
+                categories=missing,
                 accept_sparse=["csr", "csc"],
                 ensure_all_finite="allow-nan" if missing else True,
             )
         except ValueError as error:
-            hint = None if missing else what_stumps_could_do(X, error)
-            hint = hint or words_for_text(X, error)
+            hint = None if missing else what_stumps_could_do(error)
+            hint = hint or (None if is_frame(X) else words_for_text(error))
             if hint is None:
                 raise
             raise ValueError(hint) from error

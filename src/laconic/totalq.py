@@ -344,7 +344,7 @@ class TotalQBoostClassifier(PathClassifier):
             start = state.entries[-1].numbers
 
     def _learned_of_data(self) -> dict[str, Any]:
-        names = ("classes_", "n_features_in_", "feature_names_in_", "_categories")
+        names = ("classes_", "n_features_in_", "feature_names_in_", "_categories", "_units")
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _bind(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> _Bound:

@@ -5,16 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, validate_data
+
+from laconic.model.cells import check_names, is_frame, is_single
+from laconic.model.frames import encode_frame, frame_kinds
 
 
 def validated(
-    estimator: Any, X: Any, *y: Any, dtype: Any = (np.float64, np.float32), **settings: Any
+    estimator: Any,
+    X: Any,
+    *y: Any,
+    dtype: Any = (np.float64, np.float32),
+    categories: bool = False,
+    reset: bool = True,
+    **settings: Any,
 ) -> Any:
     """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
 
-    scikit-learn adds up all numbers to see whether they are finite. Finite ones near the largest
-    there is can then come to infinity less infinity, which it looks into, but NumPy warns of.
+    Data frames come out as numbers. A fit (``reset``) remembers in ``_units`` which columns are
+    dates or durations and, where it may have ``categories``, in ``_categories`` what those of text
+    hold.
     """
+    if is_frame(X):
+        check_names(X)
+    if reset:
+        estimator._categories, estimator._units = frame_kinds(X) if is_frame(X) else ({}, {})
+        if not categories:
+            estimator._categories = {}
+    if is_frame(X):
+        if not reset:  # before columns are taken for others
+            _check_feature_names(estimator, X, reset=False)
+        X = encode_frame(X, estimator._categories, estimator._units)
+        if np.float32 in dtype and is_single(X):
+            dtype = [np.float32]
+    # scikit-learn adds up all numbers to see whether they are finite. Finite ones near the largest
+    # there is can then come to infinity less infinity, which it looks into, but NumPy warns of.
     with np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(estimator, X, *y, dtype=list(dtype), **settings)
+        return validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.look.dates import DATE, LONG, as_days, as_durations, read_dates, spelled
-from laconic.model.frames import is_missing
+from laconic.look.dates import LONG, spelled
+from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
+from laconic.model.dates import DATE, as_days, as_durations, read_dates
+from laconic.model.frames import all_numbers, is_missing, numbers_of
 
 # Categories that are told apart: rarer ones are taken together.
 KINDS = 50
@@ -98,8 +100,8 @@ class Column:
 def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
     """The table without some columns: by name, or of an array by number or the report's name."""
     X = X if hasattr(X, "shape") else np.asarray(X)
-    if hasattr(X, "columns"):
-        known = list(X.columns)
+    if is_frame(X):
+        known = column_names(X)
         gone = {name for name in ignore if name in known}
     else:
         known = list(range(X.shape[1])) if X.ndim == 2 else []
@@ -110,37 +112,39 @@ def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
             raise ValueError(f"{what} has no column {name!r} to ignore")
     if len(gone) == X.shape[1]:
         raise ValueError(f"no column of {what} is left where all are ignored")
-    if hasattr(X, "columns"):
-        return X.drop(columns=list(gone))
+    if is_frame(X):
+        return dropped(X, gone)
     return X[:, [i for i in range(X.shape[1]) if i not in gone]]
 
 
 def read_columns(X: Any) -> list[Column]:
     """The columns of a frame, array or sparse matrix."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        return [_column(name, X.iloc[:, i]) for i, name in enumerate(names)]
+    if is_frame(X):
+        names = [str(name) for name in column_names(X)]
+        return [_column(name, read_column(X, i)) for i, name in enumerate(names)]
     array = np.asarray(X.toarray() if sparse.issparse(X) else X)
     if array.ndim == 3:
         array = array.reshape(len(array), -1)
     if array.ndim != 2:
         raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
-    return [_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
+    named = (Cells(f"x{i}", array[:, i]) for i in range(array.shape[1]))
+    return [_column(cells.name, cells) for cells in named]
 
 
-def _column(name: str, values: Any) -> Column:
+def _column(name: str, cells: Cells) -> Column:
     """Numbers or dates where they can be; otherwise categories by how they are spelled."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind in "biuf":
-        numbers = np.asarray(values, dtype=np.float64)
+    if cells.kind in "biuf":
+        numbers = np.asarray(cells.values, dtype=np.float64)
         return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
-    if kind == "M":
-        return Column(name, as_days(values), unit=DATE)
-    if kind == "m":
-        lengths, unit = as_durations(values)
+    if cells.kind == "M":
+        return Column(name, as_days(cells.values), unit=DATE)
+    if cells.kind == "m":
+        lengths, unit = as_durations(cells.values)
         return Column(name, lengths, unit=unit)
-    plain = np.asarray(values, dtype=object)
+    plain = cells.values
     missing = np.array([is_missing(v) for v in plain])
+    if all_numbers(plain[~missing]):
+        return Column(name, numbers_of(cells))
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())
