@@ -90,7 +90,8 @@ class ShareBoostClassifier(PathClassifier):
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
         rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        Cost of reading each feature, in order or by name (a dict or a pandas series). An atom
+        Cost of reading each feature, in order or by name (a dict or a pandas series; features that
+        it does not name cost 1). An atom
         costs the sum over the features it reads, and atoms are ranked by gain per cost.
         ``"operations"``: an atom costs the operations that it adds to the model, for pools that
         count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
@@ -114,7 +115,8 @@ class ShareBoostClassifier(PathClassifier):
         ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little where
         one class is rare.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
     tol : float, default=1e-5
         Relative tolerance of each correction; see `laconic.correct.Newton`.
     checkpoint : str or path-like, default=None

@@ -93,7 +93,8 @@ class TotalQBoostClassifier(PathClassifier):
         Whether a constant is always in, without price or penalty. The paper has none: False gives
         its problem (2) exactly.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
     tol : float, default=5e-4
         ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
         than this (of a classifier as pool: the one it offers). An atom with several weights, one
@@ -344,7 +345,8 @@ class TotalQBoostClassifier(PathClassifier):
             start = state.entries[-1].numbers
 
     def _learned_of_data(self) -> dict[str, Any]:
-        names = ("classes_", "n_features_in_", "feature_names_in_", "_categories", "_units")
+        names = ("classes_", "class_prior_", "_class_factors", "n_features_in_",
+                 "feature_names_in_", "_categories", "_units")  # fmt: skip
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _bind(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> _Bound:
