@@ -35,12 +35,12 @@ LEAST_SHARE = 1e-9
 class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     """A classifier with a model of every size: choosing one, predicting, explaining.
 
-    A subclass has the parameters ``pool`` and ``loss``; its ``fit`` sets ``classes_`` and ``path_``
-    and calls ``_use`` with a size.
+    A subclass has the parameter ``pool``; its ``fit`` sets ``classes_``, ``loss_`` (the loss that
+    it minimised) and ``path_``, and calls ``_use`` with a size.
     """
 
     pool: Any
-    loss: Any
+    loss_: Any
     classes_: np.ndarray
     path_: Path
     _categories: Categories
@@ -67,7 +67,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             weights,
             entry.intercept,
             self.classes_,
-            self.loss,
+            self.loss_,
             [atom.width for atom in entry.atoms],
             self.n_features_in_,
             getattr(self, "feature_names_in_", self._given_names),
@@ -104,7 +104,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities of every size of the path, smallest first."""
         for scores in self._staged_scores(X):
-            yield find_loss(self.loss).probabilities(scores)
+            yield find_loss(self.loss_).probabilities(scores)
 
     def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self, "predictor_")
@@ -128,7 +128,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; see the notes on what the margin loss does to them."""
-        return find_loss(self.loss).probabilities(self._scores(X))
+        scores = self._scores(X)
+        return find_loss(self.loss_).probabilities(scores)
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Class probabilities with the effect of ``class_weight`` taken back.
@@ -156,11 +157,10 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
         """
         check_is_fitted(self, "predictor_")
-        names = self.predictor_.feature_names
+        names = None
         if input_features is not None:
             names = _check_feature_names_in(self, input_features).tolist()
-        columns = self.predictor_.map.names(names, self.predictor_.categories)
-        return np.array(columns, dtype=object)
+        return np.array(self.predictor_.names(names), dtype=object)
 
     def name_features(self: Self, names: Any) -> Self:
         """Call the input features by these names, where ``fit`` was given an array.

@@ -136,6 +136,8 @@ class ShareBoostClassifier(PathClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    loss_ : str
+        The loss that was minimised: ``loss``.
     path_ : Path
         Atoms, weights, losses, certificates and times for each size.
     n_atoms_ : int
@@ -320,6 +322,7 @@ class ShareBoostClassifier(PathClassifier):
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        self.loss_ = self.loss
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)

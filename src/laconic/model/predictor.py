@@ -196,10 +196,11 @@ class Predictor:
         assert self._meant is not None
         return self._meant(self.scores(X))
 
-    def names(self) -> list[str]:
-        """One readable name per column."""
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable name per column; ``feature_names`` are by default those of the predictor."""
+        features = self.feature_names if feature_names is None else feature_names
         words = {f: InUnit(unit) for f, unit in self.units.items()}
-        return self.map.names(self.feature_names, {**self.categories, **words})
+        return self.map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
         """Print the model for people: every atom or region, and its weights per class."""
