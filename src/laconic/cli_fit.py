@@ -29,7 +29,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),
-        help="what is minimised (share: margin; totalq: exponential, or log for more than two classes)",
+        help="what is minimised (share: margin; totalq: exponential, or log for three or more)",
     )  # fmt: skip
     share = fit.add_argument_group("for --method share")
     share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from laconic.cli_columns import columns_of, pixels_of, predictions
+from laconic.cli_tables import labelled_table
 from laconic.look.console import make_console, say
 from laconic.tables import (
     UserError,
     cause,
     check_files,
     check_present,
-    labelled_table,
     load_predictor,
     need,
     why_unsaved,

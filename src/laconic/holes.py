@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from laconic.doubts import told_already
 from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.holesmodel import HolesModel
@@ -259,6 +260,7 @@ class HolePunchingClassifier(HolesModel):
             )
         seeds = self._seeds()
         with Threads(self.n_jobs) as threads, ExitStack() as stack:
+            stack.enter_context(told_already())
             state = self._run(parts, outside, local, weighted, seeds, threads, mark, stack)
         self._keep(state, parts)
         return self

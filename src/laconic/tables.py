@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -11,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from laconic.model.files import check_can_write, same_file, whole_file
 
 if TYPE_CHECKING:
-    import argparse
-
-    import numpy as np
-
     from laconic.model.predictor import Predictor
 
+# Bytes of a file that say what it is.
+START = 65536
+# Numbers with a decimal comma and perhaps points for thousands; those whose comma is clearly one.
+_COMMA = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
+_NOT_THOUSANDS = r"[-+]?(?:[\d.]+,(?:\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|[\d.]*\.[\d.]*,\d+)"
 # Characters of another library's message that are worth a line.
 LONGEST = 120
 
@@ -83,15 +86,55 @@ def check_picture(file: str) -> None:
         raise UserError(f"{file}: pictures can be {kinds}, not {picture_kind(file)!r}")
 
 
+# Names of files that are no text, and what writes them.
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx",)
+WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter")}
+OTHERS = (
+    ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".json", ".jsonl", ".ndjson", ".feather",
+    ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sav", ".dta", ".sas7bdat", ".html", ".xml",
+    ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx",
+)  # fmt: skip
+
+
+def check_table_name(file: str) -> None:
+    """Before anything is read: can a table be written as the name of the file says?"""
+    kind = Path(file).suffix.lower()
+    if kind in OTHERS:
+        raise UserError(
+            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {kind}; rename it"
+        )
+    for kinds, writers in WRITERS.items():
+        if kind in kinds and not any(find_spec(name) for name in writers):
+            raise UserError(
+                f"writing {file} needs {writers[0]}: pip install {writers[0]}, or name a .csv file"
+            )
+
+
 def write_table(frame: Any, file: str) -> None:
-    """Write a data frame as CSV, compressed if the name of the file says so."""
+    """Write a data frame as the name of the file says: by default CSV, perhaps compressed."""
+    kind = Path(file).suffix.lower()
+    if kind in (*PARQUET, *EXCEL):
+        made = BytesIO()
+        if kind in PARQUET:
+            frame.to_parquet(made, index=False)
+        else:
+            engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
+            frame.to_excel(made, index=False, engine=engine)
+        with whole_file(file) as stream:
+            stream.write(made.getvalue())
+        return
     from pandas.io.common import infer_compression
 
     how = infer_compression(file, "infer")
     if how in ("zip", "tar"):
         how = {"method": how, "archive_name": Path(file).stem}
     with whole_file(file) as stream:
-        frame.to_csv(stream, index=False, mode="wb", compression=how)
+        frame.to_csv(stream, index=False, mode="wb", compression=how, sep=_named_separator(file))
+
+
+def _named_separator(file: str) -> str:
+    """What the name of a file says about its separator."""
+    return "\t" if ".tsv" in Path(file).suffixes[-2:] else ","
 
 
 def load_predictor(file: str) -> Predictor:
@@ -101,10 +144,10 @@ def load_predictor(file: str) -> Predictor:
     return Predictor.load(file)
 
 
-def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
+def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
     """A data frame with string column names; ``text`` names columns to read as they are spelled."""
     pandas = need("pandas", "data")
-    if file.endswith((".parquet", ".pq")):
+    if file.endswith(PARQUET):
         try:
             frame = pandas.read_parquet(file)
         except ImportError as error:
@@ -112,6 +155,8 @@ def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) 
     else:
         try:
             frame = _read_csv(pandas, file, list(text), target)
+        except UnicodeDecodeError as error:
+            raise UserError(_not_utf8(file, f"byte 0x{error.object[error.start]:02x}")) from error
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
             raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
@@ -128,7 +173,9 @@ def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -
     """
     # A pipe can be read only once.
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
-    sep = "\t" if file.endswith((".tsv", ".tsv.gz")) else ","
+    start = _start(file) if piped is None else piped[:START]
+    _check_start(file, start)
+    sep = separator(start.splitlines()[0].decode("utf-8", "replace"), file) if start else ","
 
     def read(as_text: Iterable[str], **how: Any) -> Any:
         source = file if piped is None else BytesIO(piped)
@@ -137,14 +184,88 @@ def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -
         return pandas.read_csv(source, sep=sep, low_memory=False, dtype=types, **how)
 
     frame = read(text)
+    if sep != ",":
+        _mend_decimal_commas(frame, text)
     gaps = frame.columns[frame.isna().any()]
-    spelled = {*text, *(n for n in gaps if _is_text(frame[n]))}
+    spelled = {*text, *(n for n in gaps if is_text(frame[n]))}
     if target in gaps and frame[target].isna().all():
         spelled.add(target)
     again = [n for n in gaps if n in spelled]
     if again:
         frame[again] = read(again, keep_default_na=False, na_values=[""])[again]
     return frame
+
+
+def _start(file: str) -> bytes:
+    """The first bytes of a file, of a compressed one those inside."""
+    from pandas.io.common import get_handle, infer_compression
+
+    how = infer_compression(file, "infer")
+    try:
+        with get_handle(file, "rb", is_text=False, compression=how) as opened:
+            return opened.handle.read(START)
+    except OSError as error:
+        if error.filename is None and not isinstance(error, FileNotFoundError):
+            raise UserError(f"{file} cannot be read: {error}") from error
+        raise
+
+
+def _check_start(file: str, start: bytes) -> None:
+    """Refuse files of other kinds by name: tables are text."""
+    kind = Path(file).suffix.lower()
+    sheets = start.startswith(b"PK\x03\x04") and (b"[Content_Types]" in start or b"xl/" in start)
+    if sheets or start.startswith(b"\xd0\xcf\x11\xe0") or kind in (".xls", ".xlsx", ".xlsm"):
+        raise UserError(
+            f"{file}: this looks like an Excel file; save the sheet as CSV UTF-8 (in Excel: File, "
+            "Save As) and give that file"
+        )
+    if start.startswith(b"PAR1"):
+        raise UserError(f"{file}: this looks like a Parquet file; let its name end in .parquet")
+    if start.startswith(b"PK\x03\x04"):
+        raise UserError(f"{file}: this looks like a zip archive; let its name end in .zip")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UserError(_not_utf8(file, "it begins like UTF-16"))
+
+
+def _not_utf8(file: str, sign: str) -> str:
+    old = "utf-16" if "16" in sign else "latin1"
+    return (
+        f"{file}: this is not UTF-8 ({sign}); save it as CSV UTF-8, or convert it, for example "
+        f"with iconv -f {old} -t utf-8"
+    )
+
+
+def separator(header: str, file: str = "") -> str:
+    """What separates the cells of a table, by its header: a comma, a semicolon or a tab.
+
+    Examples
+    --------
+    >>> separator("a,b;c,d"), separator('a;"b,c,d"'), separator("a\\tb"), separator("a")
+    (',', ';', '\\t', ',')
+    """
+    if _named_separator(file) != ",":
+        return _named_separator(file)
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(",;\t", key=bare.count)
+
+
+def _mend_decimal_commas(frame: Any, text: Sequence[str]) -> None:
+    """Turn columns of numbers with decimal commas into numbers, where it is clear that they are.
+
+    A column has them if all its cells are numbers such as 12,5 or 1.234,50. That is clear if some
+    number of the table could not have its comma for thousands.
+    """
+    found, clear = {}, False
+    for name in frame.columns:
+        if name in text or not is_text(frame[name]):
+            continue
+        known = frame[name].dropna().astype(str).str.strip()
+        if known.str.fullmatch(_COMMA).all() and known.str.contains(",").any():
+            found[name] = known
+            clear = clear or bool(known.str.fullmatch(_NOT_THOUSANDS).any())
+    for name, known in found.items() if clear else ():
+        plain = known.str.replace(".", "").str.replace(",", ".")
+        frame[name] = plain.astype(float).reindex(frame.index)
 
 
 def check_present(frame: Any, names: Iterable[str], file: str) -> None:
@@ -161,121 +282,9 @@ def check_present(frame: Any, names: Iterable[str], file: str) -> None:
         raise UserError(f"{file} has no column {shown}{hint}")
 
 
-def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
-    """Features and labels, checked so that what is wrong is said by the names of columns."""
-    import numpy as np
-
-    from laconic.look.card import count
-
-    pandas = need("pandas", "data")
-    if args.target in args.ignore:
-        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
-    if args.categorical and args.pool != "stumps":
-        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = _read_table(args.table, args.categorical, args.target)
-    named = {*args.include, *args.cost, *args.categorical}
-    check_present(frame, [args.target, *args.ignore, *named], args.table)
-    if odd := {args.target, *args.ignore} & named:
-        raise UserError(f"column {min(odd)!r} is not among those to learn from")
-    frame[args.categorical] = frame[args.categorical].astype("category")
-    labels = frame[args.target]
-    if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
-    stumps = args.pool == "stumps"
-    X: dict[str, Any] = {}
-    for name, column in frame.drop(columns=[args.target, *args.ignore]).items():
-        if not _is_text(column):
-            X[name] = _as_numbers(column, name, stumps, "; --pool stumps accepts missing values")
-        elif stumps:
-            X[name] = column
-        else:
-            raise UserError(
-                f"column {name!r} holds text, which --pool {args.pool} cannot use; "
-                "try --pool stumps, or leave it out with --ignore"
-            )
-    if not X:
-        raise UserError(f"{args.table} has no column to learn from")
-    # Through a list, labels get the plain type they share whatever pandas kept them in.
-    return pandas.DataFrame(X), np.asarray(labels.tolist())
-
-
-def labelled_table(
-    file: str, target: str, ignore: Sequence[str] = (), text: Iterable[str] = ()
-) -> tuple[Any, np.ndarray]:
-    """Every column but those to ignore, of any kind, and the labels; ``text`` as in the file."""
-    import numpy as np
-
-    from laconic.look.card import count
-
-    frame = _read_table(file, text, target)
-    check_present(frame, [target, *ignore], file)
-    labels = frame[target]
-    if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
-    rest = frame.drop(columns=[target, *ignore])
-    if rest.shape[1] == 0:
-        raise UserError(f"{file} has no column beside the labels")
-    return rest, np.asarray(labels.tolist())
-
-
-def rows_for(
-    predictor: Predictor, file: str, keep: Sequence[str] = ()
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
-
-    Only the columns that the predictor reads are needed.
-    """
-    import numpy as np
-
-    names = predictor.feature_names
-    reads = predictor.map.features().tolist()
-    if names is None:
-        frame = _read_table(file)
-        check_present(frame, keep, file)
-        if frame.shape[1] != predictor.n_features:
-            raise UserError(
-                f"the model has no feature names, so {file} must have its "
-                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
-            )
-        names = list(frame.columns)
-    else:
-        known = [names[f] for f in reads]
-        as_spelled = {*(names[f] for f in predictor.categories), *(set(keep) - set(known))}
-        frame = _read_table(file, as_spelled)
-        check_present(frame, [*known, *keep], file)
-    # Column by column in memory: columns that are not read are never touched.
-    X = np.zeros((len(frame), predictor.n_features), order="F")
-    stumps = predictor.map.kind == "stumps"
-    for f in reads:
-        column = frame[names[f]]
-        if f in predictor.categories:
-            X[:, f] = predictor.codes(f, column)
-        else:
-            X[:, f] = _as_numbers(column, names[f], stumps)
-    return X, {name: frame[name] for name in keep}
-
-
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
     """Whether the column is categorical; truth values with gaps are numbers with gaps."""
     kind = str(column.dtype)
     if kind != "object":
         return kind == "category" or kind.startswith("str")
     return not all(isinstance(value, bool) for value in column.dropna())
-
-
-def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.ndarray:
-    """Values as floats; an error says which column cannot be read and where it first goes wrong."""
-    import numpy as np
-
-    if column.dtype.kind in "mM":
-        raise UserError(f"column {name!r} holds times; turn them into numbers first")
-    try:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers: {error}") from error
-    bad = np.isinf(values) if missing else ~np.isfinite(values)
-    if bad.any():
-        row = int(bad.argmax())
-        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
-        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))
-    return values

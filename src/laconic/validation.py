@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, validate_data
 
+from laconic.doubts import warn_of_columns
 from laconic.model.cells import check_names, is_frame, is_single
 from laconic.model.frames import encode_frame, frame_kinds
 
@@ -26,6 +27,7 @@ def validated(
     dates or durations and, where it may have ``categories``, in ``_categories`` what those of text
     hold.
     """
+    given = X
     if is_frame(X):
         check_names(X)
     if reset:
@@ -41,4 +43,9 @@ def validated(
     # scikit-learn adds up all numbers to see whether they are finite. Finite ones near the largest
     # there is can then come to infinity less infinity, which it looks into, but NumPy warns of.
     with np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+        out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+    if reset:
+        names = getattr(estimator, "feature_names_in_", None)
+        kinds = estimator._categories, estimator._units
+        warn_of_columns(given, out[0] if isinstance(out, tuple) else out, *kinds, names)
+    return out

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.doubts import KINDS, is_numbered, numbers_name_rows, texts_name_rows
 from laconic.look.dates import LONG, spelled
 from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
 from laconic.model.dates import DATE, as_days, as_durations, read_dates
 from laconic.model.frames import all_numbers, is_missing, numbers_of
 
-# Categories that are told apart: rarer ones are taken together.
-KINDS = 50
 RARER = "any rarer value"
-# Different whole numbers name rows where they are at least this part of those in their range.
-DENSE = 0.9
 
 
 @dataclass(frozen=True)
@@ -40,9 +37,8 @@ class Column:
         others may be amounts of money, say.
         """
         if self.names is not None:
-            known = np.count_nonzero(self.values >= 0)
-            return len(self.names) > max(KINDS, known // 2)
-        return self.numbered and len(self.known) >= DENSE * (np.ptp(self.known) + 1)
+            return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
+        return self.unit is None and numbers_name_rows(self.known)
 
     @property
     def different(self) -> int:
@@ -52,13 +48,7 @@ class Column:
     @cached_property
     def numbered(self) -> bool:
         """Whether every row that has a number has a whole one of its own, as identifiers are."""
-        if self.names is not None or self.unit is not None or len(self.known) <= KINDS:
-            return False
-        few = self.known[: KINDS + 1]  # most columns fail here
-        return all(
-            bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
-            for part in (few, self.known)
-        )
+        return self.names is None and self.unit is None and is_numbered(self.known)
 
     @cached_property
     def known(self) -> np.ndarray:

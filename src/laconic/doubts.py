@@ -1,0 +1,175 @@
+"""Data that is probably not meant as it is read: identifiers, stray cells, amounts as labels."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.model.cells import Cells, read_column
+from laconic.model.frames import is_missing
+
+# Different values that are told apart; as many rows may have a value of their own by chance.
+KINDS = 50
+# Different whole numbers name rows where they are at least this part of those in their range.
+DENSE = 0.9
+# Part of a column's cells that are numbers from which on the others are stray, and least cells.
+NUMBERS, LEAST_CELLS = 0.9, 10
+# Different numbers among labels that are many, and rows of each that are few.
+MANY_LABELS, FEW_ROWS = 20, 10
+
+# Numbers as people write them: with a sign, a currency, a per cent, commas, apostrophes or spaces.
+_AMOUNT = re.compile(r"[^\w\s]?\s*[-+]?\d[\d.,' ]*\s*(?:[^\w\s]|[A-Z]{3})?")
+_OF_COLUMNS = ("column.* of X seems? to name rows", "column .* of X looks like numbers")
+_OF_LABELS = "y has .* different numbers"
+
+
+def texts_name_rows(different: int, known: int) -> bool:
+    """Whether few rows share a text, as with names and identifiers."""
+    return different > max(KINDS, known // 2)
+
+
+def is_numbered(known: np.ndarray) -> bool:
+    """Whether every row has a whole number of its own, as with identifiers.
+
+    Examples
+    --------
+    >>> is_numbered(np.arange(1000.0)), is_numbered(np.arange(1000.0) / 2)
+    (True, False)
+    """
+    if len(known) <= KINDS:
+        return False
+    few = known[: KINDS + 1]  # most columns fail here
+    return all(
+        bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
+        for part in (few, known)
+    )
+
+
+def numbers_name_rows(known: np.ndarray) -> bool:
+    """Whether numbers count the rows: all are whole and different, and few are left out.
+
+    Numbers that leave many out may be amounts of money, say.
+
+    Examples
+    --------
+    >>> numbers_name_rows(np.arange(1000.0) + 17), numbers_name_rows(np.arange(1000.0) * 10)
+    (True, False)
+    """
+    return is_numbered(known) and len(known) >= DENSE * (float(np.ptp(known)) + 1)
+
+
+class Stray(NamedTuple):
+    """A cell of text in a column of numbers."""
+
+    row: int
+    text: str
+    number: int
+    """How many such cells there are."""
+
+
+def stray_cell(values: Iterable[Any]) -> Stray | None:
+    """The first cell that keeps a column of text from being numbers, where nearly all others are.
+
+    Amounts such as ``"$1,200.50"`` count as numbers, and are stray all the same: they are text.
+
+    Examples
+    --------
+    >>> stray_cell([*"123456789", "12a"])
+    Stray(row=9, text='12a', number=1)
+    >>> stray_cell([*"123456789", "10"]), stray_cell([*"abcdefghijk"])
+    (None, None)
+    """
+    known = [(row, str(v)) for row, v in enumerate(values) if not is_missing(v)]
+    stray = [(row, text) for row, text in known if not _is_number(text)]
+    odd = sum(_AMOUNT.fullmatch(text.strip()) is None for _, text in stray)
+    if not stray or len(known) < LEAST_CELLS or odd > (1 - NUMBERS) * len(known) + 1e-9:
+        return None
+    return Stray(*stray[0], len(stray))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def in_words(stray: Stray, first_row: int = 0) -> str:
+    """What a stray cell does to its column."""
+    others = f" (and {stray.number - 1:,} more such cells)" if stray.number > 1 else ""
+    return (
+        f"looks like numbers, but {stray.text!r} in row {stray.row + first_row}{others} is text, "
+        "so the column is taken as categories; mend or empty such cells to have numbers"
+    )
+
+
+def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any) -> None:
+    """Warn of columns that are probably not meant as a fit takes them.
+
+    ``X`` is what the user gave, and ``matrix`` the numbers that were made of it.
+    """
+    named = []
+    for position, known in categories.items():
+        cells = read_column(X, position)
+        if cells.labels is not None:  # the user says what it is
+            continue
+        stray = stray_cell(cells.values)
+        if stray is not None:
+            warnings.warn(f"column {cells.name!r} of X {in_words(stray)}", stacklevel=4)
+        elif texts_name_rows(len(known), _number_known(cells)):
+            named.append(cells.name)
+    if isinstance(matrix, np.ndarray) and len(matrix) > KINDS:
+        few = matrix[: KINDS + 1]
+        with np.errstate(invalid="ignore"):
+            whole = ((few == np.floor(few)) | np.isnan(few)).all(axis=0)
+        for f in np.flatnonzero(whole).tolist():
+            column = matrix[:, f]
+            if f not in categories and f not in units and numbers_name_rows(_finite(column)):
+                named.append(f if names is None else names[f])
+    if named:
+        many = len(named) > 1
+        shown = ", ".join(map(repr, named[:5])) + (", …" if named[5:] else "")
+        warnings.warn(
+            f"column{'s' * many} {shown} of X seem{'s' * (not many)} to name rows: nearly every "
+            f"row has a value of its own; leave {'them' if many else 'it'} out, unless new rows "
+            "share these values",
+            stacklevel=4,
+        )
+
+
+def _number_known(cells: Cells) -> int:
+    return sum(not is_missing(value) for value in cells.values)
+
+
+def _finite(column: np.ndarray) -> np.ndarray:
+    return column[np.isfinite(column)]
+
+
+def warn_of_amounts(classes: np.ndarray, n_rows: int) -> None:
+    """Warn of labels that are many different numbers with few rows each: amounts, probably."""
+    many = len(classes)
+    if classes.dtype.kind in "iuf" and many > MANY_LABELS and n_rows < FEW_ROWS * many:
+        warnings.warn(
+            f"y has {many:,} different numbers in {n_rows:,} rows, and each is learned as a class "
+            "of its own; if they are amounts, cut them into a few classes (numpy.digitize, "
+            "pandas.qcut) or use a regressor",
+            stacklevel=4,
+        )
+
+
+@contextmanager
+def told_already(labels: bool = True) -> Iterator[None]:
+    """Keep quiet about columns, and about labels, that were looked at before.
+
+    Parts of the rows may also be odd where all of them are not.
+    """
+    with warnings.catch_warnings():
+        for message in (*_OF_COLUMNS, *([_OF_LABELS] if labels else [])):
+            warnings.filterwarnings("ignore", message=message)
+        yield

@@ -1,0 +1,219 @@
+"""Tables as people have them: semicolons, decimal commas, dates; and files that are no tables."""
+
+import gzip
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from laconic import Predictor
+from laconic.cli import main
+from laconic.tables import check_table_name, read_table, separator
+
+M = 120
+
+
+def rows(seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "when": pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 500, M), "D"),
+            "price": np.round(rng.uniform(1, 50, M), 2),
+            "n": rng.integers(0, 9, M),
+        }
+    )
+    frame["y"] = np.where(frame.when > pd.Timestamp("2023-09-01"), "late", "early")
+    return frame
+
+
+@pytest.fixture
+def saved(tmp_path):
+    rows().to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "m.laconic"
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", out, "--pool", "stumps"]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    return out
+
+
+def said(capsys, *argv):
+    capsys.readouterr()
+    assert main([*map(str, argv)]) == 2
+    return capsys.readouterr().err
+
+
+# -- dates -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+def test_dates_of_a_table_are_numbers_in_every_command(pool, tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().drop(columns=["price", "n"]).to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--pool", pool]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    loaded = Predictor.load(model)
+    assert (loaded.units, loaded.categories) == ({0: "date"}, {})
+    if pool == "stumps":
+        assert re.search("when <= 2023-0[89]-[03]", capsys.readouterr().out)
+    for seed, dates in ((3, "%Y-%m-%d"), (4, "%Y-%m-%dT00:00:00")):
+        new = rows(seed)
+        new.assign(when=new.when.dt.strftime(dates)).to_csv(table, index=False)
+        capsys.readouterr()
+        assert main(["predict", str(model), str(table)]) == 0
+        answers = capsys.readouterr().out.split()[1:]
+        assert answers == loaded.predict(new).tolist()
+        if pool == "stumps":
+            assert np.mean(answers == new.y) > 0.95
+        assert main(["holes", str(model), str(table), "--target", "y"]) == 0
+
+
+def test_dates_that_are_none_are_named(saved, tmp_path, capsys):
+    new = rows().astype({"when": str})
+    new.loc[2, "when"] = "spring"
+    new.to_csv(tmp_path / "t.csv", index=False)
+    assert "column 'when' of X holds text ('spring' in row 2)" in said(
+        capsys, "predict", saved, tmp_path / "t.csv"
+    )
+
+
+def test_missing_dates_need_stumps(tmp_path, capsys):
+    frame = rows()
+    frame.loc[4, "when"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "m"]
+    assert "column 'when' has a missing value in row 5" in said(capsys, *fit)
+    assert main([*map(str, fit), "--pool", "stumps"]) == 0
+
+
+# -- semicolons and commas -------------------------------------------------------------------------
+
+
+def test_semicolons_and_decimal_commas_give_the_same_table(tmp_path):
+    plain, german, packed = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv.gz"
+    frame = rows().assign(large=rows().price * 1000, gap=[None, *rows().price[1:]])
+    frame.to_csv(plain, index=False)
+    frame.to_csv(german, index=False, sep=";", decimal=",")
+    packed.write_bytes(gzip.compress(german.read_bytes()))
+    wanted = read_table(str(plain))
+    for file in (german, packed):
+        pd.testing.assert_frame_equal(read_table(str(file)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["1,5", "2", "NA"], [1.5, 2.0, np.nan]),
+        (["1.234,50", "2.000", "7"], [1234.5, 2000.0, 7.0]),
+        (["0,125", "1,250", "3"], [0.125, 1.25, 3.0]),
+        (["1,250", "2,125", "3"], ["1,250", "2,125", "3"]),  # thousands, or not: it is not clear
+        (["1,5", "2", "x"], ["1,5", "2", "x"]),
+    ],
+)
+def test_decimal_commas_are_read_where_they_are_clear(cells, wanted, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"{cell};1\n" for cell in cells))
+    found = read_table(str(file))["a"]
+    pd.testing.assert_series_equal(found, pd.Series(wanted, name="a"), check_dtype=False)
+    spelled = read_table(str(file), text=["a"])["a"]
+    assert spelled.dropna().tolist() == list(cells)
+
+
+def test_the_header_says_what_separates(tmp_path):
+    assert separator("a;b;c") == ";"
+    assert separator("a,b;c,d") == ","
+    assert separator('"a;b;c",d') == ","
+    assert separator("a;b", "t.tsv") == "\t"
+    file = tmp_path / "t.csv"
+    file.write_text('a;"b;c"\n1;2\n')
+    assert list(read_table(str(file)).columns) == ["a", "b;c"]
+
+
+def test_a_table_with_semicolons_through_every_command(saved, tmp_path, capsys):
+    file = tmp_path / "t.csv"
+    rows(5).to_csv(file, index=False, sep=";", decimal=",")
+    capsys.readouterr()
+    assert main(["predict", str(saved), str(file), "--keep", "price"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "price,prediction"
+    assert len(out) == M + 1
+
+
+# -- files that are no tables ----------------------------------------------------------------------
+
+
+def test_excel_files_are_told(saved, tmp_path, capsys):
+    for name in ("t.xlsx", "t.csv"):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("[Content_Types].xml", "<Types/>")
+            file.writestr("xl/workbook.xml", "<workbook/>")
+    (tmp_path / "old.csv").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    for name in ("t.xlsx", "t.csv", "old.csv"):
+        told = said(capsys, "predict", saved, tmp_path / name)
+        assert "this looks like an Excel file; save the sheet as CSV UTF-8" in told
+    (tmp_path / "t.csv").write_bytes(b"PAR1" + bytes(50))
+    assert "looks like a Parquet file" in said(capsys, "predict", saved, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(("code", "sign"), [("latin1", "byte 0xfc"), ("utf-16", "UTF-16")])
+def test_other_encodings_are_told(code, sign, saved, tmp_path, capsys):
+    file = tmp_path / "t.csv"
+    file.write_bytes("town,n\nZürich,1\n".encode(code))
+    told = said(capsys, "predict", saved, file)
+    assert "this is not UTF-8" in told
+    assert sign in told
+    assert "iconv" in told
+    # With the mark that Excel puts at its beginning, UTF-8 is read.
+    file.write_bytes("town,n\nZürich,1\n".encode("utf-8-sig"))
+    assert read_table(str(file)).columns.tolist() == ["town", "n"]
+
+
+# -- what the name of a file says ------------------------------------------------------------------
+
+
+def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
+    table = tmp_path / "t.csv"
+    wanted = None
+    for name, sep in (("p.csv", ","), ("p.tsv", "\t"), ("p.tsv.gz", "\t"), ("p", ",")):
+        out = tmp_path / name
+        assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
+        found = pd.read_csv(out, sep=sep)
+        wanted = found if wanted is None else wanted
+        pd.testing.assert_frame_equal(found, wanted)
+    made = {}
+    monkeypatch.setattr("laconic.tables.find_spec", lambda name: True)
+    for method, name in (("to_parquet", "p.parquet"), ("to_excel", "p.XLSX")):
+
+        def write(frame, stream, index, engine=None, method=method):
+            made[method] = frame
+            stream.write(method.encode())
+
+        monkeypatch.setattr(pd.DataFrame, method, write)
+        out = tmp_path / name
+        assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
+        assert out.read_bytes() == method.encode()
+        assert made[method].to_numpy().tolist() == wanted.astype(str).to_numpy().tolist()
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.parquet", "p.json", "p.xls", "p.feather"])
+def test_names_that_cannot_be_written_are_refused_before_anything_is_read(
+    name, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("laconic.tables.find_spec", lambda name: None)
+    out = tmp_path / name
+    told = said(capsys, "predict", tmp_path / "no.laconic", tmp_path / "no.csv", "--out", out)
+    assert name in told
+    assert "pip install" in told or ".csv, .tsv, .parquet or .xlsx" in told
+    assert not out.exists()
+
+
+def test_excel_is_written_where_pandas_can(saved, tmp_path):
+    pytest.importorskip("openpyxl")
+    out = tmp_path / "p.xlsx"
+    assert main(["predict", str(saved), str(tmp_path / "t.csv"), "--out", str(out)]) == 0
+    assert pd.read_excel(out).columns.tolist() == ["prediction"]
+
+
+def test_odd_names_are_csv():
+    for name in ("/dev/stdout", "predictions", "p.txt", "p.csv.zip", "p.2024"):
+        check_table_name(name)
