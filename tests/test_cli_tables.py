@@ -155,6 +155,14 @@ def test_excel_files_are_told(saved, tmp_path, capsys):
     assert "looks like a Parquet file" in said(capsys, "predict", saved, tmp_path / "t.csv")
 
 
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
+def test_damaged_packages_are_told(name, saved, tmp_path, capsys):
+    (tmp_path / name).write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9] if "gz" in name else b"a,b")
+    told = said(capsys, "predict", saved, tmp_path / name)
+    assert name in told
+    assert "cannot be" in told
+
+
 @pytest.mark.parametrize(("code", "sign"), [("latin1", "byte 0xfc"), ("utf-16", "UTF-16")])
 def test_other_encodings_are_told(code, sign, saved, tmp_path, capsys):
     file = tmp_path / "t.csv"

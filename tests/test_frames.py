@@ -18,6 +18,7 @@ from laconic import (
 )
 from laconic.model.cells import read_column
 from laconic.model.dates import as_days
+from laconic.model.store import read_archive, write_archive
 
 M = 240
 START = dt.date(2023, 1, 1)
@@ -125,6 +126,20 @@ def test_a_date_is_its_days_however_it_is_kept():
         days = as_days(read_column(frame, 0).values)
         assert days[0] == 19874.5
         assert np.isnan(days[1])
+
+
+def test_units_of_a_file_are_checked(tmp_path):
+    model = ShareBoostClassifier(2).fit(in_polars(some(values(), WHOLE)), target(values()))
+    model.predictor_.save(tmp_path / "model")
+    header, arrays = read_archive(tmp_path / "model", "predictor")
+    header = {name: v for name, v in header.items() if name not in ("format", "version")}
+    for wrong in ({"0": "years"}, {"99": "date"}, {"x": "date"}, {"0": 7}, ["date"], None):
+        write_archive(tmp_path / "wrong", "predictor", {**header, "units": wrong}, arrays)
+        with pytest.raises(ValueError, match="not a sound predictor"):
+            Predictor.load(tmp_path / "wrong")
+    header.pop("units")  # as files were before there were any
+    write_archive(tmp_path / "old", "predictor", header, arrays)
+    assert Predictor.load(tmp_path / "old").units == {}
 
 
 def test_a_fit_learns_from_dates_and_says_them():

@@ -178,7 +178,11 @@ def _build_parser() -> argparse.ArgumentParser:
         "--keep", action="append", default=[], metavar="COLUMN",
         help="column to copy to the output, an identifier say; may be repeated",
     )  # fmt: skip
-    predict.add_argument("--out", metavar="FILE", help="CSV to write; standard output if not given")
+    predict.add_argument(
+        "--out",
+        metavar="FILE",
+        help="file to write: .csv, .tsv, .parquet or .xlsx (CSV to standard output)",
+    )
 
     cli_holes.add_arguments(add("holes", cli_holes.run, cli_holes.SUMMARY))
 

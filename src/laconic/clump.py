@@ -226,7 +226,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Dates and durations of a frame are numbers: days since 1970, hours, say.
             float32 stays float32.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones (or of two groups).

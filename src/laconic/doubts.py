@@ -19,6 +19,8 @@ KINDS = 50
 DENSE = 0.9
 # Part of a column's cells that are numbers from which on the others are stray, and least cells.
 NUMBERS, LEAST_CELLS = 0.9, 10
+# Cells that are looked at first.
+SOME = 200
 # Different numbers among labels that are many, and rows of each that are few.
 MANY_LABELS, FEW_ROWS = 20, 10
 
@@ -85,11 +87,19 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
     (None, None)
     """
     known = [(row, str(v)) for row, v in enumerate(values) if not is_missing(v)]
+    some = known[:: len(known) // SOME + 1]
+    if 2 * sum(_is_odd(text) for _, text in some) > len(some):  # as most text is
+        return None
     stray = [(row, text) for row, text in known if not _is_number(text)]
-    odd = sum(_AMOUNT.fullmatch(text.strip()) is None for _, text in stray)
+    odd = sum(_is_odd(text) for _, text in stray)
     if not stray or len(known) < LEAST_CELLS or odd > (1 - NUMBERS) * len(known) + 1e-9:
         return None
     return Stray(*stray[0], len(stray))
+
+
+def _is_odd(text: str) -> bool:
+    """Whether a text is neither a number nor an amount."""
+    return not _is_number(text) and _AMOUNT.fullmatch(text.strip()) is None
 
 
 def _is_number(text: str) -> bool:
@@ -124,14 +134,9 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
             warnings.warn(f"column {cells.name!r} of X {in_words(stray)}", stacklevel=4)
         elif texts_name_rows(len(known), _number_known(cells)):
             named.append(cells.name)
-    if isinstance(matrix, np.ndarray) and len(matrix) > KINDS:
-        few = matrix[: KINDS + 1]
-        with np.errstate(invalid="ignore"):
-            whole = ((few == np.floor(few)) | np.isnan(few)).all(axis=0)
-        for f in np.flatnonzero(whole).tolist():
-            column = matrix[:, f]
-            if f not in categories and f not in units and numbers_name_rows(_finite(column)):
-                named.append(f if names is None else names[f])
+    for f in _perhaps_numbered(matrix):
+        if f not in categories and f not in units and numbers_name_rows(_finite(matrix[:, f])):
+            named.append(f if names is None else names[f])
     if named:
         many = len(named) > 1
         shown = ", ".join(map(repr, named[:5])) + (", …" if named[5:] else "")
@@ -141,6 +146,17 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
             "share these values",
             stacklevel=4,
         )
+
+
+def _perhaps_numbered(matrix: Any) -> list[int]:
+    """Columns of an array whose first rows have whole numbers, and each its own: few, mostly."""
+    if not isinstance(matrix, np.ndarray) or len(matrix) <= KINDS:
+        return []
+    few = np.sort(matrix[: KINDS + 1], axis=0)
+    with np.errstate(invalid="ignore"):  # infinite less infinite
+        whole = ((few == np.floor(few)) | np.isnan(few)).all(axis=0)
+        alone = (np.diff(few, axis=0) != 0).all(axis=0)
+    return np.flatnonzero(whole & alone).tolist()
 
 
 def _number_known(cells: Cells) -> int:

@@ -214,7 +214,8 @@ class HolePunchingClassifier(HolesModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Dates and durations of a frame are numbers: days since 1970, hours, say.
             float32 stays float32. Distances are taken as the columns are: scale them first where
             their units differ.
         y : array-like of shape (n_rows,)

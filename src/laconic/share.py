@@ -289,7 +289,8 @@ class ShareBoostClassifier(PathClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
             float32 stays float32. Missing values only for ``pool="stumps"``.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.

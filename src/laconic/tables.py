@@ -204,9 +204,9 @@ def _start(file: str) -> bytes:
     try:
         with get_handle(file, "rb", is_text=False, compression=how) as opened:
             return opened.handle.read(START)
-    except OSError as error:
-        if error.filename is None and not isinstance(error, FileNotFoundError):
-            raise UserError(f"{file} cannot be read: {error}") from error
+    except Exception as error:  # whatever opening and unpacking raise
+        if getattr(error, "filename", None) is None:
+            raise UserError(f"{file} cannot be unpacked: {cause(error)}") from error
         raise
 
 

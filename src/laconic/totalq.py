@@ -246,7 +246,8 @@ class TotalQBoostClassifier(PathClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
             Missing values only for stumps.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.
