@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from laconic.look.columns import Column
     from laconic.model.predictor import Predictor
 
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
+
 
 def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     """Features and labels, checked so that what is wrong is said by the names of columns."""
@@ -152,7 +155,20 @@ def _as_numbers(column: Any, name: str) -> np.ndarray:
     try:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers: {error}") from error
+        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
+
+
+def _first_wrong(column: Any) -> str:
+    """Where a column first holds something that is no number, no truth value and not missing."""
+    for row, value in enumerate(column, start=1):
+        text = str(value).strip()
+        if text.lower() in NO_TEXT:
+            continue
+        try:
+            float(text)
+        except ValueError:
+            return f"; row {row} has {text!r}"
+    return ", and not numbers among truth values"
 
 
 def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:

@@ -118,12 +118,15 @@ class Newton:
             decrement = -0.5 * slope
             if value - HOPE * decrement > target:
                 break
+            centred = objective.centred
             moved = self._search(objective, W, step, value, slope)
             if moved is None:
                 objective.evaluate(W)
                 break
             W, value, gradient = moved
             objective.ease(decrement, value)
+            if centred != objective.centred:
+                continue  # the step left out a direction in which Φ can still fall
             if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
                 converged = True
                 break
@@ -203,9 +206,9 @@ class Orthant:
     """Newton steps within the orthant of the present signs: the corrector of penalties with kinks.
 
     Inside an orthant Ω(W) = kink ‖W‖₁ + a smooth part has no kinks. A weight that would change its
-    sign stops at zero, and leaves it again only where the slope of all that is smooth exceeds the
-    kink. What ends at zero is zero exactly. Weights at zero that a step
-    would take against their slope, because of what the others do, stay out of it (see the notes of
+    sign stops at zero. It leaves zero only where the slope of the loss plus the smooth part of Ω
+    exceeds the kink. What ends at zero is zero exactly. Weights at zero that a step would take
+    against their slope, because of what the others do, stay out of it (see the notes of
     `laconic.subset.quadratic`).
 
     Parameters

@@ -45,24 +45,27 @@ def kept_rows(
     return keep, codes.ravel(), weight
 
 
-def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def class_factors(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """What ``class_weight`` multiplies the weights of each class by, up to one common factor."""
-    classes = estimator.classes_
-    if estimator.class_weight is None:
+    if class_weight is None:
         return np.ones(len(classes))
-    if estimator.class_weight == "balanced":
+    if class_weight == "balanced":
         return 1.0 / np.bincount(codes, weight)
-    factors = compute_class_weight(estimator.class_weight, classes=classes, y=classes[codes])
+    factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not np.all(factors > 0):
         raise ValueError("class_weight must be positive for every class in y")
     return factors
 
 
-def class_prices(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def class_prices(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """What ``class_weight`` multiplies the weight of each row by; balanced ones keep the sum."""
-    factors = class_factors(estimator, codes, weight)
+    factors = class_factors(class_weight, classes, codes, weight)
     with np.errstate(over="ignore", invalid="ignore"):
-        if estimator.class_weight == "balanced":
+        if class_weight == "balanced":
             factors = factors * weight.sum() / len(factors)
         prices = factors[codes]
         total = (weight * prices).sum()
@@ -82,7 +85,7 @@ def normalised_weights(
     keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
     # The sum of huge weights would overflow; a power of two changes no digit.
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])
-    factors = class_factors(estimator, codes, weight)
+    factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
     estimator._class_factors = factors / factors.max()
     weight = weight * factors[codes]
     return (X if keep is None else X[keep]), codes, weight / weight.sum()

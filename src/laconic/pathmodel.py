@@ -242,7 +242,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         that is read has a share of at least 1e-9 or so, even where its atoms gain nothing, and a
         feature that is not read has 0: ``SelectFromModel(model, threshold=1e-12)`` keeps exactly
         the features that are read. (Features that a classifier as pool has no use for count as
-        not read.) The shares sum to one, or to zero where nothing is read.
+        not read.) The shares sum to one up to rounding, or to zero where nothing is read.
         """
         check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
@@ -256,7 +256,9 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             share = np.where(read > 0, np.maximum(share / total, LEAST_SHARE), 0.0)
         else:
             share = read
-        return share / (share.sum() or 1.0)
+        # To 40 bits, so that the mean of equal shares is that share: selectors compare with it.
+        even: np.ndarray = np.ldexp(np.rint(np.ldexp(share / (share.sum() or 1.0), 40)), -40)
+        return even
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 

@@ -57,7 +57,7 @@ def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) ->
     for option, file in named.items():
         for what, theirs in inputs.items():
             if same_file(file, theirs):
-                raise UserError(f"{option} {file} is {what}, which it would replace")
+                raise UserError(f"{option} {file} would overwrite {what}")
         check_can_write(file)
 
 

@@ -26,6 +26,7 @@ from laconic.edge import check_repeatable, normalised_weights
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
+from laconic.penalties import L1
 from laconic.pools import Stumps, bound_pool, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
@@ -270,8 +271,9 @@ class TotalQBoostClassifier(PathClassifier):
                 state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
                 if len(state.generated) > self.max_rounds:
                     raise ValueError(
-                        f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
-                        f"than max_rounds={self.max_rounds}; raise that or name another file"
+                        f"checkpoint {self.checkpoint} already has {len(state.generated)} rounds; "
+                        f"set max_rounds to at least that, not {self.max_rounds}, or name another "
+                        "file"
                     )
                 self._reopen_hot_start(state)
                 loop.hooks.insert(0, saver)
@@ -418,7 +420,7 @@ class TotalQBoostClassifier(PathClassifier):
             "hooks": list(self.callbacks or []),
         }
         return TotalLoop(
-            master.rows, GradientRule(), Orthant(), master.penalty, **{**settings, **changed}
+            master.rows, GradientRule(), Orthant(), L1(master.l1), **{**settings, **changed}
         )
 
     def _run(self, loop: TotalLoop, state: State) -> None:
@@ -466,9 +468,8 @@ class TotalQBoostClassifier(PathClassifier):
             self.status_ += "; the exact search reached its limits, see search_bound_"
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
-                "no atom is worth its price, so the model says the same of every row: lower price "
-                "or l1, or see that some column is not constant, nor too small where columns are "
-                "not scaled",
+                "no atom is worth its price, so the model says the same of every row. Lower price "
+                "or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
                 stacklevel=4,
             )
         self._use(last.size)

@@ -40,8 +40,8 @@ def validated(
         X = encode_frame(X, estimator._categories, estimator._units)
         if np.float32 in dtype and is_single(X):
             dtype = [np.float32]
-    # scikit-learn adds up all numbers to see whether they are finite. Finite ones near the largest
-    # there is can then come to infinity less infinity, which it looks into, but NumPy warns of.
+    # scikit-learn sums all numbers to find infinities. The sum of huge finite numbers can overflow;
+    # scikit-learn handles that, but NumPy warns.
     with np.errstate(over="ignore", invalid="ignore"):
         out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
     if reset:
