@@ -1,6 +1,8 @@
 """Tables as people have them: semicolons, decimal commas, dates; and files that are no tables."""
 
+import bz2
 import gzip
+import lzma
 import re
 import zipfile
 
@@ -72,9 +74,34 @@ def test_dates_that_are_none_are_named(saved, tmp_path, capsys):
     new = rows().astype({"when": str})
     new.loc[2, "when"] = "spring"
     new.to_csv(tmp_path / "t.csv", index=False)
-    assert "column 'when' of X holds text ('spring' in row 2)" in said(
-        capsys, "predict", saved, tmp_path / "t.csv"
-    )
+    for command in (["predict", saved, tmp_path / "t.csv"], ["holes", saved, tmp_path / "t.csv"]):
+        more = ["--target", "y"] if command[0] == "holes" else []
+        told = said(capsys, *command, *more)
+        assert "column 'when' must hold dates such as 2024-05-31; row 3 has 'spring'" in told
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%d.%m.%Y", "days"])
+def test_dates_of_another_form_are_refused(form, saved, tmp_path, capsys):
+    new = rows()
+    days = new.when.dt.strftime(form)
+    if form == "days":
+        days = (new.when - pd.Timestamp("1970-01-01")).dt.days
+    new.assign(when=days).to_csv(tmp_path / "t.csv", index=False)
+    for command in ("predict", "holes"):
+        more = ["--target", "y"] if command == "holes" else []
+        told = said(capsys, command, saved, tmp_path / "t.csv", *more)
+        assert f"column 'when' must hold dates such as 2024-05-31; row 1 has '{days[0]}'" in told
+
+
+def test_a_stray_cell_in_new_rows_is_named_by_every_command(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    assert main(["fit", str(table), "--target", "y", "--out", str(model)]) == 0
+    rows().astype({"n": str}).replace({"n": {"3": "n.v."}}).to_csv(table, index=False)
+    first = 1 + int(np.argmax(rows().n == 3))
+    for more in (["predict", model, table], ["holes", model, table, "--target", "y"]):
+        told = said(capsys, *more)
+        assert f"column 'n' must hold numbers; row {first} has 'n.v.'" in told
 
 
 def test_missing_dates_need_stumps(tmp_path, capsys):
@@ -124,9 +151,31 @@ def test_the_header_says_what_separates(tmp_path):
     assert separator("a,b;c,d") == ","
     assert separator('"a;b;c",d') == ","
     assert separator("a;b", "t.tsv") == "\t"
+    assert separator("a,b", "t.tab") == "\t"
     file = tmp_path / "t.csv"
     file.write_text('a;"b;c"\n1;2\n')
     assert list(read_table(str(file)).columns) == ["a", "b;c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("Price, EUR;Weight, kg;y\n1,5;2,5;a\n2,5;3,5;b\n", ["Price, EUR", "Weight, kg", "y"]),
+        ("Price, EUR;Weight, kg\n1,5;2,5\n2,5;3,5\n", ["Price, EUR", "Weight, kg"]),
+        ("a,b;c\n1,2\n3,4\n", ["a", "b;c"]),
+        ("a;b\nx;1\n\ny, z;2\n", ["a", "b"]),
+        ("sep=;\na;b\n1,5;2\n", ["a", "b"]),
+        ('"sep=;"\r\na;b\r\n1,5;2\r\n', ["a", "b"]),
+        ("\ufeffsep=,\na;c,b\n1,2\n", ["a;c", "b"]),
+        ("sep\n1\n", ["sep"]),
+    ],
+)
+def test_the_first_lines_say_what_separates(text, columns, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(text)
+    found = read_table(str(file))
+    assert list(found.columns) == columns
+    assert len(found) == text.replace("\n\n", "\n").count("\n") - 1 - ("sep=" in text)
 
 
 def test_a_table_with_semicolons_through_every_command(saved, tmp_path, capsys):
@@ -151,8 +200,25 @@ def test_excel_files_are_told(saved, tmp_path, capsys):
     for name in ("t.xlsx", "t.csv", "old.csv"):
         told = said(capsys, "predict", saved, tmp_path / name)
         assert "this looks like an Excel file; save the sheet as CSV UTF-8" in told
-    (tmp_path / "t.csv").write_bytes(b"PAR1" + bytes(50))
-    assert "looks like a Parquet file" in said(capsys, "predict", saved, tmp_path / "t.csv")
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+    told = said(capsys, "predict", saved, tmp_path / "t.ods")
+    assert "this looks like an OpenDocument file; save the sheet as CSV UTF-8" in told
+
+
+def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys):
+    table = b"a,b\n1,2\n"
+    kinds = {
+        "parquet": b"PAR1" + bytes(50),
+        "gz": gzip.compress(table),
+        "bz2": bz2.compress(table),
+        "xz": lzma.compress(table),
+    }
+    for kind, held in kinds.items():
+        (tmp_path / "t.csv").write_bytes(held)
+        told = said(capsys, "predict", saved, tmp_path / "t.csv")
+        assert "t.csv: this looks like a " in told
+        assert f"let its name end in .{kind}" in told
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
@@ -163,7 +229,15 @@ def test_damaged_packages_are_told(name, saved, tmp_path, capsys):
     assert "cannot be" in told
 
 
-@pytest.mark.parametrize(("code", "sign"), [("latin1", "byte 0xfc"), ("utf-16", "UTF-16")])
+@pytest.mark.parametrize(
+    ("code", "sign"),
+    [
+        ("latin1", "byte 0xfc"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "-f utf-16le"),
+        ("utf-16-be", "-f utf-16be"),
+    ],
+)
 def test_other_encodings_are_told(code, sign, saved, tmp_path, capsys):
     file = tmp_path / "t.csv"
     file.write_bytes("town,n\nZürich,1\n".encode(code))
@@ -182,7 +256,8 @@ def test_other_encodings_are_told(code, sign, saved, tmp_path, capsys):
 def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
     table = tmp_path / "t.csv"
     wanted = None
-    for name, sep in (("p.csv", ","), ("p.tsv", "\t"), ("p.tsv.gz", "\t"), ("p", ",")):
+    named = {"p.csv": ",", "p.tsv": "\t", "p.tsv.gz": "\t", "p.TAB": "\t", "p": ","}
+    for name, sep in named.items():
         out = tmp_path / name
         assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
         found = pd.read_csv(out, sep=sep)
@@ -203,7 +278,10 @@ def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
         assert made[method].to_numpy().tolist() == wanted.astype(str).to_numpy().tolist()
 
 
-@pytest.mark.parametrize("name", ["p.xlsx", "p.parquet", "p.json", "p.xls", "p.feather"])
+@pytest.mark.parametrize(
+    "name",
+    ["p.xlsx", "p.parquet", "p.json", "p.xls", "p.feather", "p.xlsx.gz", "p.parquet.zip", "p.md"],
+)
 def test_names_that_cannot_be_written_are_refused_before_anything_is_read(
     name, tmp_path, capsys, monkeypatch
 ):
@@ -225,3 +303,13 @@ def test_excel_is_written_where_pandas_can(saved, tmp_path):
 def test_odd_names_are_csv():
     for name in ("/dev/stdout", "predictions", "p.txt", "p.csv.zip", "p.2024"):
         check_table_name(name)
+
+
+def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path):
+    pytest.importorskip("pyarrow")
+    table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
+    rows().to_parquet(table)
+    assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0
+    found = pd.read_parquet(out)
+    assert found.columns.tolist() == ["when", "prediction"]
+    assert (found.when == rows().when).all()

@@ -111,7 +111,7 @@ def test_a_stray_cell_is_named(cell):
 
 def test_what_is_stray():
     numbers = [str(i) for i in range(20)]
-    assert stray_cell([*numbers, "x", None, "y"]) == (20, "x", 2)
+    assert stray_cell([*numbers, "x", None, "y"]) == (20, "x", 2, "numbers")
     assert stray_cell([*numbers, *"abc"]) is None
     assert stray_cell(numbers) is None
     assert stray_cell(["$1,200.50", "$ 30", "-4", "5 %", "7 EUR", "1'000", *numbers])[:2] == (
@@ -119,6 +119,37 @@ def test_what_is_stray():
         "$1,200.50",
     )
     assert stray_cell([f"{i}-{i + 1}" for i in range(20)]) is None
+    dates = [f"2024-01-{i:02d}" for i in range(1, 21)]
+    assert stray_cell([*dates, "soon", "2024-02-31"]) == (20, "soon", 2, "dates")
+    assert stray_cell(dates) is None
+
+
+AMOUNTS = [
+    "$%s.50", "-$%s.50", "$-%s.50", "($%s.50)", "USD %s", "%s.50 EUR", "%s,50 €", "1.%s,50 €",
+    "CHF 1’%s.50", "1\u00a0%s,50\u00a0kr", "R$ %s,00", "1 %s zł", "₹1,20,%s", "%s.5 %%", "<%s",
+    "%s,-",
+]  # fmt: skip
+NAMES = ["#%s", "c%s", "%sA", "INV %s", "10.0.0.%s", "1.2.%s", "%s-7", "%s/24", "id_%s", "AB%sC"]
+
+
+@pytest.mark.parametrize("form", AMOUNTS)
+def test_amounts_of_money_are_no_names(form):
+    cells = [form % number for number in range(100, 400)]
+    assert stray_cell(cells) == (0, cells[0], 300, "numbers")
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_names_are_no_amounts(form):
+    assert stray_cell([form % number for number in range(100, 400)]) is None
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%y", "%d-%m-%Y %H:%M", "%Y/%m/%d"])
+def test_dates_of_another_form_are_told(form):
+    days = pd.date_range("2024-01-01", periods=M)
+    frame = pd.DataFrame({"day": days.strftime(form)})
+    wanted = r"column 'day' of X looks like dates, but .* in row 0 \(and 299 more.*2024-05-31"
+    with pytest.warns(UserWarning, match=wanted):
+        ShareBoostClassifier(1, pool="stumps").fit(frame, labels())
 
 
 def test_the_rule_is_that_of_the_report():
@@ -187,6 +218,27 @@ def test_a_stray_cell_of_a_table_is_named(tmp_path, capsys):
     assert fit(frame, tmp_path) == 2
     told = capsys.readouterr().err
     assert "column 'price' holds text ('-' in row 5)" in told
+
+
+@pytest.mark.parametrize("cell", ["spring", "2024-02-31", "31.12.2023"])
+def test_a_stray_date_of_a_table_is_named(cell, tmp_path, capsys):
+    day = pd.date_range("2023-01-01", periods=M).strftime("%Y-%m-%d").tolist()
+    day[6] = cell
+    frame = pd.DataFrame({"day": day, "year": money()["year"]})
+    assert fit(frame, tmp_path, "--pool", "stumps", "--max-atoms", "2") == 0
+    told = capsys.readouterr().err
+    assert f"column 'day' looks like dates, but {cell!r} in row 7 is no date such as" in told
+    assert columns_learned(tmp_path) == ["day", "year"]
+    assert fit(frame, tmp_path) == 2
+    assert f"column 'day' holds text ({cell!r} in row 7)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", AMOUNTS)
+def test_amounts_of_money_do_not_vanish_from_a_table(form, tmp_path, capsys):
+    frame = pd.DataFrame({"pay": [form % n for n in range(100, 400)], "year": money()["year"]})
+    assert fit(frame, tmp_path, "--pool", "stumps", "--max-atoms", "1") == 0
+    assert columns_learned(tmp_path) == ["pay", "year"]
+    assert "column 'pay' looks like numbers" in capsys.readouterr().err
 
 
 def test_a_table_of_amounts_as_labels_is_told(tmp_path, capsys):

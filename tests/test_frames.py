@@ -218,12 +218,98 @@ def test_categories_that_no_row_has_are_other():
     assert c != a or "b" in model.get_feature_names_out()[0]
 
 
-def test_single_precision_stays():
-    frame = pl.DataFrame({"a": np.linspace(0, 1, 50, dtype=np.float32), "b": [True, False] * 25})
-    model = ShareBoostClassifier(1).fit(frame.select("a"), np.arange(50) > 20)
-    assert model._validated(frame.select("a")).dtype == np.float32
-    both = ShareBoostClassifier(1).fit(frame, np.arange(50) > 20)
-    assert both._validated(frame).dtype == np.float32
+# Types of two columns in pandas and in polars, and whether numpy would hold both in float32.
+PRECISIONS = {
+    "float32": ("float32", pl.Float32, True),
+    "bool": ("bool", pl.Boolean, True),
+    "boolean": ("boolean", pl.Boolean, True),
+    "int8": ("int8", pl.Int8, True),
+    "Int16": ("Int16", pl.Int16, True),
+    "Float32": ("Float32", pl.Float32, True),
+    "int32": ("int32", pl.Int32, False),
+    "float64": ("float64", pl.Float64, False),
+    "Int64": ("Int64", pl.Int64, False),
+}
+
+
+@pytest.mark.parametrize(("theirs", "kind", "single"), PRECISIONS.values(), ids=PRECISIONS)
+def test_single_precision_stays_and_checkpoints_know_the_same_rows(theirs, kind, single, tmp_path):
+    a, b = np.linspace(0, 1, 50, dtype=np.float32), np.arange(50) % 2
+    one = pd.DataFrame({"a": a, "b": pd.Series(b).astype(theirs)})
+    two = pl.DataFrame({"a": a, "b": pl.Series(b).cast(kind)})
+    y = np.arange(50) > 20
+    wanted = np.float32 if single else np.float64
+    for first, second in ((one, two), (two, one)):
+        model = ShareBoostClassifier(2, pool="products", checkpoint=tmp_path / "state")
+        scores = model.fit(first, y).decision_function(first)
+        for frame in (first, second):
+            assert model._validated(frame).dtype == wanted
+            flat = model.predictor_.scores(frame)
+            assert np.array_equal(flat[:, 1] - flat[:, 0], scores)
+        assert model.fit(second, y).status_ == model.status_  # resumed: the rows are the same
+    with pytest.raises(ValueError, match="other data or settings"):
+        model.fit(two.with_columns(pl.col("a") * 2), y)
+
+
+def test_checkpoints_know_the_same_dates_and_categories(tmp_path):
+    data = values()
+    for model in (ShareBoostClassifier(3, pool="stumps"), TotalQBoostClassifier(3)):
+        model.set_params(checkpoint=tmp_path / type(model).__name__)
+        for frame in (in_pandas(data), in_polars(data)):
+            model.fit(frame, target(data))
+        moved = {**data, "day": [day + dt.timedelta(days=1) for day in data["day"]]}
+        with pytest.raises(ValueError, match="other data or settings"):
+            model.fit(in_polars(moved), target(data))
+
+
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+def test_arrays_of_times_are_days_whatever_their_unit(unit):
+    days = np.datetime64("2024-01-01") + np.random.default_rng(0).integers(0, 300, 60)
+    X, y = days[:, None].astype(f"M8[{unit}]"), days > np.datetime64("2024-06-01")
+    model = ShareBoostClassifier(1, pool="stumps").fit(X, y)
+    assert model.get_feature_names_out()[0].startswith("x0 <= 2024-0")
+    for other in (X, X.astype("M8[h]"), days.astype("M8[D]").astype(float)[:, None]):
+        for predicts in (model, model.predictor_):
+            assert np.array_equal(predicts.predict(other), y)
+    lengths = (X - X.min()).astype("m8[h]")
+    stays = ShareBoostClassifier(1, pool="stumps").fit(lengths, y)
+    assert stays.predictor_.units == {0: "days"}
+    assert np.array_equal(stays.predictor_.predict(lengths.astype("m8[s]")), y)
+    for predicts in (stays, stays.predictor_):
+        with pytest.raises(ValueError, match="column 'x0' of X holds dates, but it held durations"):
+            predicts.predict(X)
+
+
+def test_numbers_that_are_no_days_are_refused_where_dates_were_fitted():
+    data = values()
+    frame = in_polars(some(data, ["age", "moment", "stay"]))
+    model = ShareBoostClassifier(2, pool="stumps").fit(frame, target(data))
+    days = as_days(frame["moment"].to_numpy())
+    right = frame.with_columns(moment=pl.Series(days))
+    assert np.array_equal(model.predict(right), model.predict(frame))
+    smaller = ShareBoostClassifier(2).fit(frame.select("moment"), target(data))
+    for factor in (86400.0, 1e3):  # seconds since 1970, or a number such as 20240531
+        wrong = right.with_columns(pl.col("moment") * factor)
+        for predicts, given in (
+            (model, wrong),
+            (model, wrong.select(pl.all().exclude("stay"), pl.lit(1.0).alias("stay")).to_numpy()),
+            (smaller, wrong.select("moment")),
+            (smaller.predictor_, wrong),
+            (smaller.predictor_, wrong.select("moment").to_numpy()),
+        ):
+            with pytest.raises(ValueError, match=r"'moment' of X.*days since 1970"):
+                predicts.predict(given)
+
+
+@every_model
+def test_missing_labels_are_told_in_words(model, names):
+    data = values()
+    frame = in_polars(some(data, names or list(data)))
+    labels = np.where(target(data), "yes", "no").tolist()
+    labels[3] = None
+    for y in (pl.Series(labels), pd.Series(labels), pl.Series(labels, dtype=pl.Categorical)):
+        with pytest.raises(ValueError, match="y has no label in 1 of 240 rows"):
+            pickle.loads(pickle.dumps(model)).fit(frame, y)
 
 
 def test_the_report_reads_both_alike():

@@ -615,6 +615,9 @@ def test_other_searches_need_signs():
     X, y = noisy()
     with pytest.raises(ValueError, match="needs stumps"):
         Paper(search="exact", pool="columns").fit(X, y)
+    three = np.arange(len(y)) % 3
+    with pytest.raises(ValueError, match=r'loss="auto" is "log" for the 3 classes of y.*"local"'):
+        TotalQBoostClassifier(2, search="exact").fit(X, three)
     with pytest.raises(ValueError, match="search must be one of"):
         Paper(search="best").fit(X, y)
     with pytest.raises(TypeError, match="loss object"):

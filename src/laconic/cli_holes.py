@@ -198,9 +198,10 @@ def _load_skops(file: str, trust: bool) -> Any:
 
 
 def _spelled(model: Any) -> list[str]:
-    """Columns that the model reads as categories, to be read as they are spelled."""
-    names, categories = getattr(model, "feature_names", None), getattr(model, "categories", {})
-    return [names[f] for f in categories] if names is not None else []
+    """Columns that the model reads as categories or dates, to be read as they are spelled."""
+    names = getattr(model, "feature_names", None)
+    as_spelled = (*getattr(model, "categories", ()), *getattr(model, "units", ()))
+    return [names[f] for f in as_spelled] if names is not None else []
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

@@ -115,6 +115,8 @@ def rows_for(
     """
     import numpy as np
 
+    from laconic.model.frames import WrongCell
+
     names = predictor.feature_names
     reads = predictor.map.features().tolist()
     if names is None:
@@ -141,7 +143,10 @@ def rows_for(
             X[:, f] = predictor.codes(f, column)
         else:
             dated = f in predictor.units
-            X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
+            try:
+                X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
+            except WrongCell as error:
+                raise UserError(error.of_table()) from error
             _check_numbers(X[:, f], names[f], stumps)
     return X, {name: frame[name] for name in keep}
 

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.edge import check_scale, class_prices, kept_rows
+from laconic.edge import check_labels, check_scale, class_prices, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
@@ -253,6 +253,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._validate_params()
+        check_labels(y)
         X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)

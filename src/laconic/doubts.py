@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from laconic.model.cells import Cells, read_column
-from laconic.model.frames import is_missing
+from laconic.model.dates import read_date
+from laconic.model.frames import A_DATE, is_missing
 
 # Different values that are told apart; as many rows may have a value of their own by chance.
 KINDS = 50
 # Different whole numbers name rows where they are at least this part of those in their range.
 DENSE = 0.9
-# Part of a column's cells that are numbers from which on the others are stray, and least cells.
-NUMBERS, LEAST_CELLS = 0.9, 10
+# Part of a column's cells that are numbers, or dates, from which on the others are stray, and least
+# cells.
+MOST, LEAST_CELLS = 0.9, 10
 # Cells that are looked at first.
 SOME = 200
 # Different numbers among labels that are many, and rows of each that are few.
 MANY_LABELS, FEW_ROWS = 20, 10
 
 # Numbers as people write them: with a sign, a currency, a per cent, commas, apostrophes or spaces.
-_AMOUNT = re.compile(r"[^\w\s]?\s*[-+]?\d[\d.,' ]*\s*(?:[^\w\s]|[A-Z]{3})?")
-_OF_COLUMNS = ("column.* of X seems? to name rows", "column .* of X looks like numbers")
+_SIGN = r"[-+−]?\s*"
+_DIGITS = r"(?:\d+(?:[.,'’\s]\d{3})*|\d{1,2}(?:,\d\d)*,\d{3})(?:[.,](?:\d*|-{1,2}))?"
+_MONEY = (
+    r"(?:US|R|A|C|NZ|HK)?[$]|[¢-¥₠-⃀]|kr\.?|rs\.?|fr\.?|zł|kč|ft|lei|USD|EUR|GBP|JPY|CHF|CNY|INR|SEK"
+    r"|NOK|DKK|AUD|CAD|NZD|HKD|SGD|BRL|MXN|PLN|CZK|HUF|RON|RUB|TRY|ZAR|KRW|ILS|THB|IDR|PHP|AED"
+)
+_AMOUNT = re.compile(
+    rf"[<>~≈≤≥]?\s*\(?{_SIGN}(?:{_MONEY})?\s*{_SIGN}{_DIGITS}\s*(?:%|‰|{_MONEY})?\)?", re.IGNORECASE
+)
+# Dates in another order than year, month, day, or with other signs between them.
+_SOME_DATE = re.compile(
+    r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d\d|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?:[T ].*)?"
+)
+_OF_COLUMNS = ("column.* of X seems? to name rows", "column .* of X looks like")
 _OF_LABELS = "y has .* different numbers"
 
 
@@ -66,40 +80,53 @@ def numbers_name_rows(known: np.ndarray) -> bool:
 
 
 class Stray(NamedTuple):
-    """A cell of text in a column of numbers."""
+    """A cell of text in a column of numbers or dates."""
 
     row: int
     text: str
     number: int
     """How many such cells there are."""
+    among: str
+    """What the other cells are: ``"numbers"`` or ``"dates"``."""
 
 
 def stray_cell(values: Iterable[Any]) -> Stray | None:
     """The first cell that keeps a column of text from being numbers, where nearly all others are.
 
-    Amounts such as ``"$1,200.50"`` count as numbers, and are stray all the same: they are text.
+    So for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"`` as a date.
+    They are stray all the same, because they are read as text.
 
     Examples
     --------
     >>> stray_cell([*"123456789", "12a"])
-    Stray(row=9, text='12a', number=1)
+    Stray(row=9, text='12a', number=1, among='numbers')
     >>> stray_cell([*"123456789", "10"]), stray_cell([*"abcdefghijk"])
     (None, None)
     """
     known = [(row, str(v)) for row, v in enumerate(values) if not is_missing(v)]
+    if len(known) < LEAST_CELLS:
+        return None
+    for among, is_one, like in (("numbers", _is_number, _AMOUNT), ("dates", _is_date, _SOME_DATE)):
+        found = _stray(known, is_one, like)
+        if found:
+            return Stray(*found[0], len(found), among)
+    return None
+
+
+def _stray(
+    known: list[tuple[int, str]], is_one: Callable[[str], bool], like: re.Pattern[str]
+) -> list[tuple[int, str]]:
+    """Cells that are not of a kind, where nearly all others are, or are at least like it."""
+
+    def is_odd(text: str) -> bool:
+        return not is_one(text) and like.fullmatch(text.strip()) is None
+
     some = known[:: len(known) // SOME + 1]
-    if 2 * sum(_is_odd(text) for _, text in some) > len(some):  # as most text is
-        return None
-    stray = [(row, text) for row, text in known if not _is_number(text)]
-    odd = sum(_is_odd(text) for _, text in stray)
-    if not stray or len(known) < LEAST_CELLS or odd > (1 - NUMBERS) * len(known) + 1e-9:
-        return None
-    return Stray(*stray[0], len(stray))
-
-
-def _is_odd(text: str) -> bool:
-    """Whether a text is neither a number nor an amount."""
-    return not _is_number(text) and _AMOUNT.fullmatch(text.strip()) is None
+    if 2 * sum(is_odd(text) for _, text in some) > len(some):  # as most text is
+        return []
+    stray = [(row, text) for row, text in known if not is_one(text)]
+    odd = sum(is_odd(text) for _, text in stray)
+    return [] if odd > (1 - MOST) * len(known) + 1e-9 else stray
 
 
 def _is_number(text: str) -> bool:
@@ -110,12 +137,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _is_date(text: str) -> bool:
+    return read_date(text) is not None
+
+
 def in_words(stray: Stray, first_row: int = 0) -> str:
     """What a stray cell does to its column."""
     others = f" (and {stray.number - 1:,} more such cells)" if stray.number > 1 else ""
+    what = "text" if stray.among == "numbers" else f"no date such as {A_DATE}"
     return (
-        f"looks like numbers, but {stray.text!r} in row {stray.row + first_row}{others} is text, "
-        "so the column is taken as categories; mend or empty such cells to have numbers"
+        f"looks like {stray.among}, but {stray.text!r} in row {stray.row + first_row}{others} is "
+        f"{what}, so the column is taken as categories; mend or empty such cells to have "
+        f"{stray.among}"
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from laconic.doubts import told_already
-from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
+from laconic.edge import check_labels, check_scale, class_prices, held_out_rows, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.holesmodel import HolesModel
 from laconic.regions.checkpoint import HolesCheckpoint
@@ -236,6 +236,7 @@ class HolePunchingClassifier(HolesModel):
         """
         self._validate_params()
         self._check_settings()
+        check_labels(y)
         X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         outside, local = self._estimators()

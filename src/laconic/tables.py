@@ -15,8 +15,19 @@ from laconic.model.files import check_can_write, same_file, whole_file
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
 
-# Bytes of a file that say what it is.
-START = 65536
+# Bytes of a file that say what it is, and lines that say what separates its cells.
+START, LINES = 65536, 100
+# How packed files begin (a header of text may begin with PAR1 or BZh too), and how they are named.
+PACKED = {
+    rb"PK\x03\x04": ("zip archive", "zip"),
+    rb"\x1f\x8b": ("gzip file", "gz"),
+    rb"BZh\d1AY&SY": ("bzip2 file", "bz2"),
+    rb"\xfd7zXZ\0": ("xz file", "xz"),
+    rb"\x28\xb5\x2f\xfd": ("zstd file", "zst"),
+    rb"PAR1[^\s -~\x80-\xff]": ("Parquet file", "parquet"),
+}
+# The line that tells Excel what separates the cells.
+_SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
 # Numbers with a decimal comma and perhaps points for thousands; those whose comma is clearly one.
 _COMMA = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
 _NOT_THOUSANDS = r"[-+]?(?:[\d.]+,(?:\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|[\d.]*\.[\d.]*,\d+)"
@@ -92,16 +103,21 @@ WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter"
 OTHERS = (
     ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".json", ".jsonl", ".ndjson", ".feather",
     ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sav", ".dta", ".sas7bdat", ".html", ".xml",
-    ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx",
+    ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx", ".md", ".tex", ".yaml",
+    ".yml", ".mat", ".rds", ".rdata",
 )  # fmt: skip
+# Names of text that is packed.
+PACKED_TEXT = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
 
 
 def check_table_name(file: str) -> None:
     """Before anything is read: can a table be written as the name of the file says?"""
     kind = Path(file).suffix.lower()
-    if kind in OTHERS:
+    inside = Path(Path(file).stem).suffix.lower() if kind in PACKED_TEXT else ""
+    if kind in OTHERS or inside in (*OTHERS, *PARQUET, *EXCEL):
         raise UserError(
-            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {kind}; rename it"
+            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {inside}{kind}; rename "
+            "it"
         )
     for kinds, writers in WRITERS.items():
         if kind in kinds and not any(find_spec(name) for name in writers):
@@ -134,7 +150,8 @@ def write_table(frame: Any, file: str) -> None:
 
 def _named_separator(file: str) -> str:
     """What the name of a file says about its separator."""
-    return "\t" if ".tsv" in Path(file).suffixes[-2:] else ","
+    kinds = {kind.lower() for kind in Path(file).suffixes[-2:]}
+    return "\t" if kinds & {".tsv", ".tab"} else ","
 
 
 def load_predictor(file: str) -> Predictor:
@@ -147,7 +164,7 @@ def load_predictor(file: str) -> Predictor:
 def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
     """A data frame with string column names; ``text`` names columns to read as they are spelled."""
     pandas = need("pandas", "data")
-    if file.endswith(PARQUET):
+    if file.lower().endswith(PARQUET):
         try:
             frame = pandas.read_parquet(file)
         except ImportError as error:
@@ -156,7 +173,8 @@ def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -
         try:
             frame = _read_csv(pandas, file, list(text), target)
         except UnicodeDecodeError as error:
-            raise UserError(_not_utf8(file, f"byte 0x{error.object[error.start]:02x}")) from error
+            sign = f"byte 0x{error.object[error.start]:02x}"
+            raise UserError(_not_utf8(file, sign, "latin1")) from error
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
             raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
@@ -175,13 +193,19 @@ def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
     start = _start(file) if piped is None else piped[:START]
     _check_start(file, start)
-    sep = separator(start.splitlines()[0].decode("utf-8", "replace"), file) if start else ","
+    whole = start if len(start) < START else start[: start.rfind(b"\n") + 1] or start
+    begun = whole.decode("utf-8", "replace")
+    told = _SEP_LINE.fullmatch(begun.partition("\n")[0])
+    sep = told[1] if told else separator(begun, file)
 
     def read(as_text: Iterable[str], **how: Any) -> Any:
         source = file if piped is None else BytesIO(piped)
         # Reading a column in one go keeps numbers and text in it from getting different types.
         types = dict.fromkeys(as_text, str)
-        return pandas.read_csv(source, sep=sep, low_memory=False, dtype=types, **how)
+        skipped = 1 if told else 0
+        return pandas.read_csv(
+            source, sep=sep, low_memory=False, dtype=types, skiprows=skipped, **how
+        )
 
     frame = read(text)
     if sep != ",":
@@ -219,34 +243,50 @@ def _check_start(file: str, start: bytes) -> None:
             f"{file}: this looks like an Excel file; save the sheet as CSV UTF-8 (in Excel: File, "
             "Save As) and give that file"
         )
-    if start.startswith(b"PAR1"):
-        raise UserError(f"{file}: this looks like a Parquet file; let its name end in .parquet")
-    if start.startswith(b"PK\x03\x04"):
-        raise UserError(f"{file}: this looks like a zip archive; let its name end in .zip")
+    if b"mimetypeapplication/vnd.oasis.opendocument" in start[:200]:
+        raise UserError(
+            f"{file}: this looks like an OpenDocument file; save the sheet as CSV UTF-8 and give "
+            "that file"
+        )
+    for begin, (what, end) in PACKED.items():
+        if re.match(begin, start):
+            raise UserError(f"{file}: this looks like a {what}; let its name end in .{end}")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(_not_utf8(file, "it begins like UTF-16"))
+        raise UserError(_not_utf8(file, "it begins like UTF-16", "utf-16"))
+    if b"\0" in start[:2]:
+        old = "utf-16be" if start[:1] == b"\0" else "utf-16le"
+        raise UserError(_not_utf8(file, "it has zero bytes, as UTF-16 has", old))
 
 
-def _not_utf8(file: str, sign: str) -> str:
-    old = "utf-16" if "16" in sign else "latin1"
+def _not_utf8(file: str, sign: str, old: str) -> str:
     return (
         f"{file}: this is not UTF-8 ({sign}); save it as CSV UTF-8, or convert it, for example "
         f"with iconv -f {old} -t utf-8"
     )
 
 
-def separator(header: str, file: str = "") -> str:
-    """What separates the cells of a table, by its header: a comma, a semicolon or a tab.
+def separator(start: str, file: str = "") -> str:
+    """What separates the cells of a table, by its first lines: a comma, a semicolon or a tab.
+
+    A tab or a semicolon does where all lines have as many of them as the header. Commas may then be
+    in names and numbers. Otherwise it is what the header has most of.
 
     Examples
     --------
     >>> separator("a,b;c,d"), separator('a;"b,c,d"'), separator("a\\tb"), separator("a")
     (',', ';', '\\t', ',')
+    >>> separator("price, EUR;weight, kg;x\\n1,5;2,5;3")
+    ';'
     """
     if _named_separator(file) != ",":
         return _named_separator(file)
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(",;\t", key=bare.count)
+    bare = re.sub(r'"[^"]*"', "", start)
+    header, *lines = [line for line in bare.splitlines() if line.strip()][:LINES] or [""]
+    for sep in "\t;":
+        cuts = header.count(sep)
+        if lines and cuts and all(line.count(sep) == cuts for line in lines):
+            return sep
+    return max(",;\t", key=header.count)
 
 
 def _mend_decimal_commas(frame: Any, text: Sequence[str]) -> None:

@@ -402,9 +402,12 @@ class TotalQBoostClassifier(PathClassifier):
     def _loop(self, master: Master, **changed: Any) -> TotalLoop:
         """The loop with this estimator's settings."""
         if self.search not in (None, "local") and not isinstance(master, SignsMaster):
+            many = len(self.classes_)
+            chosen = f' (loss="auto" is "log" for the {many} classes of y)' * self._chooses_loss()
             raise ValueError(
                 f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
-                'margin ("exponential", "logistic", "squared_hinge"); search="local" takes any'
+                'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
+                f'{chosen * (many > 2)}; search="local" takes any'
             )
         cap = self.max_rounds if self.max_atoms is None else self.max_atoms
         settings: dict[str, Any] = {

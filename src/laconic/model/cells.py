@@ -5,7 +5,7 @@ Frames are read through narwhals, which is loaded when the first one arrives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,14 +68,36 @@ def _plain(dtype: Any) -> bool:
     return str(dtype).startswith("Sparse[")
 
 
-def is_single(X: Any) -> bool:
-    """Whether a frame holds single precision, which scikit-learn sees in those of pandas only."""
-    if hasattr(X, "iloc"):
-        return False
-    import narwhals as nw
+def is_single(X: Any, names: Collection[str] | None = None) -> bool:
+    """Whether single precision holds a frame's columns, or those of some names, without loss.
 
-    kinds = _opened(X).schema.values()
-    return nw.Float32 in kinds and all(kind in (nw.Float32, nw.Boolean) for kind in kinds)
+    That is so by numpy's rule for mixed types: float32 beside truth values and small whole numbers.
+    Categories, dates and text become double precision.
+    """
+    if hasattr(X, "iloc"):
+        kinds = [_numpy_type(dtype) for dtype in X.dtypes]
+    else:
+        kinds = [_type_of_narwhals(kind) for kind in _opened(X).schema.values()]
+    if names is not None:
+        known = column_names(X)
+        kinds = [kind for name, kind in zip(known, kinds, strict=True) if str(name) in names]
+    return bool(kinds) and np.result_type(*kinds) == np.float32
+
+
+def _numpy_type(dtype: Any) -> np.dtype:
+    """The type of a column of pandas, of a nullable one without its gaps."""
+    name = "subtype" if str(dtype).startswith("Sparse[") else "numpy_dtype"
+    found = dtype if isinstance(dtype, np.dtype) else getattr(dtype, name, None)
+    if isinstance(found, np.dtype) and found.kind in "biuf":
+        return found
+    return np.dtype(np.float64)
+
+
+def _type_of_narwhals(kind: Any) -> np.dtype:
+    if str(kind) == "Boolean":
+        return np.dtype(bool)
+    name = str(kind).lower() if kind.is_numeric() else "float64"
+    return np.dtype(name if hasattr(np, name) else "float64")  # numpy has no decimal, nor int128
 
 
 def check_names(X: Any) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 # What a column's numbers stand for, beside numbers of its own.
 DATE, DURATIONS = "date", {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 UNITS = (DATE, *DURATIONS)
+# 9999-12-31, the last date that four digits of a year can write.
+LAST_DAY = 2932896
 
 # A date, perhaps with a time of day, fractions of a second and an offset from UTC (ISO 8601).
 _ISO = re.compile(
@@ -73,6 +75,17 @@ def as_days(times: Any) -> np.ndarray:
     """
     exact = np.asarray(times, dtype="datetime64[us]")
     return np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 86400e6)
+
+
+def check_days(days: np.ndarray, name: Any) -> None:
+    """Refuse numbers after the year 9999: seconds since 1970, say, or 20240531."""
+    with np.errstate(invalid="ignore"):
+        wrong = np.abs(days) > LAST_DAY
+    if wrong.any():
+        raise ValueError(
+            f"column {name!r} of X holds {days[wrong][0]:.15g}, but it held dates in the fit; give "
+            "dates, or days since 1970"
+        )
 
 
 def as_durations(times: Any, unit: str | None = None) -> tuple[np.ndarray, str]:

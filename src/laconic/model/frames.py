@@ -14,11 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from laconic.model.cells import Cells, column_names, odd_columns, read_column, replaced
-from laconic.model.dates import DATE, DURATIONS, as_days, as_durations, read_date, read_dates
+from laconic.model.cells import (
+    Cells,
+    column_names,
+    is_single,
+    odd_columns,
+    read_column,
+    replaced,
+)
+from laconic.model.dates import (
+    DATE,
+    DURATIONS,
+    as_days,
+    as_durations,
+    check_days,
+    read_date,
+    read_dates,
+)
 
 # The code of every value that is neither missing nor a known category.
 OTHER = -1.0
+# How messages spell a date.
+A_DATE = "2024-05-31"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
@@ -26,6 +43,21 @@ Categories = dict[int, dict[int, Any]]
 """Of every categorical feature, its categories by their codes."""
 Units = dict[int, str]
 """Of every feature that is dates or durations, what its numbers count."""
+
+
+class WrongCell(ValueError):
+    """Text in a column of numbers or dates."""
+
+    def __init__(self, name: Any, row: int, text: str, unit: str | None) -> None:
+        self.name, self.row, self.text = name, row, text
+        self.wanted = f"dates such as {A_DATE}" if unit == DATE else "numbers"
+        super().__init__(
+            f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
+        )
+
+    def of_table(self) -> str:
+        """The message for people who count the rows of a table from 1."""
+        return f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
 
 
 def frame_kinds(X: Any) -> tuple[Categories, Units]:
@@ -131,10 +163,10 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
 
     Numbers in a column of dates or durations are taken for such days or units.
     """
-    if cells.kind == "f":
-        return cells.values
-    if cells.kind in "biu":
-        return cells.values.astype(np.float64)
+    if cells.kind in "biuf":
+        if unit == DATE:
+            check_days(cells.values, cells.name)
+        return cells.values if cells.kind == "f" else cells.values.astype(np.float64)
     if cells.kind == "M" and unit == DATE:
         return as_days(cells.values)
     if cells.kind == "m" and unit in DURATIONS:
@@ -147,11 +179,7 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
     for row, value in enumerate(cells.values):
         number = np.nan if is_missing(value) else _as_number(value, unit)
         if number is None:
-            wanted = "dates such as 2024-05-31" if unit == DATE else "numbers"
-            raise ValueError(
-                f"column {cells.name!r} of X holds text ({str(value)!r} in row {row}); "
-                f"turn it into {wanted}"
-            )
+            raise WrongCell(cells.name, row, str(value), unit)
         out[row] = number
     return out
 
@@ -165,6 +193,32 @@ def _as_number(value: Any, unit: str | None) -> float | None:
         return None
 
 
+def holds_times(X: Any) -> bool:
+    """Whether an input is a table of numpy's times or durations."""
+    return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
+
+
+def units_of_times(X: np.ndarray) -> Units:
+    """What the columns of such a table count."""
+    return {f: DATE if X.dtype.kind == "M" else as_durations(X[:, f])[1] for f in range(X.shape[1])}
+
+
+def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
+    """Such a table as numbers."""
+    spelled = names if names is not None else [f"x{f}" for f in range(X.shape[1])]
+    columns = zip(spelled, X.T, strict=True)
+    return np.column_stack(
+        [numbers_of(Cells(n, column), units.get(f)) for f, (n, column) in enumerate(columns)]
+    )
+
+
+def check_dates(X: Any, units: Units, names: Sequence[str] | None = None) -> None:
+    """Refuse an array whose numbers cannot be the days of its dates."""
+    for f, unit in units.items() if isinstance(X, np.ndarray) else ():
+        if unit == DATE:
+            check_days(X[:, f], f"x{f}" if names is None else names[f])
+
+
 def frame_matrix(
     X: Any,
     names: Sequence[str],
@@ -175,7 +229,8 @@ def frame_matrix(
 ) -> np.ndarray:
     """The features that are read, by name, in their places; zeros in those that are not."""
     columns = [str(name) for name in column_names(X)]
-    out = np.zeros((len(X), len(names)), order="F")
+    single = is_single(X, set(names))  # as the estimator finds, which wants every column
+    out = np.zeros((len(X), len(names)), np.float32 if single else np.float64, order="F")
     for f in reads:
         found = columns.count(names[f])
         if found != 1:

@@ -26,8 +26,11 @@ from laconic.model.frames import (
     OTHER,
     asked_categories,
     category_codes,
+    check_dates,
     encode_frame,
+    encode_times,
     frame_matrix,
+    holds_times,
     numbers_of,
 )
 from laconic.model.layout import Array, check_arrays, list_of, whole_number
@@ -156,13 +159,17 @@ class Predictor:
                 return frame_matrix(X, self.feature_names, self.map.features().tolist(), *known)
             X = encode_frame(X, self.categories, self.units)
         matrix = np.asarray(X)
+        if holds_times(matrix) and matrix.shape[1] == self.n_features:
+            return encode_times(matrix, self.units, self.feature_names)
         if matrix.dtype.kind not in "biuf":
             try:
-                return matrix.astype(np.float64)
+                matrix = matrix.astype(np.float64)
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     "X must hold numbers; give a data frame where columns hold text"
                 ) from error
+        if matrix.ndim == 2 and matrix.shape[1] == self.n_features:
+            check_dates(matrix, self.units, self.feature_names)
         return matrix
 
     def codes(self, feature: int, values: Any) -> list[float]:
