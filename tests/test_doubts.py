@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_diabetes
 
@@ -13,6 +14,7 @@ from laconic import (
     HolePunchingClassifier,
     ShareBoostClassifier,
     TotalQBoostClassifier,
+    report_holes,
 )
 from laconic.cli import main
 from laconic.doubts import numbers_name_rows, stray_cell, texts_name_rows
@@ -76,9 +78,10 @@ def test_labels_of_many_classes_with_rows_enough_are_let_be(kind):
 def test_estimators_warn_of_columns_that_name_rows_and_take_them(model):
     amounts = pd.DataFrame(money())
     frame = amounts.assign(id=IDS["id"])
-    with pytest.warns(UserWarning, match="column 'id' of X seems to name rows"):
-        fitted = model.fit(frame, labels())
-    assert fitted.n_features_in_ == 6
+    for given in (frame, pl.DataFrame({name: frame[name].to_numpy() for name in frame})):
+        with pytest.warns(UserWarning, match="column 'id' of X seems to name rows"):
+            fitted = model.fit(given, labels())
+        assert fitted.n_features_in_ == 6
     with pytest.warns(UserWarning, match="column 5 of X seems to name rows"):
         model.fit(frame.to_numpy(), labels())
     with warnings.catch_warnings():
@@ -162,6 +165,20 @@ def test_the_rule_is_that_of_the_report():
     assert not texts_name_rows(50, 60)
 
 
+def test_the_report_names_stray_cells():
+    age = [str(a) for a in np.random.default_rng(0).integers(20, 60, M)]
+    age[17] = "n.v."
+    price = [f"{p:.2f}" for p in money()["price"]]
+    price[2] = "free"
+    X = pd.DataFrame({"age": age, "price": price, "salary": money()["salary"]})
+    y, labels_of_rows = labels(), np.roll(labels(), 1)
+    said = " ".join(report_holes(labels_of_rows, X, y, first_row=1).text().split())
+    assert "age looks like numbers, but 'n.v.' in row 18 is text" in said
+    assert "price looks like numbers, but 'free' in row 3 is text" in said
+    declared = X.astype({"age": "category", "price": "category"})
+    assert "looks like" not in report_holes(labels_of_rows, declared, y).text()
+
+
 # -- the command line ------------------------------------------------------------------------------
 
 
@@ -239,6 +256,19 @@ def test_amounts_of_money_do_not_vanish_from_a_table(form, tmp_path, capsys):
     assert fit(frame, tmp_path, "--pool", "stumps", "--max-atoms", "1") == 0
     assert columns_learned(tmp_path) == ["pay", "year"]
     assert "column 'pay' looks like numbers" in capsys.readouterr().err
+
+
+def test_the_report_of_a_table_names_stray_cells(tmp_path, capsys):
+    frame = pd.DataFrame(money()).astype({"year": str, "zip": str})
+    frame.loc[4, "year"] = frame.loc[5, "zip"] = "?"
+    keep = ["--pool", "stumps", "--max-atoms", "2", "--ignore", "year", "--ignore", "zip"]
+    assert fit(frame, tmp_path, *keep) == 0
+    capsys.readouterr()
+    holes = ["holes", str(tmp_path / "m.laconic"), str(tmp_path / "t.csv"), "--target", "y"]
+    assert main([*holes, "--categorical", "zip"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "year looks like numbers, but '?' in row 5 is text" in said
+    assert "zip looks" not in said  # it is declared
 
 
 def test_a_table_of_amounts_as_labels_is_told(tmp_path, capsys):

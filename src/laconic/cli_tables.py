@@ -46,7 +46,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
 
 def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
     """The columns to learn from; those that seem to name rows are left out, unless named."""
-    from laconic.doubts import in_words, stray_cell
+    from laconic.doubts import in_words
     from laconic.look.columns import read_columns
 
     X: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
     for seen in read_columns(frame):
         name, column = seen.name, frame[seen.name]
         text = is_text(column) and seen.names is not None
-        stray = stray_cell(column) if text else None
+        stray = seen.stray if text else None
         if name in args.categorical:
             X[name] = column
         elif seen.left_out and name not in named and stray is None:

@@ -103,30 +103,30 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
     >>> stray_cell([*"123456789", "10"]), stray_cell([*"abcdefghijk"])
     (None, None)
     """
-    known = [(row, str(v)) for row, v in enumerate(values) if not is_missing(v)]
-    if len(known) < LEAST_CELLS:
-        return None
+    cells = list(values)
     for among, is_one, like in (("numbers", _is_number, _AMOUNT), ("dates", _is_date, _SOME_DATE)):
-        found = _stray(known, is_one, like)
+        found = _stray(cells, is_one, like)
         if found:
             return Stray(*found[0], len(found), among)
     return None
 
 
 def _stray(
-    known: list[tuple[int, str]], is_one: Callable[[str], bool], like: re.Pattern[str]
+    cells: list[Any], is_one: Callable[[str], bool], like: re.Pattern[str]
 ) -> list[tuple[int, str]]:
-    """Cells that are not of a kind, where nearly all others are, or are at least like it."""
+    """Rows and texts that are not of a kind, where nearly all others are, or at least like it."""
 
     def is_odd(text: str) -> bool:
         return not is_one(text) and like.fullmatch(text.strip()) is None
 
-    some = known[:: len(known) // SOME + 1]
-    if 2 * sum(is_odd(text) for _, text in some) > len(some):  # as most text is
+    some = [str(cell) for cell in cells[:: len(cells) // SOME + 1] if not is_missing(cell)]
+    if 2 * sum(map(is_odd, some)) > len(some):  # as most text is
         return []
+    known = [(row, str(cell)) for row, cell in enumerate(cells) if not is_missing(cell)]
     stray = [(row, text) for row, text in known if not is_one(text)]
     odd = sum(is_odd(text) for _, text in stray)
-    return [] if odd > (1 - MOST) * len(known) + 1e-9 else stray
+    few = len(known) < LEAST_CELLS or odd > (1 - MOST) * len(known) + 1e-9
+    return [] if few else stray
 
 
 def _is_number(text: str) -> bool:
@@ -165,7 +165,7 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
         stray = stray_cell(cells.values)
         if stray is not None:
             warnings.warn(f"column {cells.name!r} of X {in_words(stray)}", stacklevel=4)
-        elif texts_name_rows(len(known), _number_known(cells)):
+        elif len(known) > KINDS and texts_name_rows(len(known), _number_known(cells)):
             named.append(cells.name)
     for f in _perhaps_numbered(matrix):
         if f not in categories and f not in units and numbers_name_rows(_finite(matrix[:, f])):

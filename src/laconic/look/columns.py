@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.doubts import KINDS, is_numbered, numbers_name_rows, texts_name_rows
+from laconic.doubts import (
+    KINDS,
+    Stray,
+    is_numbered,
+    numbers_name_rows,
+    stray_cell,
+    texts_name_rows,
+)
 from laconic.look.dates import LONG, spelled
 from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
 from laconic.model.dates import DATE, as_days, as_durations, read_dates
@@ -28,6 +35,8 @@ class Column:
     names: list[str] | None = None
     unit: str | None = None
     """What numbers stand for: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
+    declared: bool = False
+    """Whether the user says that the values are categories."""
 
     @cached_property
     def left_out(self) -> bool:
@@ -39,6 +48,13 @@ class Column:
         if self.names is not None:
             return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
         return self.unit is None and numbers_name_rows(self.known)
+
+    @cached_property
+    def stray(self) -> Stray | None:
+        """The first cell of text where nearly all others are numbers, or dates."""
+        if self.names is None or self.declared:
+            return None
+        return stray_cell(None if code < 0 else self.names[int(code)] for code in self.values)
 
     @property
     def different(self) -> int:
@@ -145,7 +161,7 @@ def _column(name: str, cells: Cells) -> Column:
     commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
     out[~missing] = np.argsort(commonest)[codes]
-    return Column(name, out, names[commonest].tolist())
+    return Column(name, out, names[commonest].tolist(), declared=cells.labels is not None)
 
 
 def quoted(label: Any) -> str:
