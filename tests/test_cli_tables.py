@@ -12,7 +12,8 @@ import pytest
 
 from laconic import Predictor
 from laconic.cli import main
-from laconic.tables import check_table_name, read_table, separator
+from laconic.cli_reading import read_table, separator
+from laconic.tables import check_table_name
 
 M = 120
 
@@ -144,6 +145,23 @@ def test_decimal_commas_are_read_where_they_are_clear(cells, wanted, tmp_path):
     pd.testing.assert_series_equal(found, pd.Series(wanted, name="a"), check_dtype=False)
     spelled = read_table(str(file), text=["a"])["a"]
     assert spelled.dropna().tolist() == list(cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "other", "wanted"),
+    [
+        (["1.250", "12.400", "NA", "980"], "1,5", [1250.0, 12400.0, np.nan, 980.0]),
+        (["1.250", "12.400", "NA", "980"], "1.5", [1.25, 12.4, np.nan, 980.0]),
+        (["0.250", "12.400", "NA", "980"], "1,5", [0.25, 12.4, np.nan, 980.0]),
+        (["1.25", "12.400", "NA", "980"], "1,5", [1.25, 12.4, np.nan, 980.0]),
+    ],
+)
+def test_points_are_for_thousands_beside_decimal_commas(cells, other, wanted, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"{cell};{other}\n" for cell in cells))
+    found = read_table(str(file))
+    assert found["b"].tolist() == [1.5] * 4
+    pd.testing.assert_series_equal(found["a"], pd.Series(wanted, name="a"))
 
 
 def test_the_header_says_what_separates(tmp_path):
@@ -305,8 +323,11 @@ def test_odd_names_are_csv():
         check_table_name(name)
 
 
-def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path):
+def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
     pytest.importorskip("pyarrow")
+    rows().to_csv(tmp_path / "t.parquet")
+    told = said(capsys, "predict", saved, tmp_path / "t.parquet")
+    assert "t.parquet cannot be read as Parquet" in told
     table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
     rows().to_parquet(table)
     assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0

@@ -218,6 +218,26 @@ def test_categories_that_no_row_has_are_other():
     assert c != a or "b" in model.get_feature_names_out()[0]
 
 
+def test_a_column_without_any_value_is_missing_whatever_it_is_of():
+    data = values()
+    data = some(data, ["age", "town", "maybe", "day", "count"])
+    model = ShareBoostClassifier(8, pool="stumps").fit(in_polars(data), target(values()))
+    gone = in_polars(data).with_columns(town=pl.lit(None, dtype=pl.String))
+    wanted = model.decision_function(gone)
+    theirs = in_pandas(data)
+    for empty in (
+        pd.Categorical([None] * M, categories=["Oslo"]),
+        pd.array([None] * M, dtype="string"),
+        np.full(M, None),
+        np.full(M, np.nan),
+    ):
+        assert np.array_equal(model.decision_function(theirs.assign(town=empty)), wanted)
+    for kind in (pl.Null, pl.Categorical, pl.Enum(["Oslo"]), pl.Float64, pl.Boolean):
+        frame = gone.with_columns(town=pl.lit(None, dtype=kind))
+        assert np.array_equal(model.decision_function(frame), wanted)
+        assert np.array_equal(model.predictor_.scores(frame), model.predictor_.scores(gone))
+
+
 # Types of two columns in pandas and in polars, and whether numpy would hold both in float32.
 PRECISIONS = {
     "float32": ("float32", pl.Float32, True),

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from laconic.tables import UserError, check_present, is_text, need, read_table
+from laconic.cli_reading import is_text, read_table
+from laconic.tables import UserError, check_present, need
 
 if TYPE_CHECKING:
     import numpy as np

@@ -163,10 +163,12 @@ def _cells(series: Any) -> Cells:
         return Cells(name, clock.to_numpy().astype("datetime64[us]"))
     if isinstance(kind, nw.Date | nw.Duration):
         return Cells(name, series.to_numpy())
-    empty = series.null_count() == len(series)
-    if isinstance(kind, nw.Boolean) and not empty and series.null_count() == 0:
+    gaps = series.null_count()
+    if gaps == len(series) and not kind.is_numeric():
+        return Cells(name, np.full(gaps, np.nan))
+    if isinstance(kind, nw.Boolean) and gaps == 0:
         return Cells(name, series.to_numpy().astype(bool))
-    if kind.is_numeric() or isinstance(kind, nw.Boolean) or empty:
+    if kind.is_numeric() or isinstance(kind, nw.Boolean):
         whole = kind.is_numeric() and not isinstance(kind, nw.Decimal)
         return Cells(name, (series if whole else series.cast(nw.Float64)).to_numpy())
     values = np.empty(len(series), dtype=object)
