@@ -3,14 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+OLDEST := .venv-oldest
 
-.PHONY: demo test lint format docs bench-setup clean
+.PHONY: demo test test-oldest lint format docs bench-setup clean
 
 demo: $(VENV)/.ready
 	$(BIN)/laconic demo
 
 test: $(VENV)/.ready lint
 	$(BIN)/python -m pytest
+
+# The same tests with the oldest versions of everything that pyproject.toml allows.
+test-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -m pytest
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -45,5 +50,12 @@ $(BENCH)/.ready: pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --editable ".[bench]"
 	touch $@
 
+$(OLDEST)/.ready: pyproject.toml tests/oldest.py
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable ".[test]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache

@@ -1,8 +1,8 @@
 """Is one whole path faster and better than best-subset and mixed-norm selection?
 
 The atoms are all products of two different max-scaled features of pendigits and satellite; every
-method is given the same explicit matrix. Laconic runs at its defaults, with rule="projection", and
-with refine=True. The peers:
+method is given the same explicit matrix. Laconic runs at its defaults, with a weaker penalty, with
+rule="projection", and with refine=True. The peers:
 
 * abess.MultinomialRegression(support_size=range(1, 41)), one call, on one thread and on all cores;
   the faster counts. The call returns one size only. The models of the other sizes along its path
@@ -40,6 +40,7 @@ SHOWN = (5, 10, 20, 40)
 FASTER = {"pendigits": 15.0, "satellite": 5.0}
 OURS = {
     "laconic": {},
+    "laconic alpha=1e-6": {"alpha": 1e-6},  # the default of earlier versions
     'laconic rule="projection"': {"rule": "projection"},
     "laconic refine=True": {"refine": True},
 }

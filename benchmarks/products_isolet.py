@@ -22,6 +22,7 @@ MEGABYTES = 1500.0
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--atoms", type=int, default=100)
+    parser.add_argument("--alpha", type=float, default=1e-4, help="of the penalty (%(default)s)")
     args = parser.parse_args()
     data = load(args.data, "isolet")
     loaded = peak_megabytes()
@@ -32,7 +33,7 @@ def main() -> None:
     few = slice(None, None, 50)
     once = start_up(lambda: ShareBoostClassifier(2, pool="products").fit(X[few, :20], y[few]))
     pool = TimedPool(Products())
-    model = ShareBoostClassifier(max_atoms=args.atoms, pool=pool)
+    model = ShareBoostClassifier(max_atoms=args.atoms, pool=pool, alpha=args.alpha)
     seconds = timed(model.fit, X, y)[0] + once
     megabytes = peak_megabytes()
 

@@ -1,12 +1,14 @@
 """Which strength of the penalty should `ShareBoostClassifier` have by default?
 
-For every data set, of which only the training part is used (at most 1,200 rows of it), three folds:
-a path on two thirds, its error on the rest. Pools of columns, stumps and products, the errors at 5,
-10 and 20 atoms. Candidates are constants, and constants divided by the number of rows. A candidate
-is judged by its *excess*: its error less the lowest of any candidate on that set, pool and size, in
-per cent. The mean over all of them chooses; the worst excess is shown beside it.
+For every data set, of which only the training part is used, draws of 300, 1,200 and 8,000 rows, or
+of all where they are fewer; for every draw three folds: a path on two thirds, its error on the
+rest. Pools of columns, stumps and products, the errors at 5, 10 and 20 atoms. Candidates are
+constants, and constants divided by the number of rows. A candidate is judged by its *excess*: its
+error less the lowest of any candidate on that draw, pool and size, in per cent. The mean over all
+of them chooses; the worst excess is shown beside it, and the means by number of rows, which tell
+whether the strength should depend on it.
 
-Run: python experiments/default_alpha.py [--rows 1200] [--json FILE]
+Run: python experiments/default_alpha.py [--rows 300 1200 8000] [--json FILE]
 """
 
 from __future__ import annotations
@@ -35,21 +37,25 @@ MOST_FOR_PRODUCTS = 100
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=1200, help="of a set, at most (%(default)s)")
+    parser.add_argument("--rows", type=int, nargs="+", default=[300, 1200, 8000], help="of a draw")
     args = parser.parse_args()
     names = [f"{c:g}" for c in CONSTANTS] + [f"{c:g} / rows" for c in PER_ROW]
-    found: dict[str, dict[str, list[list[float]]]] = {}
-    for name, X, y in problems(args.data, args.rows, args.seed):
-        found[name] = {}
-        for pool in POOLS:
-            if pool == "products" and X.shape[1] > MOST_FOR_PRODUCTS:
+    found: dict[str, dict[str, dict[str, list[list[float]]]]] = {str(n): {} for n in args.rows}
+    for name, X, y in problems(args.data):
+        for fewer, most in zip([0, *args.rows], args.rows, strict=False):
+            if len(y) <= fewer:
                 continue
-            found[name][pool] = errors(X, y, pool, args.seed).tolist()
-        progress(f"{name}: {X.shape[0]} rows of {X.shape[1]}, {len(np.unique(y))} classes")
+            drawn_X, drawn_y = drawn(X, y, most, args.seed)
+            of_pools = {
+                pool: errors(drawn_X, drawn_y, pool, args.seed).tolist()
+                for pool in POOLS
+                if pool != "products" or X.shape[1] <= MOST_FOR_PRODUCTS
+            }
+            found[str(most)][name] = of_pools
+            progress(f"{name}: {len(drawn_y)} rows of {X.shape[1]}")
     judged = judge(found)
-    rows = [[n, *(judged[pool][i] for pool in (*POOLS, "all", "worst"))]
-            for i, n in enumerate(names)]  # fmt: skip
-    table("Mean excess error, %", ["alpha", *POOLS, "all", "worst"], rows)
+    rows = [[n, *(means[i] for means in judged.values())] for i, n in enumerate(names)]
+    table("Mean excess error, %", ["alpha", *judged], rows)
     best = names[int(np.argmin(judged["all"]))]
     print(f"lowest mean excess: {best}")
     save(
@@ -57,24 +63,25 @@ def main() -> None:
     )
 
 
-def problems(folder: Path, most: int, seed: int) -> Any:
+def problems(folder: Path) -> Any:
     """Name, rows and labels of the training part of every set."""
     import sklearn.datasets
 
     for name in BUILT_IN:
         X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
         # Half of the rows are kept for others to test on.
-        yield f"sklearn {name}", *drawn(X, y, min(most, len(y) // 2), seed)
+        half = np.random.default_rng(0).permutation(len(y))[: len(y) // 2]
+        yield f"sklearn {name}", X[half], y[half]
     for name in RAETSCH:
         data = load(folder, f"raetsch_{name}")
         X, y = data["X"].astype(float), data["y"]
         train = data["train_idx"][0] if "train_idx" in data else np.arange(0, len(y), 2)
-        yield f"raetsch {name}", *drawn(X[train], y[train], most, seed)
+        yield f"raetsch {name}", X[train], y[train]
     for name in OFFICIAL:
         data = load(folder, name)
         half = "X_train" not in data
         X, y = (data["X"][::2], data["y"][::2]) if half else (data["X_train"], data["y_train"])
-        yield name, *drawn(X.reshape(len(y), -1).astype(float), y, most, seed)
+        yield name, X.reshape(len(y), -1).astype(float), y
 
 
 def drawn(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,20 +112,18 @@ def errors(X: np.ndarray, y: np.ndarray, pool: str, seed: int) -> np.ndarray:
     return out
 
 
-def judge(found: dict[str, dict[str, list[list[float]]]]) -> dict[str, list[float]]:
-    """Mean excess of every candidate by pool and over all, and the worst of any set."""
-    excess: dict[str, list[np.ndarray]] = {pool: [] for pool in POOLS}
-    for of_pools in found.values():
-        for pool, measured in of_pools.items():
-            error = np.array(measured)
-            excess[pool].append((error - error.min(axis=0)).mean(axis=1))
-    every = [one for of_pool in excess.values() for one in of_pool]
-    means = {pool: np.mean(of_pool, axis=0).tolist() for pool, of_pool in excess.items()}
-    return {
-        **means,
-        "all": np.mean(every, axis=0).tolist(),
-        "worst": np.max(every, axis=0).tolist(),
-    }
+def judge(found: dict[str, dict[str, dict[str, list[list[float]]]]]) -> dict[str, list[float]]:
+    """Mean excess of every candidate by pool, by rows and over all, and the worst of any draw."""
+    excess: dict[str, list[np.ndarray]] = {}
+    for rows, of_sets in found.items():
+        for of_pools in of_sets.values():
+            for pool, measured in of_pools.items():
+                error = np.array(measured)
+                own = (error - error.min(axis=0)).mean(axis=1)
+                for key in (pool, f"{rows} rows", "all"):
+                    excess.setdefault(key, []).append(own)
+    means = {key: np.mean(some, axis=0).tolist() for key, some in excess.items()}
+    return {**means, "worst": np.max(excess["all"], axis=0).tolist()}
 
 
 if __name__ == "__main__":

@@ -263,8 +263,8 @@ def read_records(path):
     at = raw.index(b"\n") + 1
     line, out = raw[:at], []
     while at < len(raw):
-        end = at + 8 + int.from_bytes(raw[at : at + 8], "little")
-        with np.load(BytesIO(raw[at + 8 : end])) as file:
+        end = at + len(journal.prefix(0)) + int.from_bytes(raw[at : at + 8], "little")
+        with np.load(BytesIO(raw[at + len(journal.prefix(0)) : end])) as file:
             arrays = dict(file)
         out.append((json.loads(str(arrays.pop("header")))["header"], arrays))
         at = end
@@ -276,7 +276,7 @@ def write_records(path, line, records):
     out, last = [line], ""
     for header, arrays in records:
         record, last = sealed({**header, "after": last}, arrays)
-        out.append(len(record).to_bytes(8, "little") + record)
+        out.append(journal.prefix(len(record)) + record)
     path.write_bytes(b"".join(out))
 
 

@@ -38,6 +38,17 @@ def test_which_columns_are_categories_belongs_to_it(model, tmp_path):
     assert "colour = 2" in fresh.get_feature_names_out()
 
 
+def test_the_order_in_memory_belongs_to_it(tmp_path, assert_identical):
+    """Sums round differently, so that a resumed fit would not be the fresh one to the last bit."""
+    X, y = random_problem(d=6)
+    model = ShareBoostClassifier(3, checkpoint=tmp_path / "fit")
+    first = model.fit(np.ascontiguousarray(X), y)
+    with pytest.raises(ValueError, match=REFUSED):
+        model.fit(np.asfortranarray(X), y)
+    again = ShareBoostClassifier(3, checkpoint=tmp_path / "fit").fit(X.copy(order="C"), y)
+    assert_identical(again, first)
+
+
 def test_names_count_by_what_they_come_to(tmp_path, assert_identical):
     X, y = random_problem(d=3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -33,7 +33,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     share = fit.add_argument_group("for --method share")
     share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
-    share.add_argument("--alpha", type=float, help="strength of the penalty (1e-6)")
+    share.add_argument("--alpha", type=float, help="strength of the penalty (1e-4)")
     total = fit.add_argument_group("for --method totalq")
     total.add_argument("--price", type=float, help="what one atom costs in mean loss (1e-3)")
     total.add_argument("--l1", type=float, help="strength of the l1 penalty (1e-6)")

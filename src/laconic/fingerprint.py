@@ -55,7 +55,8 @@ def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, A
             f"a checkpoint needs settings that can be told apart when a fit is resumed ({error}); "
             "name functions at the top of a module instead of a lambda or inside another function"
         ) from error
-    kind = X.format if sparse.issparse(X) else "dense"
+    # Sums over rows and over columns round differently, so the order in memory belongs to it.
+    kind = X.format if sparse.issparse(X) else f"dense {X.flags.c_contiguous:d}"
     sha.update(f"{__version__} {X.shape} {X.dtype} {kind}".encode())
     if sparse.issparse(X):
         parts: list[np.ndarray] = [X.data, X.indices, X.indptr]

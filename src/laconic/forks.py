@@ -28,7 +28,7 @@ PACKAGES = frozenset(
 
 # Seconds that a fork waits at most, and between two looks. Other packages may hold locks over a
 # fork, too. Should one of them keep an import from ending, the fork must not hang.
-PATIENCE, PAUSE = 60.0, 0.005
+PATIENCE, PAUSE = 300.0, 0.005
 
 _fork = threading.local()
 

@@ -251,7 +251,8 @@ class HolePunchingClassifier(HolesModel):
         X = X if keep is None else X[keep]
         price = class_prices(self.class_weight, self.classes_, codes, weight)
         weights = Weights(weight, price)
-        mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
+        marked = self.checkpoint is not None
+        mark = self._mark(X, codes, weight, weighted, numbers) if marked else ""
         parts = self._parts(X, codes, weights, numbers)
         total = parts[0].weight.sum()
         if not weighted and self.min_rows < 1:
@@ -308,10 +309,21 @@ class HolePunchingClassifier(HolesModel):
             rng = self.random_state
         return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 2)]
 
-    def _mark(self, X: Any, codes: np.ndarray, weight: np.ndarray, numbers: np.ndarray) -> str:
-        """What tells this fit's checkpoint from those of other data or settings."""
+    def _mark(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        weighted: bool,
+        numbers: np.ndarray,
+    ) -> str:
+        """What tells this fit's checkpoint from those of other data or settings.
+
+        Models that are given weights of one may differ from models that are given none.
+        """
         settings = settings_of(self, *_LIMITS)
         settings |= {"classes": self.classes_.tolist(), "rows": numbers, "held": self._holds_out()}
+        settings |= {"weighted": weighted}
         return fingerprint(X, codes, weight, settings)
 
     def _holds_out(self) -> bool:

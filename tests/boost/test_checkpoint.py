@@ -4,14 +4,15 @@ import json
 import os
 import re
 import signal
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from laconic import ShareBoostClassifier
-from laconic.model import journal
+from laconic import ErrorClumpingClassifier, ShareBoostClassifier
+from laconic.model import journal, store
 from problems import random_problem
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
@@ -264,8 +265,39 @@ def test_zeros_at_the_end_are_cut_off(tmp_path, assert_identical):
     path = tmp_path / "fit"
     whole = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
     contents = path.read_bytes()
-    path.write_bytes(contents + (300).to_bytes(8, "little") + bytes(300))
+    path.write_bytes(contents + bytes(300))
     assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
+    path.write_bytes(contents + journal.prefix(300) + bytes(300))
+    with pytest.warns(RuntimeWarning, match=r"fit ends in a damaged record.*goes on from the one"):
+        assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
+
+
+def test_a_damaged_length_is_not_taken_for_the_end(tmp_path, monkeypatch):
+    """Else the records after it would be cut off without a word."""
+    X, y = random_problem(seed=3, m=60, d=6)
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    path = tmp_path / "fit"
+    ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    contents, at = path.read_bytes(), len(b"laconic checkpoint\n")
+    for byte in range(len(journal.prefix(0))):
+        damaged = bytearray(contents)
+        damaged[at + byte] ^= 64
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="fit is damaged"):
+            ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+        assert path.read_bytes() == damaged
+
+
+def test_a_record_of_a_newer_version_is_kept(tmp_path, monkeypatch):
+    X, y = random_problem(seed=3, m=60, d=6)
+    path = tmp_path / "fit"
+    with monkeypatch.context() as newer:
+        newer.setattr(store, "VERSION", 99)
+        ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    contents = path.read_bytes()
+    with pytest.raises(ValueError, match="fit has format version 99"):
+        ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    assert path.read_bytes() == contents
 
 
 def test_damage_is_refused_or_harmless(tmp_path, monkeypatch, assert_identical):
@@ -279,7 +311,9 @@ def test_damage_is_refused_or_harmless(tmp_path, monkeypatch, assert_identical):
     for at in places:
         path.write_bytes(contents[:at] + bytes([contents[at] ^ 1]) + contents[at + 1 :])
         try:
-            model = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "checkpoint .* ends in a damaged record")
+                model = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
         except ValueError as error:
             refused += bool(re.search("fit is damaged|readable Laconic file", str(error)))
             continue
@@ -297,7 +331,7 @@ def test_a_record_that_was_moved_or_left_out_is_refused(tmp_path, monkeypatch):
     contents, parts, at = path.read_bytes(), [], len(b"laconic checkpoint\n")
     start = contents[:at]
     while at < len(contents):
-        end = at + 8 + int.from_bytes(contents[at : at + 8], "little")
+        end = at + len(journal.prefix(0)) + int.from_bytes(contents[at : at + 8], "little")
         parts.append(contents[at:end])
         at = end
     for order in ([1, 0, 2, 3], [0, 2, 3], [0, 1, 1, 2, 3]):
@@ -319,6 +353,25 @@ def test_two_fits_cannot_write_to_one_file(three_classes, tmp_path):
     ShareBoostClassifier(2, checkpoint=tmp_path / "fit", callbacks=[again]).fit(X, y)
     assert len(said) == 3
     ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+
+
+@pytest.mark.parametrize("model", [ShareBoostClassifier(2), ErrorClumpingClassifier()])
+def test_a_link_to_nothing_is_followed(model, three_classes, tmp_path):
+    X, y = three_classes
+    (tmp_path / "link").symlink_to("file")
+    model = clone(model).set_params(checkpoint=tmp_path / "link").fit(X, y == 0)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").stat().st_size > 0
+    model.fit(X, y == 0)
+
+
+@pytest.mark.parametrize("model", [ShareBoostClassifier(2), ErrorClumpingClassifier()])
+def test_what_cannot_be_read_again_is_no_checkpoint(model, three_classes, tmp_path):
+    X, y = three_classes
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null", "/dev/full"):
+        with pytest.raises(ValueError, match=f"{path} cannot be a checkpoint: it is no plain file"):
+            clone(model).set_params(checkpoint=path).fit(X, y == 0)
 
 
 # Fits with a limit on the size of files, which is what a full disk looks like. It may fall at once,

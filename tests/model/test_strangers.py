@@ -3,7 +3,7 @@
 import json
 import tracemalloc
 import zipfile
-from io import BytesIO
+from io import BytesIO, StringIO
 
 import numpy as np
 import pytest
@@ -11,8 +11,10 @@ from sklearn.linear_model import LogisticRegression
 
 from fuzz import parts_of, sealed
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor, ShareBoostClassifier
+from laconic.look.card import shorten
+from laconic.model import patches
 from laconic.model.atoms import ColumnsMap
-from laconic.model.layout import Array, check_arrays, list_of, real_number, whole_number
+from laconic.model.layout import MOST, Array, check_arrays, list_of, real_number, whole_number
 from laconic.model.regions import DEEPEST, RegionsMap
 from laconic.pools import Patches
 from problems import blobs, random_problem
@@ -23,12 +25,12 @@ def models():
     X, y = random_problem(m=80, d=4)
     Z, z = blobs(120)
     images = np.random.default_rng(0).random((60, 36))
-    patches = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
+    pool = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
     return {
         "columns": ShareBoostClassifier(2).fit(X, y).predictor_,
         "stumps": ShareBoostClassifier(2, pool="stumps").fit(X, y).predictor_,
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y).predictor_,
-        "patches": ShareBoostClassifier(2, pool=patches).fit(images, images[:, 0] > 0.5).predictor_,
+        "patches": ShareBoostClassifier(2, pool=pool).fit(images, images[:, 0] > 0.5).predictor_,
         "regions": HolePunchingClassifier(LogisticRegression(), max_holes=2, min_rows=4)
         .fit(Z, z)
         .predictor_,
@@ -154,6 +156,128 @@ def test_what_is_too_deep_to_be_loaded_cannot_be_made():
         part = RegionsMap([part], *nothing)
     with pytest.raises(ValueError, match="deep"):
         RegionsMap([part], *nothing)
+
+
+# -- sound, and still made to hurt -----------------------------------------------------------------
+
+
+def read_and_described(path, header, arrays):
+    """Loading, describing and costing take next to no memory; the predictor comes back."""
+    path.write_bytes(sealed(header, arrays)[0])
+    tracemalloc.start()
+    found = Predictor.load(path)
+    found.describe(StringIO())
+    found.cost(), repr(found), found.names()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+    return found
+
+
+NOTHING = {
+    "pieces": {
+        "map_centre": np.empty((0, MOST)), "map_origin": np.empty((0, MOST)),
+        "map_radius": np.empty(0), "map_share": np.empty(0),
+        "map_nearest": np.empty(0, dtype=int), "map_soft": np.array(True),
+    },
+    "regions": {
+        "map_kinds": np.array(["columns"]), "map_centre": np.empty((0, MOST)),
+        "map_radius": np.empty(0), "map_share": np.ones(1),
+        "map_nearest": np.empty(0, dtype=int), "map_part0_feature": np.array([5]),
+    },
+}  # fmt: skip
+NOTHING["pieces in regions"] = {
+    **{n: a for n, a in NOTHING["regions"].items() if not n.startswith("map_part0")},
+    **{n.replace("map_", "map_part0_"): a for n, a in NOTHING["pieces"].items()},
+    "map_kinds": np.array(["pieces"]),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_no_ball_over_two_billion_features_takes_nothing(models, tmp_path, name):
+    """An array of no rows takes no bytes, however long its rows are."""
+    width = {"pieces": 0, "regions": 2, "pieces in regions": 1}[name]
+    header, _ = parts_of(models["regions"], tmp_path)
+    header |= {"atoms": name.split()[-1], "n_features": MOST, "widths": [width] * (width > 0)}
+    flat = {"weights": np.ones((width, 2)), "intercept": np.zeros(2), "classes": np.arange(2)}
+    read_and_described(tmp_path / "mutant", header, {**NOTHING[name], **flat})
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("radius", [0.0, 5e-324, 1e-200, 1e-170, 1e-3])
+def test_balls_of_hardly_any_radius_hold_their_centre_or_nothing(models, tmp_path, radius, soft):
+    header, _ = parts_of(models["pieces"], tmp_path)
+    header |= {"n_features": 1, "widths": [2]}
+    arrays = {
+        "weights": np.array([[0.0] * 3, [1.0, 2.0, 3.0]]), "intercept": np.zeros(3),
+        "classes": np.arange(3), "map_centre": np.ones((1, 1)), "map_radius": np.array([radius]),
+        "map_origin": np.zeros((1, 1)), "map_soft": np.array(soft), "map_share": np.zeros(1),
+        "map_nearest": np.zeros(1, dtype=int),
+    }  # fmt: skip
+    found = read_and_described(tmp_path / "ball", header, arrays)
+    inside = [1.0, 2.0, 3.0] if radius > 0 else [0.0] * 3
+    for rows in ([[1.0], [2.0]], [[1.0], [2.0]] * 10):
+        assert found.scores(np.array(rows)).tolist() == [inside, [0.0] * 3] * (len(rows) // 2)
+        assert np.array_equal(found.map.columns(np.array(rows))[0], [radius > 0, radius > 0])
+
+
+@pytest.mark.parametrize("large", [1e306, 1.7e308])
+@pytest.mark.parametrize("kind", ["columns", "pieces", "regions"])
+def test_numbers_near_the_largest_float_are_an_error_or_an_answer(models, tmp_path, kind, large):
+    """Sums overflow: of weights and rows, of constants, of the intercept, and in descriptions."""
+    header, arrays = parts_of(models[kind], tmp_path)
+    signs = np.where(np.arange(len(arrays["intercept"])) % 2, -1.0, 1.0)
+    for wide in ({"weights"}, {"intercept"}, {"weights", "intercept"}):
+        changed = {n: np.full_like(arrays[n], large) * signs for n in wide}
+        contents, _ = sealed(header, {**arrays, **changed})
+        (tmp_path / "large").write_bytes(contents)
+        try:
+            found = Predictor.load(tmp_path / "large")
+        except ValueError:
+            assert large == 1.7e308
+            continue
+        found.describe(StringIO())
+        for rows in (np.ones((3, found.n_features)), np.full((3, found.n_features), 100.0)):
+            try:
+                answers = [found.scores(rows), found.predict_proba(rows)]
+            except ValueError as error:
+                if "overflow" not in str(error):
+                    raise
+            else:
+                assert all(np.isfinite(answer).all() for answer in answers)
+
+
+def test_many_masks_of_large_images_are_made_once(models, tmp_path, monkeypatch):
+    header, arrays = parts_of(models["patches"], tmp_path)
+    n = 200
+    arrays |= {
+        "map_shape": np.array([300, 300]), "map_template": np.zeros(n, dtype=int),
+        "map_centre": np.full((n, 2), 150.0), "map_sigma": np.full(n, 9.0),
+        "weights": np.ones((n, arrays["weights"].shape[1])),
+    }  # fmt: skip
+    made, remembered = [], patches._remembered_mask
+    real = remembered.__wrapped__
+    monkeypatch.setattr(remembered, "__wrapped__", lambda *a: made.append(a) or real(*a))
+    found = read_and_described(
+        tmp_path / "masks", {**header, "n_features": 90_000, "widths": [1] * n}, arrays
+    )
+    assert 0 < len(made) < 20
+    one = found.map.take([0])
+    positions = int((one.atoms()[0].mask() > 0).sum())
+    assert found.map.operations() == n * positions + positions * int(found.map.size[0]) ** 2
+
+
+def test_long_names_are_cut_before_they_are_looked_at():
+    class Counted(str):
+        looked = 0
+
+        def __iter__(self):
+            Counted.looked += len(self)
+            return super().__iter__()
+
+    text = Counted("A" * 10**6)
+    assert shorten(text, 9) == "AAAA…AAAA"
+    assert Counted.looked < 1000
 
 
 # -- archives --------------------------------------------------------------------------------------

@@ -77,6 +77,18 @@ def test_threads_of_inner_estimators_may_change_and_their_settings_may_not(tmp_p
         holes(tmp_path / "fit", forest(max_depth=2)).fit(X, y)
 
 
+def test_weights_of_one_are_not_the_same_as_none(tmp_path):
+    """A local model that is given weights may differ from one that is given none."""
+    X, y = blobs(120)
+    model = HolePunchingClassifier(
+        LogisticRegression(), max_holes=2, min_rows=4, checkpoint=tmp_path / "fit",
+        pickle_models=True,
+    )  # fmt: skip
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
 def test_pickles_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     X, y = blobs(200)
     monkeypatch.setattr(

@@ -288,13 +288,6 @@ def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, limit
     assert_identical(model, ErrorClumpingClassifier().fit(X, y))
 
 
-def test_a_device_that_is_full_is_named_once():
-    X, y = noisy(3)
-    with pytest.warns(RuntimeWarning, match=r"checkpoint /dev/full cannot be written \(No space"):
-        model = ErrorClumpingClassifier(checkpoint="/dev/full").fit(X, y)
-    assert_identical(model, ErrorClumpingClassifier().fit(X, y))
-
-
 # -- strangers -------------------------------------------------------------------------------------
 
 

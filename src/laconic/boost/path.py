@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from laconic.model.atoms import FeatureMap, map_scores
+from laconic.model.magnitudes import checked_scores
 from laconic.objective import Certificate
 
 
@@ -87,9 +88,7 @@ class PathEntry:
 
     def scores(self, X: Any) -> np.ndarray:
         """Scores (n_rows, n_outputs) on new rows."""
-        out = map_scores(self.map, X, self.input_weights())
-        out += self.intercept
-        return out
+        return checked_scores(map_scores(self.map, X, self.input_weights()), self.intercept)
 
     def excess_loss_bound(self, norm: float) -> float:
         """Bound on L(W) − L(W*) for every W* with ‖W*‖_{∞,1} ≤ norm (from Lemma 3).

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.layout import Array, check_arrays
-from laconic.model.magnitudes import checked_scores
 from laconic.model.patches import PatchesMap
 
 
@@ -336,16 +335,19 @@ def map_bytes(map: FeatureMap) -> int:
 
 
 def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
-    """Columns of the map times weights (n_columns, n_outputs).
+    """Columns of the map times weights (n_columns, n_outputs), infinite or NaN where they overflow.
 
     A map whose columns are many and mostly zero may have a ``scores(X, weights)`` of its own.
     """
+    scores: np.ndarray
     own = getattr(map, "scores", None)
     if own is not None:
-        scores: np.ndarray = own(X, weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = own(X, weights)
         return scores
     columns = map.columns(X)
     if not np.isfinite(columns).all():
         raise ValueError("X holds missing or infinite values in features that the model reads")
     with np.errstate(over="ignore", invalid="ignore"):
-        return checked_scores(columns @ weights)
+        scores = columns @ weights
+    return scores

@@ -1,9 +1,10 @@
 """Journals: files that grow by a record at a time, so that what is there is never written again.
 
-A journal is a line that says what it is, and records: the length of each in eight bytes, then an
-archive of `laconic.model.store`. Each record names the digest of the one before, so that none can
-be left out or put elsewhere. A process that is killed while it writes leaves a part of a record at
-the end, which the next one cuts off; everything before it holds.
+A journal is a line that says what it is, and records: the length of each with its check sum, then
+an archive of `laconic.model.store`. Each record names the digest of the one before, so that none
+can be left out or put elsewhere. A process that is killed while it writes leaves a part of a record
+at the end, which the next one cuts off; everything before it holds. The check sum tells such a part
+from a length that is damaged.
 
 A slate holds one record only, and is written anew in one piece: for states that are as large in the
 end as at the start, and of which only the last matters.
@@ -21,6 +22,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
+from zlib import crc32
 
 import numpy as np
 
@@ -30,15 +32,20 @@ except ImportError:  # Windows has other locks
     fcntl = None  # type: ignore[assignment]
 
 from laconic.model.files import check_can_write
-from laconic.model.store import MARK, dump, parse, read_archive, write_archive
+from laconic.model.store import MARK, WrongKind, dump, parse, read_archive, write_archive
 
 # Seconds between two records: what a kill can lose at most, beside the round under way.
 EVERY = 5.0
 
-_LENGTH = struct.Struct("<Q")
+_PREFIX = struct.Struct("<QI")
 
 Record = tuple[dict[str, Any], dict[str, np.ndarray]]
 Self = TypeVar("Self", bound="Saver")
+
+
+def prefix(length: int) -> bytes:
+    """What comes before a record of so many bytes: the length, and its check sum."""
+    return _PREFIX.pack(length, crc32(length.to_bytes(8, "little")))
 
 
 class CheckpointFile(ABC):
@@ -68,6 +75,8 @@ class CheckpointFile(ABC):
         self.records: list[Record] = []
         self._written = -np.inf
         self._failed = False
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+            raise ValueError(f"{path} cannot be a checkpoint: it is no plain file")
         check_can_write(path)
 
     def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -136,8 +145,10 @@ class Journal(CheckpointFile):
         self._line = MARK + kind.encode() + b"\n"
         self._last = ""
         self._end = 0
-        # Without a buffer: what could not be written must not be tried again unasked.
-        self._file = FileIO(path, "r+" if Path(path).exists() else "x+")
+        # Without a buffer: what could not be written must not be tried again unasked. A new file
+        # is made where there is none, also by another fit at the same time: the lock decides.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = FileIO(os.open(path, flags, 0o666), "r+")
         try:
             _lock(self._file, path)
             with open(path, "rb") as stream:
@@ -167,27 +178,39 @@ class Journal(CheckpointFile):
 
     def _next(self, stream: BinaryIO, size: int) -> tuple[dict[str, Any], Any, str] | None:
         """The next record with its digest; ``None`` where there is no whole one."""
-        prefix = stream.read(_LENGTH.size)
-        if len(prefix) < _LENGTH.size:
+        before = stream.read(_PREFIX.size)
+        if len(before) < _PREFIX.size:
             return None
-        (length,) = _LENGTH.unpack(prefix)
+        length = _PREFIX.unpack(before)[0]
+        if before != prefix(length):
+            if not any(before) and not any(stream.read()):  # what a power cut can leave
+                return None
+            raise ValueError(f"checkpoint {self.path} is damaged: a record has no sound length")
         if length > size - stream.tell():
             return None
         try:
             found = parse(BytesIO(stream.read(length)), length, self.kind)
             if found[0].get("after") != self._last:
                 raise ValueError("a record is not where it was written")
+        except WrongKind as error:
+            raise ValueError(f"checkpoint {self.path} {error}") from error
         except Exception as error:  # whatever a damaged archive makes its readers raise
-            if stream.tell() == size:  # a power cut can leave a last record of zeros
-                return None
-            raise ValueError(f"checkpoint {self.path} is damaged: {error}") from error
+            if stream.tell() < size:
+                raise ValueError(f"checkpoint {self.path} is damaged: {error}") from error
+            warnings.warn(
+                f"checkpoint {self.path} ends in a damaged record ({error}); the fit goes on from "
+                "the one before",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
         return found
 
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         stream = BytesIO()
         seal = dump(stream, self.kind, {**header, "after": self._last}, arrays)
         begun = self._line if self._end == 0 else b""
-        whole = begun + _LENGTH.pack(stream.tell()) + stream.getvalue()
+        whole = begun + prefix(stream.tell()) + stream.getvalue()
         try:
             self._write(whole)
         except OSError:

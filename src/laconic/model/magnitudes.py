@@ -41,8 +41,10 @@ def check_squares(X: Any, dtype: np.dtype[Any]) -> None:
         )
 
 
-def checked_scores(scores: np.ndarray) -> np.ndarray:
-    """Scores as they are; a `ValueError` where some, or their differences, overflow."""
+def checked_scores(scores: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+    """Scores plus intercept, in place; a `ValueError` where they or their differences overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores += intercept
     if not np.all(np.abs(scores) < LARGEST_SCORE):
         raise ValueError(
             "scores overflow: X holds values far larger than the model was trained on; give X in "

@@ -367,13 +367,15 @@ class PatchesMap:
         A position that several masks of one template share is counted once. The masks come to it:
         one multiplication for every position under each.
         """
-        supports: dict[int, np.ndarray] = {}
-        weighed = 0
-        for t, atom in zip(self.template.tolist(), self.atoms(), strict=True):
-            support = atom.mask() > 0
-            supports[t] = supports[t] | support if t in supports else support
-            weighed += int(support.sum())
-        return weighed + sum(int(s.sum()) * int(self.size[t]) ** 2 for t, s in supports.items())
+        _, first, number = np.unique(self.mask_numbers(), return_index=True, return_inverse=True)
+        under = [atom.mask() > 0 for atom in self.atoms(first)]
+        weighed = np.array([mask.sum() for mask in under], dtype=np.int64)[number].sum()
+        total = int(weighed)
+        for t in np.unique(self.template):
+            shared = np.unique(number[self.template == t])
+            support = np.logical_or.reduce([under[m] for m in shared])
+            total += int(support.sum()) * int(self.size[t]) ** 2
+        return total
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Flat arrays of the map."""

@@ -124,9 +124,12 @@ class PiecesMap:
         origins = {self.centre.shape, (1, *self.centre.shape[1:])}
         if self.centre.ndim != 2 or len(shapes) != 1 or self.origin.shape not in origins:
             raise ValueError("the arrays of the balls do not fit together")
-        # Balls of several radii share a centre, whose distance is found once.
-        self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
-        self._which = self._which.reshape(-1)
+        # Balls of several radii share a centre, whose distance is found once. Where there is no
+        # ball, rows of a stranger's file may be as long as they like: they are not looked at.
+        self._distinct, self._which = self.centre, np.arange(0)
+        if len(self):
+            self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
+            self._which = self._which.reshape(-1)
         # Distances are found in units of a power of two.
         reach = max(np.abs(self.centre).max(initial=0.0), self.radius.max(initial=0.0))
         self._power = power_of_two(float(reach))
@@ -146,7 +149,9 @@ class PiecesMap:
         with np.errstate(over="ignore"):  # what is too far for a number is outside
             d2 = squared_distances(self._rows(X), self._distinct).T
             d2 = np.ascontiguousarray(d2)[self._which]
-            d2 /= np.square(self._radii)[:, None]
+            # A radius whose square vanishes still holds its centre; a radius of 0 holds nothing.
+            d2 /= np.maximum(np.square(self._radii), np.finfo(np.float64).tiny)[:, None]
+        d2[self.radius == 0.0] = 1.0
         if not self.soft:
             return (d2 < 1.0).astype(np.float64)
         np.subtract(1.0, d2, out=d2)
@@ -181,6 +186,8 @@ class PiecesMap:
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
         """Columns times weights (n_columns, n_outputs), never written down."""
+        if not len(self):
+            return np.zeros((X.shape[0], weights.shape[1]))
         X = _dense(X)
         weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
         slopes, constants = weights[:, :-1], weights[:, -1]
@@ -214,6 +221,8 @@ class PiecesMap:
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """``ball 3 · x1`` for a coordinate, ``ball 3`` for the constant."""
+        if not len(self):
+            return []
         features = [f" · {feature_name(f, feature_names)}" for f in range(self.centre.shape[1])]
         return [f"ball {j}{part}" for j in range(1, len(self) + 1) for part in [*features, ""]]
 
@@ -224,8 +233,9 @@ class PiecesMap:
             for r, s, i in zip(self.radius, self.share, self.nearest, strict=True)
         ]
         weights = weights.reshape(len(self), self.centre.shape[1] + 1, weights.shape[1])
-        linear = np.einsum("jd,jdc->jc", self.centre - self.origin, weights[:, :-1])
-        return names, linear + weights[:, -1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear = np.einsum("jd,jdc->jc", self.centre - self.origin, weights[:, :-1])
+            return names, linear + weights[:, -1]
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read: all, if there is a ball."""

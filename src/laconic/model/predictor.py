@@ -34,10 +34,14 @@ from laconic.model.frames import (
     numbers_of,
 )
 from laconic.model.layout import Array, check_arrays, list_of, whole_number
+from laconic.model.magnitudes import LARGEST_SCORE, checked_scores
 from laconic.model.store import read_archive, write_archive
 
 # Of the arrays in a file that are not those of the map.
-LAYOUT = {"weights": Array("f", ("columns", "outputs")), "intercept": Array("f", ("outputs",))}
+LAYOUT = {
+    "weights": Array("f", ("columns", "outputs"), -LARGEST_SCORE, LARGEST_SCORE),
+    "intercept": Array("f", ("outputs",), -LARGEST_SCORE, LARGEST_SCORE),
+}
 
 
 class Predictor:
@@ -146,9 +150,7 @@ class Predictor:
             images = X.ndim > 1 and X.shape[1] != self.n_features and X.size % self.n_features == 0
             hint = f"; give images as rows of pixels, X.reshape(-1, {self.n_features})" * images
             raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}{hint}")
-        out = map_scores(self.map, X, self.weights)
-        out += self.intercept
-        return out
+        return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
 
     def _matrix(self, X: Any) -> Any:
         if sparse.issparse(X):

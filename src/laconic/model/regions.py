@@ -246,11 +246,13 @@ class RegionsMap:
         names = [f"outside, {100 * self.share[0]:.3g} % of rows"]
         for radius, share, row in zip(self.radius, self.share[1:], self.nearest, strict=True):
             names.append(f"radius {radius:.3g}, {100 * share:.3g} % of rows, like row {row}")
-        middles = np.vstack([np.zeros((1, self.centre.shape[1])), self.centre])
+        # One zero, read again and again: rows of a stranger's file may be as long as they like.
+        zeros = np.broadcast_to(0.0, (1, self.centre.shape[1]))
         at, scores = 0, np.empty((len(self), weights.shape[1]))
         for j, (part, width) in enumerate(zip(self.parts, self.widths, strict=True)):
-            own = weights[at : at + width]
-            scores[j] = map_scores(part, middles[j : j + 1], own[:-1])[0] + own[-1]
+            own, middle = weights[at : at + width], self.centre[j - 1 : j] if j else zeros
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[j] = map_scores(part, middle, own[:-1])[0] + own[-1]
             at += width
         return names, scores
 
