@@ -95,7 +95,7 @@ def test_pandas_and_polars_give_the_same_model(model, names, tmp_path):
     y, data = target(data), some(data, names or list(data))
     one, two = in_pandas(data), in_polars(data)
     first = pickle.loads(pickle.dumps(model)).fit(one, y)
-    second = pickle.loads(pickle.dumps(model)).fit(two, pl.Series(y))
+    second = pickle.loads(pickle.dumps(model)).fit(two, pl.Series(y.tolist()))
     assert list(second.feature_names_in_) == list(data)
     scores = first.decision_function(one)
     for frame in (one, two):
