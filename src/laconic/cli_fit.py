@@ -29,7 +29,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),
-        help="what is minimised (share: margin; totalq: exponential, or log for many classes)",
+        help="what is minimised (share: margin; totalq: exponential, or log for three or more)",
     )  # fmt: skip
     share = fit.add_argument_group("for --method share")
     share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
@@ -105,8 +105,6 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
 def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
     from laconic.totalq import TotalQBoostClassifier
 
-    if args.loss is None and len(set(y)) > 2:
-        args.loss = "log"
     model = TotalQBoostClassifier(
         pool=args.pool,
         class_weight="balanced" if args.balanced else None,

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
+from laconic.doubts import warn_of_amounts
 from laconic.model.frames import is_missing
 from laconic.model.magnitudes import ENLARGE, check_squares, largest_value
 from laconic.pools.base import BoundPool
@@ -36,6 +37,7 @@ def kept_rows(
     if len(classes) < 2:
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    warn_of_amounts(classes, len(codes))
     estimator.classes_ = classes
     # The sum of huge weights would overflow; a power of two changes no digit.
     shares = np.bincount(codes.ravel(), np.ldexp(weight, -np.frexp(weight.max())[1]))

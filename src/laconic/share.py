@@ -140,6 +140,8 @@ class ShareBoostClassifier(PathClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    loss_ : str
+        The loss that was minimised: ``loss``.
     path_ : Path
         Atoms, weights, losses, certificates and times for each size.
     n_atoms_ : int
@@ -293,7 +295,8 @@ class ShareBoostClassifier(PathClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
             float32 stays float32. Missing values only for ``pool="stumps"``.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.
@@ -327,6 +330,7 @@ class ShareBoostClassifier(PathClassifier):
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        self.loss_ = self.loss
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
