@@ -3,10 +3,10 @@
 For every data set, of which only the training part is used, draws of 300, 1,200 and 8,000 rows, or
 of all where they are fewer; for every draw three folds: a path on two thirds, its error on the
 rest. Pools of columns, stumps and products, the errors at 5, 10 and 20 atoms. Candidates are
-constants, and constants divided by the number of rows. A candidate is judged by its *excess*: its
-error less the lowest of any candidate on that draw, pool and size, in per cent. The mean over all
-of them chooses; the worst excess is shown beside it, and the means by number of rows, which tell
-whether the strength should depend on it.
+constants, constants divided by the number of rows, and the same between two limits. A candidate is
+judged by its *excess*: its error less the lowest of any candidate on that draw, pool and size, in
+per cent. The means by number of rows tell whether the strength should depend on it. Their mean
+chooses, so that many small draws do not outvote few large ones.
 
 Run: python experiments/default_alpha.py [--rows 300 1200 8000] [--json FILE]
 """
@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from _common import arguments, load, progress, save, table
 
-CONSTANTS = (1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
-PER_ROW = (0.01, 0.03, 0.1, 0.3, 1.0)
+CONSTANTS = (1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
+PER_ROW = (0.01, 0.03, 0.1, 0.3)
+# Divided by the rows, but between the best constants for many rows and for few.
+BETWEEN, LOW, HIGH = (0.03, 0.1, 0.3), 1e-6, 3e-4
 POOLS = ("columns", "stumps", "products")
 SIZES = (5, 10, 20)
 FOLDS = 3
@@ -40,6 +42,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[300, 1200, 8000], help="of a draw")
     args = parser.parse_args()
     names = [f"{c:g}" for c in CONSTANTS] + [f"{c:g} / rows" for c in PER_ROW]
+    names += [f"{c:g} / rows, {LOW:g} to {HIGH:g}" for c in BETWEEN]
     found: dict[str, dict[str, dict[str, list[list[float]]]]] = {str(n): {} for n in args.rows}
     for name, X, y in problems(args.data):
         for fewer, most in zip([0, *args.rows], args.rows, strict=False):
@@ -100,9 +103,10 @@ def errors(X: np.ndarray, y: np.ndarray, pool: str, seed: int) -> np.ndarray:
     from laconic import ShareBoostClassifier
 
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
-    out = np.zeros((len(CONSTANTS) + len(PER_ROW), len(SIZES)))
+    out = np.zeros((len(CONSTANTS) + len(PER_ROW) + len(BETWEEN), len(SIZES)))
     for fit, test in folds:
         strengths = [*CONSTANTS, *(c / len(fit) for c in PER_ROW)]
+        strengths += [min(max(c / len(fit), LOW), HIGH) for c in BETWEEN]
         for i, alpha in enumerate(strengths):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -120,10 +124,12 @@ def judge(found: dict[str, dict[str, dict[str, list[list[float]]]]]) -> dict[str
             for pool, measured in of_pools.items():
                 error = np.array(measured)
                 own = (error - error.min(axis=0)).mean(axis=1)
-                for key in (pool, f"{rows} rows", "all"):
+                for key in (pool, f"{rows} rows"):
                     excess.setdefault(key, []).append(own)
-    means = {key: np.mean(some, axis=0).tolist() for key, some in excess.items()}
-    return {**means, "worst": np.max(excess["all"], axis=0).tolist()}
+    means = {key: np.mean(some, axis=0) for key, some in excess.items()}
+    means["all"] = np.mean([means[f"{rows} rows"] for rows in found], axis=0)
+    means["worst"] = np.max([own for some in excess.values() for own in some], axis=0)
+    return {key: mean.tolist() for key, mean in means.items()}
 
 
 if __name__ == "__main__":

@@ -775,14 +775,6 @@ def test_a_pool_class_is_not_a_pool(X, y):
         fit(X, y, pool=Stumps)
 
 
-@pytest.mark.parametrize("pool", ["columns", "stumps"])
-def test_times_are_refused_by_the_name_of_their_column(X, y, pool):
-    frame = pd.DataFrame(X).add_prefix("x")
-    for when in (pd.date_range("2020", periods=len(X)), pd.to_timedelta(np.arange(len(X)), "D")):
-        with pytest.raises(ValueError, match="column 'when' of X holds times; turn them into"):
-            fit(frame.assign(when=when), y, pool=pool)
-
-
 @pytest.mark.parametrize("absent", [None, float("nan"), pd.NA])
 def test_rows_without_a_label_are_counted(X, y, absent):
     labels = np.array(["abc"[c] for c in y], dtype=object)

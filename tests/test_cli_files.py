@@ -43,7 +43,7 @@ def no_reading(monkeypatch):
     def read(*arguments, **settings):
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr("laconic.tables._read_table", read)
+    monkeypatch.setattr("laconic.cli_tables.read_table", read)
     monkeypatch.setattr(cli, "load_predictor", read)
     monkeypatch.setattr("laconic.cli_holes.load_model", read)
 
@@ -115,7 +115,7 @@ def test_an_output_needs_a_name(folder, capsys, no_reading):
 
 def test_pipes_may_be_named_twice(folder, capsys, monkeypatch):
     os.mkfifo("pipe")
-    monkeypatch.setattr("laconic.tables._read_table", lambda *_: 1 / 0)
+    monkeypatch.setattr("laconic.cli_tables.read_table", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*FIT, "--out", "pipe", "--plot", "pipe", "--checkpoint", "pipe")
 

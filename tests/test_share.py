@@ -90,11 +90,26 @@ def test_weight_two_is_the_row_twice_and_weight_zero_the_row_gone(three_classes,
     np.testing.assert_allclose(weighted.path_.losses, repeated.path_.losses, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("rows", "weight", "alpha"),
+    [(100, None, 3e-4), (1000, None, 1e-4), (1000, 5.0, 2e-5), (100, 50.0, 2e-5), (100, 1e9, 1e-6)],
+)
+def test_the_penalty_is_weaker_for_more_rows(rows, weight, alpha):
+    """By the sum of the weights, so that a row of weight 2 is the row twice."""
+    X, y = random_problem(m=rows, d=3)
+    weight = None if weight is None else np.full(rows, weight)
+    model = ShareBoostClassifier(2).fit(X, y, sample_weight=weight)
+    assert model.alpha_ == pytest.approx(alpha)
+    given = ShareBoostClassifier(2, alpha=model.alpha_).fit(X, y, sample_weight=weight)
+    assert np.array_equal(given.atom_coef_, model.atom_coef_)
+    assert ShareBoostClassifier(2, alpha=0).fit(X, y).alpha_ == 0
+
+
 def test_only_the_ratios_of_the_weights_count(three_classes):
     X, y = three_classes
     weight = np.random.default_rng(0).uniform(0.1, 2, len(y))
-    one = ShareBoostClassifier(4).fit(X, y, weight)
-    thousand = ShareBoostClassifier(4).fit(X, y, 1024 * weight)
+    one = ShareBoostClassifier(4, alpha=1e-6).fit(X, y, weight)
+    thousand = ShareBoostClassifier(4, alpha=1e-6).fit(X, y, 1024 * weight)
     assert one.atoms_ == thousand.atoms_
     np.testing.assert_allclose(one.atom_coef_, thousand.atom_coef_, rtol=1e-9)
 
@@ -107,7 +122,7 @@ def test_a_class_whose_rows_weigh_nothing_is_no_class(three_classes, assert_iden
 
 
 def test_class_weights_are_sample_weights(three_classes, assert_identical):
-    X, y = three_classes
+    X, y = (np.concatenate([part] * 9) for part in three_classes)  # many: "auto" goes by weights
     factor = {0: 1.0, 1: 2.5, 2: 0.5}
     as_dict = ShareBoostClassifier(4, class_weight=factor).fit(X, y)
     as_rows = ShareBoostClassifier(4).fit(X, y, sample_weight=[factor[c] for c in y])
@@ -834,8 +849,8 @@ def test_refinement_finds_the_pair_that_greed_misses():
     X = rng.uniform(-1, 1, (400, 5))
     y = (X[:, 1] + X[:, 2] > 0).astype(int)
     X[:, 0] = np.clip(X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400), -1, 1)
-    plain = ShareBoostClassifier(2).fit(X, y)
-    refined = ShareBoostClassifier(2, refine=True).fit(X, y)
+    plain = ShareBoostClassifier(2, alpha=1e-6).fit(X, y)
+    refined = ShareBoostClassifier(2, alpha=1e-6, refine=True).fit(X, y)
     assert Column(0) in plain.atoms_
     assert set(refined.atoms_) == {Column(1), Column(2)}
     assert refined.path_.losses[-1] < 0.2 * plain.path_.losses[-1]

@@ -35,7 +35,8 @@ CONVEX = {
 
 @parametrize_with_checks(
     [
-        TotalQBoostClassifier(10),
+        TotalQBoostClassifier(10, l1=1e-4),  # many classes too, which a little more l1 settles
+        TotalQBoostClassifier(10, loss="exponential"),
         TotalQBoostClassifier(10, loss="logistic", hot_start=4),
         TotalQBoostClassifier(10, price=0.0, search=None, loss="squared_hinge"),
         TotalQBoostClassifier(6, loss="log", pool="columns", max_atoms=3, l1=1e-3),
@@ -81,7 +82,7 @@ def convex_optimum(H, y, l1, loss="exponential"):
 def risk(model, X, y):
     """Mean loss and l1 term from the definitions, by the model's own scores."""
     f = model.decision_function(X)
-    loss = LOSS[model.loss](np.where(y == model.classes_[1], f, -f)).mean()
+    loss = LOSS[model.loss_](np.where(y == model.classes_[1], f, -f)).mean()
     return loss + model.l1 * 0.5 * np.abs(model.atom_coef_).sum()
 
 
@@ -499,7 +500,7 @@ def test_labels_of_any_two_names(names):
 def test_two_classes_only_for_losses_of_the_margin():
     X, y = random_problem(k=3)
     with pytest.raises(ValueError, match='loss="log"'):
-        Paper().fit(X, y)
+        Paper(loss="exponential").fit(X, y)
 
 
 @pytest.mark.parametrize("pool", ["stumps", "columns"])
@@ -626,6 +627,9 @@ def test_other_searches_need_signs():
     X, y = noisy()
     with pytest.raises(ValueError, match="needs stumps"):
         Paper(search="exact", pool="columns").fit(X, y)
+    three = np.arange(len(y)) % 3
+    with pytest.raises(ValueError, match=r'loss="auto" is "log" for the 3 classes of y.*"local"'):
+        TotalQBoostClassifier(2, search="exact").fit(X, three)
     with pytest.raises(ValueError, match="search must be one of"):
         Paper(search="best").fit(X, y)
     with pytest.raises(TypeError, match="loss object"):
@@ -809,3 +813,34 @@ def test_constructor_parameters_stay_as_they_were():
     before = dict(model.get_params())
     model.fit(X, y)
     assert model.get_params() == before
+
+
+# -- the loss that is chosen -----------------------------------------------------------------------
+
+
+def test_the_loss_follows_the_number_of_classes(three_classes):
+    X, y = three_classes
+    two = y != 2
+    for rows, chosen in ((two, "exponential"), (slice(None), "log")):
+        model = TotalQBoostClassifier(10).fit(X[rows], y[rows])
+        named = TotalQBoostClassifier(10, loss=chosen).fit(X[rows], y[rows])
+        assert (model.loss, model.loss_, model.predictor_.loss) == ("auto", chosen, chosen)
+        assert clone(model).get_params() == TotalQBoostClassifier(10).get_params()
+        assert np.array_equal(model.predict_proba(X), named.predict_proba(X))
+        assert np.array_equal(
+            list(model.staged_predict_proba(X)), list(named.staged_predict_proba(X))
+        )
+        model.plot()
+        [path] = model.fit_path(X[rows], y[rows], price=[model.price])
+        assert np.array_equal(path.predict_proba(X), named.predict_proba(X))
+        # A fit of other classes chooses anew.
+        assert model.fit(X[two], y[two]).loss_ == "exponential"
+
+
+def test_a_checkpoint_goes_by_the_loss_that_was_chosen(three_classes, tmp_path):
+    X, y = three_classes
+    file = tmp_path / "fit"
+    whole = TotalQBoostClassifier(8, loss="log", price=1e-4).fit(X, y)
+    TotalQBoostClassifier(4, loss="log", price=1e-4, checkpoint=file).fit(X, y)
+    resumed = TotalQBoostClassifier(8, price=1e-4, checkpoint=file).fit(X, y)
+    assert np.array_equal(resumed.predict_proba(X), whole.predict_proba(X))

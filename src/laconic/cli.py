@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from laconic import __version__, cli_fit, cli_holes
 from laconic.cli_output import NAME as STANDARD_OUTPUT
 from laconic.cli_output import standard_output
+from laconic.cli_tables import rows_for, training_table
 from laconic.look.console import (
     atom_table,
     majority_line,
@@ -29,10 +30,9 @@ from laconic.tables import (
     UserError,
     check_files,
     check_picture,
+    check_table_name,
     load_predictor,
     need,
-    rows_for,
-    training_table,
     why_unsaved,
     write_table,
 )
@@ -128,6 +128,10 @@ def _build_parser() -> argparse.ArgumentParser:
         "--ignore", action="append", default=[], metavar="COLUMN",
         help="column to leave out, an identifier say; may be repeated",
     )  # fmt: skip
+    fit.add_argument(
+        "--keep-id", action="append", default=[], metavar="COLUMN",
+        help="column to learn from although it seems to name rows; may be repeated",
+    )  # fmt: skip
     cli_fit.add_arguments(fit)
     fit.add_argument(
         "--categorical", action="append", default=[], metavar="COLUMN",
@@ -174,7 +178,11 @@ def _build_parser() -> argparse.ArgumentParser:
         "--keep", action="append", default=[], metavar="COLUMN",
         help="column to copy to the output, an identifier say; may be repeated",
     )  # fmt: skip
-    predict.add_argument("--out", metavar="FILE", help="CSV to write; standard output if not given")
+    predict.add_argument(
+        "--out",
+        metavar="FILE",
+        help="file to write: .csv, .tsv, .parquet or .xlsx (CSV to standard output)",
+    )
 
     cli_holes.add_arguments(add("holes", cli_holes.run, cli_holes.SUMMARY))
 
@@ -247,6 +255,7 @@ def _fit(args: argparse.Namespace) -> int:
     """Fit, show the sizes and the card, save the predictor."""
     from sklearn.model_selection import train_test_split
 
+    from laconic.doubts import told_already
     from laconic.look.card import card, count
 
     cli_fit.settle(args)
@@ -270,7 +279,8 @@ def _fit(args: argparse.Namespace) -> int:
             raise UserError(
                 f"--test-fraction {args.test_fraction} does not work: {error}"
             ) from error
-    model = cli_fit.make_model(args, X, y, SEED).fit(X, y)
+    with told_already(labels=False):
+        model = cli_fit.make_model(args, X, y, SEED).fit(X, y)
     # Before anything is shown: whoever reads it may go away.
     unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
     if args.plot:
@@ -311,6 +321,8 @@ def _column_and_cost(text: str) -> tuple[str, float]:
 def _predict(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities where asked for."""
     check_files({"--out": args.out}, {"the model": args.model, "the table": args.table})
+    if args.out:
+        check_table_name(args.out)
     if not args.out and sys.stdout is None:
         raise UserError("standard output is closed; name a file with --out")
     predictor = load_predictor(args.model)

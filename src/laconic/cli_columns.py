@@ -35,8 +35,12 @@ def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
 
 def predictions(model: Any, read: Any, file: str) -> Any:
     """The model's labels of the table's rows, from the columns that it was fitted on."""
+    from laconic.model.frames import WrongCell
+
     try:
         return model.predict(read if _names(model) is not None else read.to_numpy())
+    except WrongCell as error:
+        raise UserError(f"{file}: {error.of_table()}") from error
     except Exception as error:  # whatever another library's model raises
         raise UserError(
             f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}"

@@ -29,11 +29,13 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),
-        help="what is minimised (share: margin; totalq: exponential, or log for many classes)",
+        help="what is minimised (share: margin; totalq: exponential, or log for three or more)",
     )  # fmt: skip
     share = fit.add_argument_group("for --method share")
     share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
-    share.add_argument("--alpha", type=float, help="strength of the penalty (1e-4)")
+    share.add_argument(
+        "--alpha", type=float, help="strength of the penalty (auto: weaker for more rows)"
+    )
     total = fit.add_argument_group("for --method totalq")
     total.add_argument("--price", type=float, help="what one atom costs in mean loss (1e-3)")
     total.add_argument("--l1", type=float, help="strength of the l1 penalty (1e-6)")
@@ -103,8 +105,6 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
 def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
     from laconic.totalq import TotalQBoostClassifier
 
-    if args.loss is None and len(set(y)) > 2:
-        args.loss = "log"
     model = TotalQBoostClassifier(
         pool=args.pool,
         class_weight="balanced" if args.balanced else None,

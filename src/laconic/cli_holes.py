@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from laconic.cli_columns import columns_of, pixels_of, predictions
+from laconic.cli_tables import labelled_table
 from laconic.look.console import make_console, say
 from laconic.tables import (
     UserError,
     cause,
     check_files,
     check_present,
-    labelled_table,
     load_predictor,
     need,
     why_unsaved,
@@ -81,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args.model, args.trust)
     if not may_classify(model):
         raise UserError(f"{args.model} holds a {model_name(model)}, which is no classifier")
-    spelled = [*_spelled(model), *args.categorical]
+    # Columns that the model reads as categories or dates are read as they are spelled.
+    known = _named(model, "categories")
+    spelled = [*known, *_named(model, "units"), *args.categorical]
     X, labels = labelled_table(args.table, args.target, text=spelled)
     beside = [name for name in args.categorical if name != args.target]
     check_present(X, beside, args.table)
@@ -90,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
     kept = without(X, args.ignore, args.table)
     read = columns_of(model, X, kept, args.table)
     predicted = predictions(model, read, args.table)
+    declared = [name for name in (*known, *beside) if name in X.columns]
+    X = X.astype(dict.fromkeys(declared, "category"))  # so that the report knows them for such
     report = report_holes(
         predicted,
         X if shape is None else pixels_of(shape, read, kept, args.table),
@@ -197,10 +201,10 @@ def _load_skops(file: str, trust: bool) -> Any:
         raise UserError(f"{file} is damaged or cannot be loaded here ({cause(error)})") from error
 
 
-def _spelled(model: Any) -> list[str]:
-    """Columns that the model reads as categories, to be read as they are spelled."""
-    names, categories = getattr(model, "feature_names", None), getattr(model, "categories", {})
-    return [names[f] for f in categories] if names is not None else []
+def _named(model: Any, kind: str) -> list[str]:
+    """Names of the features that a Laconic model reads as ``"categories"`` or in ``"units"``."""
+    names = getattr(model, "feature_names", None)
+    return [names[f] for f in getattr(model, kind, ())] if names is not None else []
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.bars import share_bar
-from laconic.edge import check_scale, class_prices, kept_rows
+from laconic.edge import check_labels, check_scale, class_prices, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import ScoresOnly
 from laconic.model.atoms import ColumnsMap
@@ -240,7 +240,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Dates and durations of a frame are numbers: days since 1970, hours, say.
             float32 stays float32.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones (or of two groups).
@@ -256,6 +257,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._validate_params()
+        check_labels(y)
         X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
@@ -407,6 +409,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             [1] * len(read),
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
+            units=self._units,
         )
 
     # -- predicting ----------------------------------------------------------------------------

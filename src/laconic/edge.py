@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
+from laconic.doubts import warn_of_amounts
 from laconic.model.frames import is_missing
 from laconic.model.magnitudes import ENLARGE, check_squares, largest_value
 from laconic.pools.base import BoundPool
@@ -36,6 +37,7 @@ def kept_rows(
     if len(classes) < 2:
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    warn_of_amounts(classes, len(codes))
     estimator.classes_ = classes
     # The sum of huge weights would overflow; a power of two changes no digit.
     shares = np.bincount(codes.ravel(), np.ldexp(weight, -np.frexp(weight.max())[1]))
@@ -77,15 +79,20 @@ def normalised_weights(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows, class codes and weights that sum to one; sets ``estimator.classes_``.
 
+    Also ``estimator._total_weight``, the sum that the weights had.
+
     Rows of weight zero are dropped (the others are then copied), and so are classes that only such
     rows have.
     """
     keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
     # The sum of huge weights would overflow; a power of two changes no digit.
-    weight = np.ldexp(weight, -np.frexp(weight.max())[1])
+    power = np.frexp(weight.max())[1]
+    weight = np.ldexp(weight, -power)
     factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
     estimator._class_factors = factors / factors.max()
     weight = weight * factors[codes]
+    with np.errstate(over="ignore"):
+        estimator._total_weight = float(np.ldexp(weight.sum(), power))
     return (X if keep is None else X[keep]), codes, weight / weight.sum()
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from laconic.edge import check_scale, class_prices, held_out_rows, kept_rows
+from laconic.doubts import told_already
+from laconic.edge import check_labels, check_scale, class_prices, held_out_rows, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.holesmodel import HolesModel
 from laconic.regions.checkpoint import HolesCheckpoint
@@ -218,7 +219,8 @@ class HolePunchingClassifier(HolesModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Dates and durations of a frame are numbers: days since 1970, hours, say.
             float32 stays float32. Distances are taken as the columns are: scale them first where
             their units differ.
         y : array-like of shape (n_rows,)
@@ -234,6 +236,7 @@ class HolePunchingClassifier(HolesModel):
         """
         self._validate_params()
         self._check_settings()
+        check_labels(y)
         X, y = validated(self, X, y, accept_sparse="csr")
         check_scale(X)
         outside, local = self._estimators()
@@ -265,7 +268,7 @@ class HolePunchingClassifier(HolesModel):
                 stacklevel=2,
             )
         seeds = self._seeds()
-        with Threads(self.n_jobs) as threads:
+        with Threads(self.n_jobs) as threads, told_already():
             state = self._run(parts, outside, local, weighted, seeds, threads, mark)
         self._keep(state, parts)
         return self

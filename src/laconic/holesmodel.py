@@ -153,6 +153,7 @@ class HolesModel(ClassifierMixin, BaseEstimator):
             map.widths,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
+            units=self._units,
         )
 
     def describe(self, file: Any = None) -> None:

@@ -8,21 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_feature_names_in,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
 from laconic.losses import decide, find_loss
+from laconic.model.cells import is_frame
 from laconic.model.frames import (
     Categories,
+    Units,
     asked_categories,
-    encode_frame,
-    frame_categories,
-    refuse_times,
     what_stumps_could_do,
     words_for_text,
 )
@@ -40,15 +35,16 @@ LEAST_SHARE = 1e-9
 class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     """A classifier with a model of every size: choosing one, predicting, explaining.
 
-    A subclass has the parameters ``pool`` and ``loss``; its ``fit`` sets ``classes_`` and ``path_``
-    and calls ``_use`` with a size.
+    A subclass has the parameter ``pool``; its ``fit`` sets ``classes_``, ``loss_`` (the loss that
+    it minimised) and ``path_``, and calls ``_use`` with a size.
     """
 
     pool: Any
-    loss: Any
+    loss_: Any
     classes_: np.ndarray
     path_: Path
     _categories: Categories
+    _units: Units
     _given_names: list[str] | None = None
     _class_factors: np.ndarray
 
@@ -71,11 +67,12 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             weights,
             entry.intercept,
             self.classes_,
-            self.loss,
+            self.loss_,
             [atom.width for atom in entry.atoms],
             self.n_features_in_,
             getattr(self, "feature_names_in_", self._given_names),
             self._categories,
+            units=self._units,
         )
 
     def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
@@ -107,7 +104,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities of every size of the path, smallest first."""
         for scores in self._staged_scores(X):
-            yield find_loss(self.loss).probabilities(scores)
+            yield find_loss(self.loss_).probabilities(scores)
 
     def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self, "predictor_")
@@ -131,7 +128,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; see the notes on what the margin loss does to them."""
-        return find_loss(self.loss).probabilities(self._scores(X))
+        scores = self._scores(X)
+        return find_loss(self.loss_).probabilities(scores)
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Class probabilities with the effect of ``class_weight`` taken back.
@@ -159,11 +157,10 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
         """
         check_is_fitted(self, "predictor_")
-        names = self.predictor_.feature_names
+        names = None
         if input_features is not None:
             names = _check_feature_names_in(self, input_features).tolist()
-        columns = self.predictor_.map.names(names, self.predictor_.categories)
-        return np.array(columns, dtype=object)
+        return np.array(self.predictor_.names(names), dtype=object)
 
     def name_features(self: Self, names: Any) -> Self:
         """Call the input features by these names, where ``fit`` was given an array.
@@ -271,33 +268,29 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if reset:
             self._given_names = None
             check_labels(y)
-            self._categories = frame_categories(X) if missing else {}
-        else:
-            _check_feature_names(self, X, reset=False)
-            if self._categories and not hasattr(X, "columns"):
-                raise ValueError(
-                    "fit was given a data frame with categories, which an array does not hold; "
-                    "give a data frame here too"
-                )
-        refuse_times(X)
+        elif self._categories and not is_frame(X):
+            raise ValueError(
+                "fit was given a data frame with categories, which an array does not hold; "
+                "give a data frame here too"
+            )
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
                 "pixels of an image, images.reshape(len(images), -1)"
             )
-        X = encode_frame(X, self._categories)
         try:
             return validated(
                 self,
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,
+                categories=missing,
                 accept_sparse=["csr", "csc"],
                 ensure_all_finite="allow-nan" if missing else True,
             )
         except ValueError as error:
-            hint = None if missing else what_stumps_could_do(X, error)
-            hint = hint or words_for_text(X, error)
+            hint = None if missing else what_stumps_could_do(error)
+            hint = hint or (None if is_frame(X) else words_for_text(error))
             if hint is None:
                 raise
             raise ValueError(hint) from error

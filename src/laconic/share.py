@@ -39,6 +39,8 @@ from laconic.threads import Threads
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
 _LIMITS = ("max_atoms", "n_iter_no_change", "cv", "scoring")
+# alpha="auto": this over the sum of the weights, between two limits.
+PER_ROW, WEAKEST, STRONGEST = 0.1, 1e-6, 3e-4
 
 
 class ShareBoostClassifier(PathClassifier):
@@ -73,9 +75,10 @@ class ShareBoostClassifier(PathClassifier):
     penalty : {"l2", "l1", "linf_l1"}, default="l2"
         Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
         alpha. Weights are penalised in scaled units; the intercept is not penalised.
-    alpha : float, default=1e-4
-        Strength of the penalty. 0 switches it off. The default did best on the training parts of 24
-        data sets (``experiments/default_alpha.py``).
+    alpha : float or "auto", default="auto"
+        Strength of the penalty. 0 switches it off. ``"auto"`` is 0.1 over the sum of the weights
+        (the number of rows, where there are none), but at least 1e-6 and at most 3e-4: the fewer
+        rows, the stronger (``experiments/default_alpha.py``).
     beta : float, default=20.0
         β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
     scale : {"max", "std"} or None, default="max"
@@ -137,6 +140,8 @@ class ShareBoostClassifier(PathClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    loss_ : str
+        The loss that was minimised: ``loss``.
     path_ : Path
         Atoms, weights, losses, certificates and times for each size.
     n_atoms_ : int
@@ -147,6 +152,8 @@ class ShareBoostClassifier(PathClassifier):
         Weights of the atoms' columns in the units of the input. There is no ``coef_``, which
         scikit-learn's selectors would take for weights of the features.
     intercept_ : ndarray of shape (n_classes,)
+    alpha_ : float
+        The strength of the penalty, as given or as chosen by ``"auto"``.
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
@@ -196,7 +203,7 @@ class ShareBoostClassifier(PathClassifier):
         "loss": [StrOptions(set(LOSSES))],
         "rule": [StrOptions(set(RULES))],
         "penalty": [StrOptions(set(PENALTIES))],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "beta": [Interval(Real, 1, None, closed="left")],
         "scale": [StrOptions({"max", "std"}), None],
         "fit_intercept": ["boolean"],
@@ -228,7 +235,7 @@ class ShareBoostClassifier(PathClassifier):
         loss: str = "margin",
         rule: str = "gradient",
         penalty: str = "l2",
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         beta: float = 20.0,
         scale: str | None = "max",
         fit_intercept: bool = True,
@@ -288,13 +295,15 @@ class ShareBoostClassifier(PathClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
             float32 stays float32. Missing values only for ``pool="stumps"``.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.
         sample_weight : array-like of shape (n_rows,), default=None
             Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
-            by rows, whatever their weight).
+            by rows, whatever their weight). ``alpha="auto"`` goes by their sum; with an ``alpha``
+            of your own only their ratios count.
         groups : array-like of shape (n_rows,), default=None
             Groups of rows, for a ``cv`` that keeps them together, such as
             `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
@@ -321,10 +330,12 @@ class ShareBoostClassifier(PathClassifier):
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        self.loss_ = self.loss
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
         rows_in, codes, weight = normalised_weights(self, X, y, sample_weight)
+        self.alpha_ = self._strength()
         held: HeldOut | None = None
         if self.early_stopping:
             rows_in, codes, weight, kept = held_out_rows(self, rows_in, codes, weight)
@@ -342,6 +353,12 @@ class ShareBoostClassifier(PathClassifier):
         self._keep(state, held)
         return self
 
+    def _strength(self) -> float:
+        """The strength of the penalty: as given, or by the sum of the weights."""
+        if not isinstance(self.alpha, str):
+            return float(self.alpha)
+        return min(max(PER_ROW / self._total_weight, WEAKEST), STRONGEST)
+
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray
     ) -> AbstractContextManager[Checkpoint | None]:
@@ -353,6 +370,7 @@ class ShareBoostClassifier(PathClassifier):
         # Names and data frames say what an atom is: here by what they come to.
         settings |= {name: self._by_number(name) for name in ("include", "exclude")}
         settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
+        settings |= {"alpha": self.alpha_}
         mark = fingerprint(X, codes, weight, settings)
         return Checkpoint(self.checkpoint, mark, self.max_atoms)
 
@@ -364,7 +382,7 @@ class ShareBoostClassifier(PathClassifier):
 
     def _run(self, rows: Rows, held: HeldOut | None, saver: Checkpoint | None) -> State:
         """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
-        penalty = PENALTIES[self.penalty](self.alpha, self.beta)
+        penalty = PENALTIES[self.penalty](self.alpha_, self.beta)
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
         n_features = self.n_features_in_

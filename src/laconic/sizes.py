@@ -14,6 +14,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from laconic.doubts import told_already
+
 # Prices to choose from, of one atom in mean loss, dearest first.
 PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 
@@ -79,7 +81,7 @@ def cross_validate_prices(
 def _whole() -> Iterator[list[Any]]:
     """Collects the models of a fold: part of a path must not count as a whole one."""
     models: list[Any] = []
-    with warnings.catch_warnings():
+    with told_already(), warnings.catch_warnings():
         for message in ("fit was interrupted", "no atom is worth its price"):
             warnings.filterwarnings("ignore", message=message)
         yield models

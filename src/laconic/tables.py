@@ -1,8 +1,9 @@
-"""Tables and models on disk, as the command line reads them: errors are for people to put right."""
+"""Files of the command line: what can be written and how; errors are for people to put right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -11,14 +12,8 @@ from typing import TYPE_CHECKING, Any
 from laconic.model.files import check_can_write, same_file, whole_file
 
 if TYPE_CHECKING:
-    import argparse
-
-    import numpy as np
-
     from laconic.model.predictor import Predictor
 
-# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
-NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 # Characters of another library's message that are worth a line.
 LONGEST = 120
 
@@ -85,15 +80,61 @@ def check_picture(file: str) -> None:
         raise UserError(f"{file}: pictures can be {kinds}, not {picture_kind(file)!r}")
 
 
+# Names of files that are no text, and what writes them.
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx",)
+WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter")}
+OTHERS = (
+    ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".json", ".jsonl", ".ndjson", ".feather",
+    ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sav", ".dta", ".sas7bdat", ".html", ".xml",
+    ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx", ".md", ".tex", ".yaml",
+    ".yml", ".mat", ".rds", ".rdata",
+)  # fmt: skip
+# Names of text that is packed.
+PACKED_TEXT = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
+
+
+def check_table_name(file: str) -> None:
+    """Before anything is read: can a table be written as the name of the file says?"""
+    kind = Path(file).suffix.lower()
+    inside = Path(Path(file).stem).suffix.lower() if kind in PACKED_TEXT else ""
+    if kind in OTHERS or inside in (*OTHERS, *PARQUET, *EXCEL):
+        raise UserError(
+            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {inside}{kind}; rename "
+            "it"
+        )
+    for kinds, writers in WRITERS.items():
+        if kind in kinds and not any(find_spec(name) for name in writers):
+            raise UserError(
+                f"writing {file} needs {writers[0]}: pip install {writers[0]}, or name a .csv file"
+            )
+
+
 def write_table(frame: Any, file: str) -> None:
-    """Write a data frame as CSV, compressed if the name of the file says so."""
+    """Write a data frame as the name of the file says: by default CSV, perhaps compressed."""
+    kind = Path(file).suffix.lower()
+    if kind in (*PARQUET, *EXCEL):
+        made = BytesIO()
+        if kind in PARQUET:
+            frame.to_parquet(made, index=False)
+        else:
+            engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
+            frame.to_excel(made, index=False, engine=engine)
+        with whole_file(file) as stream:
+            stream.write(made.getvalue())
+        return
     from pandas.io.common import infer_compression
 
     how = infer_compression(file, "infer")
     if how in ("zip", "tar"):
         how = {"method": how, "archive_name": Path(file).stem}
     with whole_file(file) as stream:
-        frame.to_csv(stream, index=False, mode="wb", compression=how)
+        frame.to_csv(stream, index=False, mode="wb", compression=how, sep=named_separator(file))
+
+
+def named_separator(file: str) -> str:
+    """What the name of a file says about its separator."""
+    kinds = {kind.lower() for kind in Path(file).suffixes[-2:]}
+    return "\t" if kinds & {".tsv", ".tab"} else ","
 
 
 def load_predictor(file: str) -> Predictor:
@@ -101,52 +142,6 @@ def load_predictor(file: str) -> Predictor:
     from laconic.model.predictor import Predictor
 
     return Predictor.load(file)
-
-
-def _read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
-    """A data frame with string column names; ``text`` names columns to read as they are spelled."""
-    pandas = need("pandas", "data")
-    if file.endswith((".parquet", ".pq")):
-        try:
-            frame = pandas.read_parquet(file)
-        except ImportError as error:
-            raise UserError("reading parquet needs pyarrow: pip install pyarrow") from error
-    else:
-        try:
-            frame = _read_csv(pandas, file, list(text), target)
-        except ValueError as error:  # what pandas raises for a file it cannot make sense of
-            raise UserError(f"{file} cannot be read as a table: {error}") from error
-    frame.columns = [str(name) for name in frame.columns]
-    if len(frame) == 0:
-        raise UserError(f"{file} has no rows")
-    return frame
-
-
-def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -> Any:
-    """A CSV file in which NA and its like are missing among numbers, and text among text.
-
-    Only the whole column says which it is, so columns of text that seem to have gaps are read once
-    more, now with nothing missing but empty cells; so is a target that seems to have no label.
-    """
-    # A pipe can be read only once.
-    piped = Path(file).read_bytes() if Path(file).is_fifo() else None
-    sep = "\t" if file.endswith((".tsv", ".tsv.gz")) else ","
-
-    def read(as_text: Iterable[str], **how: Any) -> Any:
-        source = file if piped is None else BytesIO(piped)
-        # Reading a column in one go keeps numbers and text in it from getting different types.
-        types = dict.fromkeys(as_text, str)
-        return pandas.read_csv(source, sep=sep, low_memory=False, dtype=types, **how)
-
-    frame = read(text)
-    gaps = frame.columns[frame.isna().any()]
-    spelled = {*text, *(n for n in gaps if _is_text(frame[n]))}
-    if target in gaps and frame[target].isna().all():
-        spelled.add(target)
-    again = [n for n in gaps if n in spelled]
-    if again:
-        frame[again] = read(again, keep_default_na=False, na_values=[""])[again]
-    return frame
 
 
 def check_present(frame: Any, names: Iterable[str], file: str) -> None:
@@ -161,136 +156,3 @@ def check_present(frame: Any, names: Iterable[str], file: str) -> None:
         few = ", ".join(map(repr, frame.columns[:5])) + (", …" if len(frame.columns) > 5 else "")
         hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few}"
         raise UserError(f"{file} has no column {shown}{hint}")
-
-
-def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
-    """Features and labels, checked so that what is wrong is said by the names of columns."""
-    import numpy as np
-
-    from laconic.look.card import count
-
-    pandas = need("pandas", "data")
-    if args.target in args.ignore:
-        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
-    if args.categorical and args.pool != "stumps":
-        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = _read_table(args.table, args.categorical, args.target)
-    named = {*args.include, *args.cost, *args.categorical}
-    check_present(frame, [args.target, *args.ignore, *named], args.table)
-    if odd := {args.target, *args.ignore} & named:
-        raise UserError(f"column {min(odd)!r} is not among those to learn from")
-    frame[args.categorical] = frame[args.categorical].astype("category")
-    labels = frame[args.target]
-    if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
-    stumps = args.pool == "stumps"
-    X: dict[str, Any] = {}
-    for name, column in frame.drop(columns=[args.target, *args.ignore]).items():
-        if not _is_text(column):
-            X[name] = _as_numbers(column, name, stumps, "; --pool stumps accepts missing values")
-        elif stumps:
-            X[name] = column
-        else:
-            raise UserError(
-                f"column {name!r} holds text, which --pool {args.pool} cannot use; "
-                "try --pool stumps, or leave it out with --ignore"
-            )
-    if not X:
-        raise UserError(f"{args.table} has no column to learn from")
-    # Through a list, labels get the plain type they share whatever pandas kept them in.
-    return pandas.DataFrame(X), np.asarray(labels.tolist())
-
-
-def labelled_table(
-    file: str, target: str, ignore: Sequence[str] = (), text: Iterable[str] = ()
-) -> tuple[Any, np.ndarray]:
-    """Every column but those to ignore, of any kind, and the labels; ``text`` as in the file."""
-    import numpy as np
-
-    from laconic.look.card import count
-
-    frame = _read_table(file, text, target)
-    check_present(frame, [target, *ignore], file)
-    labels = frame[target]
-    if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
-    rest = frame.drop(columns=[target, *ignore])
-    if rest.shape[1] == 0:
-        raise UserError(f"{file} has no column beside the labels")
-    return rest, np.asarray(labels.tolist())
-
-
-def rows_for(
-    predictor: Predictor, file: str, keep: Sequence[str] = ()
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
-
-    Only the columns that the predictor reads are needed.
-    """
-    import numpy as np
-
-    names = predictor.feature_names
-    reads = predictor.map.features().tolist()
-    if names is None:
-        frame = _read_table(file)
-        check_present(frame, keep, file)
-        if frame.shape[1] != predictor.n_features:
-            raise UserError(
-                f"the model has no feature names, so {file} must have its "
-                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
-            )
-        names = list(frame.columns)
-    else:
-        known = [names[f] for f in reads]
-        as_spelled = {*(names[f] for f in predictor.categories), *(set(keep) - set(known))}
-        frame = _read_table(file, as_spelled)
-        check_present(frame, [*known, *keep], file)
-    # Column by column in memory: columns that are not read are never touched.
-    X = np.zeros((len(frame), predictor.n_features), order="F")
-    stumps = predictor.map.kind == "stumps"
-    for f in reads:
-        column = frame[names[f]]
-        if f in predictor.categories:
-            X[:, f] = predictor.codes(f, column)
-        else:
-            X[:, f] = _as_numbers(column, names[f], stumps)
-    return X, {name: frame[name] for name in keep}
-
-
-def _is_text(column: Any) -> bool:
-    """Whether the column is categorical; truth values with gaps are numbers with gaps."""
-    kind = str(column.dtype)
-    if kind != "object":
-        return kind == "category" or kind.startswith("str")
-    return not all(isinstance(value, bool) for value in column.dropna())
-
-
-def _first_wrong(column: Any) -> str:
-    """Where a column first holds something that is no number, no truth value and not missing."""
-    for row, value in enumerate(column, start=1):
-        text = str(value).strip()
-        if text.lower() in NO_TEXT:
-            continue
-        try:
-            float(text)
-        except ValueError:
-            return f"; row {row} has {text!r}"
-    return ", and not numbers among truth values"
-
-
-def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.ndarray:
-    """Values as floats; an error says which column cannot be read and where it first goes wrong."""
-    import numpy as np
-
-    if column.dtype.kind in "mM":
-        raise UserError(f"column {name!r} holds times; turn them into numbers first")
-    try:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
-    bad = np.isinf(values) if missing else ~np.isfinite(values)
-    if bad.any():
-        row = int(bad.argmax())
-        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
-        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))
-    return values

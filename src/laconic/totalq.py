@@ -71,18 +71,20 @@ class TotalQBoostClassifier(PathClassifier):
         λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays.
     l1 : float, default=1e-6
         ν, for the mean loss. A little of it keeps weights finite on separable data.
-    loss : {"exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \
-            default="exponential"
-        The first three are of the margin y f(x), for two classes. The others give every class a
-        score, and every atom a group of weights that is in or out together; so does a
-        `laconic.losses.Loss` of your own.
+    loss : {"auto", "exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \
+            default="auto"
+        ``"auto"`` is ``"exponential"`` for two classes and ``"log"`` for more; ``loss_`` says which
+        it was. ``"exponential"``, ``"logistic"`` and ``"squared_hinge"`` are of the margin y f(x),
+        for two classes. The others give every class a score, and every atom a group of weights that
+        is in or out together; so does a `laconic.losses.Loss` of your own.
     pool : {"stumps", "columns", "products", "pieces"}, pool object or classifier, default="stumps"
         Where atoms come from. ``"stumps"`` has every threshold; ``laconic.pools.Stumps(bins=255)``
         is quicker on many rows. A scikit-learn classifier is fitted to the weights u every round.
     search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
         How the subset of H is chosen (line 10): by add, drop and swap moves from the one before;
         by branch and bound; by sampling weights of a few bits (extra ``dwave``). ``None`` keeps
-        all. All but the first need stumps or a classifier as pool, and a loss of the margin.
+        all. All but the first need stumps or a classifier as pool, and a loss of the margin, thus
+        two classes.
     hot_start : int, default=0
         T′: atoms taken before the first search. It then goes over every size of subsets, and ends
         no worse than early stopping at any size.
@@ -115,6 +117,8 @@ class TotalQBoostClassifier(PathClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    loss_ : str or loss object
+        The loss that was minimised: ``loss``, or what ``"auto"`` chose.
     path_ : Path
         The best model of every size that was met, in a round or by the search after a hot start,
         smallest first; none is larger than ``max_atoms``.
@@ -204,7 +208,7 @@ class TotalQBoostClassifier(PathClassifier):
         max_atoms: int | None = None,
         price: float = 1e-3,
         l1: float = 1e-6,
-        loss: Any = "exponential",
+        loss: Any = "auto",
         pool: Any = "stumps",
         search: Any = "local",
         hot_start: int = 0,
@@ -243,10 +247,11 @@ class TotalQBoostClassifier(PathClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
             Missing values only for stumps.
         y : array-like of shape (n_rows,)
-            Class labels, of any two names (more with ``loss="log"`` or ``"margin"``).
+            Class labels, at least two different ones.
         sample_weight : array-like of shape (n_rows,), default=None
             Weight 2 means the row twice, weight 0 the row gone.
 
@@ -259,7 +264,8 @@ class TotalQBoostClassifier(PathClassifier):
             bound = self._bind(X, y, sample_weight, threads)
             loop, state = self._loop(make_master(*bound[1:], self.l1)), State()
             if self.checkpoint is not None:
-                settings = settings_of(self, "max_rounds") | {"categorical": [*self._categories]}
+                settings = settings_of(self, "max_rounds")
+                settings |= {"loss": self.loss_, "categorical": [*self._categories]}
                 mark = fingerprint(bound.X, bound.codes, bound.weight, settings)
                 saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_rounds))
                 state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
@@ -347,8 +353,8 @@ class TotalQBoostClassifier(PathClassifier):
             start = state.entries[-1].numbers
 
     def _learned_of_data(self) -> dict[str, Any]:
-        names = ("classes_", "class_prior_", "_class_factors", "n_features_in_",
-                 "feature_names_in_", "_categories")  # fmt: skip
+        names = ("classes_", "loss_", "class_prior_", "_class_factors", "n_features_in_",
+                 "feature_names_in_", "_categories", "_units")  # fmt: skip
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _bind(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> _Bound:
@@ -362,20 +368,28 @@ class TotalQBoostClassifier(PathClassifier):
             check_options(self.search, self.search_options or {})
         elif self.search_options:
             raise ValueError("search=None keeps every atom, and takes no search_options")
-        loss = find_loss(self.loss)
-        make_pool(self._pool_object(), self.scale, None, [])  # a wrong pool comes before wrong data
+        if not self._chooses_loss():
+            find_loss(self.loss)  # a wrong loss comes before wrong data, and so does a wrong pool
+        make_pool(self._pool_object(), self.scale, None, [])
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))
         check_repeatable(pool, self.checkpoint)
         if self.checkpoint is not None and isinstance(pool, Oracle):
             raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
         X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        self.loss_ = self.loss
+        if self._chooses_loss():
+            self.loss_ = "exponential" if len(self.classes_) == 2 else "log"
+        loss = find_loss(self.loss_)
         n_outputs = loss.n_outputs(len(self.classes_))
         bound = bound_pool(pool, X, weight, threads)
         if bound.binary:
             bound = Signs(bound)
         rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
         return _Bound(X, rows, codes, weight)
+
+    def _chooses_loss(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "auto"
 
     def _pool_object(self) -> Any:
         """The pool with every threshold, or of a classifier; others as they are."""
@@ -388,9 +402,12 @@ class TotalQBoostClassifier(PathClassifier):
     def _loop(self, master: Master, **changed: Any) -> TotalLoop:
         """The loop with this estimator's settings."""
         if self.search not in (None, "local") and not isinstance(master, SignsMaster):
+            many = len(self.classes_)
+            chosen = f' (loss="auto" is "log" for the {many} classes of y)' * self._chooses_loss()
             raise ValueError(
                 f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
-                'margin ("exponential", "logistic", "squared_hinge"); search="local" takes any'
+                'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
+                f'{chosen * (many > 2)}; search="local" takes any'
             )
         cap = self.max_rounds if self.max_atoms is None else self.max_atoms
         settings: dict[str, Any] = {
@@ -471,7 +488,8 @@ class TotalQBoostClassifier(PathClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            find_loss(self.loss).n_outputs(3)
+            if not self._chooses_loss():
+                find_loss(self.loss).n_outputs(3)
         except (TypeError, ValueError):
             tags.classifier_tags.multi_class = False
         return tags

@@ -5,16 +5,60 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, validate_data
+
+from laconic.doubts import warn_of_columns
+from laconic.model.cells import check_names, is_frame, is_single
+from laconic.model.frames import (
+    check_dates,
+    encode_frame,
+    encode_times,
+    frame_kinds,
+    holds_times,
+    units_of_times,
+)
 
 
 def validated(
-    estimator: Any, X: Any, *y: Any, dtype: Any = (np.float64, np.float32), **settings: Any
+    estimator: Any,
+    X: Any,
+    *y: Any,
+    dtype: Any = (np.float64, np.float32),
+    categories: bool = False,
+    reset: bool = True,
+    **settings: Any,
 ) -> Any:
     """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
 
-    scikit-learn sums all numbers to find infinities. The sum of huge finite numbers can overflow;
-    scikit-learn handles that, but NumPy warns.
+    Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
+    which columns are dates or durations and, where it may have ``categories``, in ``_categories``
+    what those of text hold.
     """
+    given = X
+    if is_frame(X):
+        check_names(X)
+    if reset:
+        estimator._categories = {}
+        estimator._units = units_of_times(X) if holds_times(X) else {}
+        if is_frame(X):
+            found, estimator._units = frame_kinds(X)
+            estimator._categories = found if categories else {}
+    if is_frame(X):
+        if not reset:  # before columns are taken for others
+            _check_feature_names(estimator, X, reset=False)
+        X = encode_frame(X, estimator._categories, estimator._units)
+        if np.float32 in dtype and is_single(given):
+            dtype = [np.float32]
+    elif holds_times(X):
+        X = encode_times(X, estimator._units)
+    # scikit-learn sums all numbers to find infinities. The sum of huge finite numbers can overflow;
+    # scikit-learn handles that, but NumPy warns.
     with np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(estimator, X, *y, dtype=list(dtype), **settings)
+        out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+    names = getattr(estimator, "feature_names_in_", None)
+    if not reset:
+        check_dates(out, estimator._units, names)
+    else:
+        kinds = estimator._categories, estimator._units
+        warn_of_columns(given, out[0] if isinstance(out, tuple) else out, *kinds, names)
+    return out

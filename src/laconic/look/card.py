@@ -82,14 +82,14 @@ def card(model: Any, width: int | None = None) -> str:
     >>> X, y = load_iris(return_X_y=True)
     >>> print(card(ShareBoostClassifier(2).fit(X, y), width=72))  # doctest: +ELLIPSIS
     2 columns · 2 of 4 features · 3 classes
-    training loss 1.86 → 0.159 (margin) · 6 operations a row, 88 bytes
+    training loss 1.86 → 0.209 (margin) · 6 operations a row, 88 bytes
     <BLANKLINE>
                 share      0      1      2
     ──────────────────────────────────────
-    1  x3      96.2 %  -6.79  -1.07   7.87
-    2  x2       3.8 %  -2.44  -0.31   2.75
+    1  x3      95.6 %  -5.27  -0.93   6.20
+    2  x2       4.4 %  -1.85  -0.05   1.90
     ──────────────────────────────────────
-    always in           16.5    6.6  -23.1
+    always in           12.5    4.4  -16.9
     <BLANKLINE>
     A class adds up weight × value for every atom and its "always in"
     number; the class with the largest sum wins. ...

@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.look.dates import DATE, LONG, as_days, as_durations, read_dates, spelled
-from laconic.model.frames import is_missing
+from laconic.doubts import (
+    KINDS,
+    Stray,
+    is_numbered,
+    numbers_name_rows,
+    stray_cell,
+    texts_name_rows,
+)
+from laconic.look.dates import LONG, spelled
+from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
+from laconic.model.dates import DATE, as_days, as_durations, read_dates
+from laconic.model.frames import all_numbers, is_missing, numbers_of
 
-# Categories that are told apart: rarer ones are taken together.
-KINDS = 50
 RARER = "any rarer value"
-# Different whole numbers name rows where they are at least this part of those in their range.
-DENSE = 0.9
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class Column:
     names: list[str] | None = None
     unit: str | None = None
     """What numbers stand for: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
+    declared: bool = False
+    """Whether the user says that the values are categories."""
 
     @cached_property
     def left_out(self) -> bool:
@@ -38,9 +46,15 @@ class Column:
         others may be amounts of money, say.
         """
         if self.names is not None:
-            known = np.count_nonzero(self.values >= 0)
-            return len(self.names) > max(KINDS, known // 2)
-        return self.numbered and len(self.known) >= DENSE * (np.ptp(self.known) + 1)
+            return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
+        return self.unit is None and numbers_name_rows(self.known)
+
+    @cached_property
+    def stray(self) -> Stray | None:
+        """The first cell of text where nearly all others are numbers, or dates."""
+        if self.names is None or self.declared:
+            return None
+        return stray_cell(None if code < 0 else self.names[int(code)] for code in self.values)
 
     @property
     def different(self) -> int:
@@ -50,13 +64,7 @@ class Column:
     @cached_property
     def numbered(self) -> bool:
         """Whether every row that has a number has a whole one of its own, as identifiers are."""
-        if self.names is not None or self.unit is not None or len(self.known) <= KINDS:
-            return False
-        few = self.known[: KINDS + 1]  # most columns fail here
-        return all(
-            bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
-            for part in (few, self.known)
-        )
+        return self.names is None and self.unit is None and is_numbered(self.known)
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -98,8 +106,8 @@ class Column:
 def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
     """The table without some columns: by name, or of an array by number or the report's name."""
     X = X if hasattr(X, "shape") else np.asarray(X)
-    if hasattr(X, "columns"):
-        known = list(X.columns)
+    if is_frame(X):
+        known = column_names(X)
         gone = {name for name in ignore if name in known}
     else:
         known = list(range(X.shape[1])) if X.ndim == 2 else []
@@ -110,37 +118,39 @@ def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
             raise ValueError(f"{what} has no column {name!r} to ignore")
     if len(gone) == X.shape[1]:
         raise ValueError(f"no column of {what} is left where all are ignored")
-    if hasattr(X, "columns"):
-        return X.drop(columns=list(gone))
+    if is_frame(X):
+        return dropped(X, gone)
     return X[:, [i for i in range(X.shape[1]) if i not in gone]]
 
 
 def read_columns(X: Any) -> list[Column]:
     """The columns of a frame, array or sparse matrix."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        return [_column(name, X.iloc[:, i]) for i, name in enumerate(names)]
+    if is_frame(X):
+        names = [str(name) for name in column_names(X)]
+        return [_column(name, read_column(X, i)) for i, name in enumerate(names)]
     array = np.asarray(X.toarray() if sparse.issparse(X) else X)
     if array.ndim == 3:
         array = array.reshape(len(array), -1)
     if array.ndim != 2:
         raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
-    return [_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
+    named = (Cells(f"x{i}", array[:, i]) for i in range(array.shape[1]))
+    return [_column(cells.name, cells) for cells in named]
 
 
-def _column(name: str, values: Any) -> Column:
+def _column(name: str, cells: Cells) -> Column:
     """Numbers or dates where they can be; otherwise categories by how they are spelled."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind in "biuf":
-        numbers = np.asarray(values, dtype=np.float64)
+    if cells.kind in "biuf":
+        numbers = np.asarray(cells.values, dtype=np.float64)
         return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
-    if kind == "M":
-        return Column(name, as_days(values), unit=DATE)
-    if kind == "m":
-        lengths, unit = as_durations(values)
+    if cells.kind == "M":
+        return Column(name, as_days(cells.values), unit=DATE)
+    if cells.kind == "m":
+        lengths, unit = as_durations(cells.values)
         return Column(name, lengths, unit=unit)
-    plain = np.asarray(values, dtype=object)
+    plain = cells.values
     missing = np.array([is_missing(v) for v in plain])
+    if all_numbers(plain[~missing]):
+        return Column(name, numbers_of(cells))
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())
@@ -151,7 +161,7 @@ def _column(name: str, values: Any) -> Column:
     commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
     out[~missing] = np.argsort(commonest)[codes]
-    return Column(name, out, names[commonest].tolist())
+    return Column(name, out, names[commonest].tolist(), declared=cells.labels is not None)
 
 
 def quoted(label: Any) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from laconic.look.columns import Column, quoted, read_columns
-from laconic.look.dates import DATE
 from laconic.look.numbers import percent
+from laconic.model.dates import DATE
 
 # Bars of a small plot of numbers and of categories.
 BARS, CATEGORIES = 16, 6

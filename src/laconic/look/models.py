@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.model.cells import is_frame
 from laconic.model.predictor import Predictor
 from laconic.regions.groups import group_labels
 
@@ -29,7 +30,7 @@ def read_by(model: Any, X: Any, kept: Any) -> Any:
     from laconic.cli_columns import columns_of
     from laconic.tables import UserError
 
-    if not hasattr(X, "iloc"):
+    if not is_frame(X):
         return kept if getattr(model, "n_features_in_", None) == np.shape(kept)[-1] else X
     try:
         return columns_of(model, X, kept, "X")

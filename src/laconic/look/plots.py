@@ -93,7 +93,7 @@ def _draw_loss(ax: Any, model: Any) -> None:
     if hasattr(model, "validation_losses_"):
         lines.append(("held out", sizes, model.validation_losses_, ORANGE))
         what = "held-out loss {:.3g}"
-    draw_lines(ax, lines, "atoms", f"{model.loss} loss")
+    draw_lines(ax, lines, "atoms", f"{model.predictor_.loss} loss")
     ax.set_ylim(bottom=0.0)
     label_ends(ax, lines)
     mark_size(ax, lines[-1], model.n_atoms_, what)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.doubts import in_words
 from laconic.look.card import count, shorten
 from laconic.look.columns import quoted
 from laconic.look.facts import CONFIRMED
@@ -125,6 +126,9 @@ def about_columns(report: HolesReport) -> str:
             f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
             "than describes them, ignore it. "
         )
+    for column in report.table.columns if report.table.image_shape is None else ():
+        if column.stray is not None:
+            text += f"{column.name} {in_words(column.stray, report.first_row)}. "
     return text
 
 

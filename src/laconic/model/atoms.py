@@ -89,8 +89,17 @@ class Stump(NamedTuple):
 
 
 Names = Sequence[str] | None
-Labels = Mapping[int, Mapping[int, str]] | None
-"""Of every categorical feature, what its codes stand for."""
+
+
+class Words(Protocol):
+    """What the numbers of a feature stand for: its categories by their codes, say."""
+
+    def get(self, value: Any, plain: str, /) -> str:
+        """A number in words, or ``plain`` where there are none."""
+
+
+Labels = Mapping[int, Words] | None
+"""Of every feature that is categories, dates or durations, what its numbers stand for."""
 
 
 class FeatureMap(Protocol):
@@ -276,8 +285,8 @@ class StumpsMap:
         out = []
         for f, v, t in zip(self.feature, self.value, self.test, strict=True):
             spelled = f"{v:.6g}"
-            if categories and f in categories and STUMP_KINDS[t] == "eq":
-                spelled = categories[f].get(int(v), spelled)
+            if categories and f in categories:
+                spelled = categories[f].get(v, spelled)
             out.append(form[t].format(feature_name(f, feature_names), spelled))
         return out
 

@@ -1,4 +1,4 @@
-"""Data frames with categorical columns: their categories, and their codes.
+"""Data frames as numbers: categories as codes, dates as days, durations in a unit.
 
 The code of a category is its position among the categories that a fit saw. A missing value has the
 code NaN. Every other value is *other*: one that the fit never saw, or one that the model does not
@@ -9,31 +9,94 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from laconic.model.cells import (
+    Cells,
+    column_names,
+    is_single,
+    odd_columns,
+    read_column,
+    replaced,
+)
+from laconic.model.dates import (
+    DATE,
+    DURATIONS,
+    as_days,
+    as_durations,
+    check_days,
+    read_date,
+    read_dates,
+)
+
 # The code of every value that is neither missing nor a known category.
 OTHER = -1.0
+# How messages spell a date.
+A_DATE = "2024-05-31"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 Categories = dict[int, dict[int, Any]]
 """Of every categorical feature, its categories by their codes."""
+Units = dict[int, str]
+"""Of every feature that is dates or durations, what its numbers count."""
 
 
-def frame_categories(X: Any) -> Categories:
-    """Categories of the categorical and text columns of a pandas frame, by position."""
-    if not (hasattr(X, "dtypes") and hasattr(X, "assign")):
-        return {}
-    out = {}
-    for position, dtype in enumerate(X.dtypes):
-        column = X.iloc[:, position]
-        if hasattr(dtype, "categories"):
-            out[position] = dict(enumerate(dtype.categories))
-        elif str(dtype) in ("object", "str", "string"):
-            out[position] = dict(enumerate(sorted(column.dropna().unique(), key=str)))
-    return out
+class WrongCell(ValueError):
+    """Text in a column of numbers or dates."""
+
+    def __init__(self, name: Any, row: int, text: str, unit: str | None) -> None:
+        self.name, self.row, self.text = name, row, text
+        self.wanted = f"dates such as {A_DATE}" if unit == DATE else "numbers"
+        super().__init__(
+            f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
+        )
+
+    def of_table(self) -> str:
+        """The message for people who count the rows of a table from 1."""
+        return f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+
+
+def frame_kinds(X: Any) -> tuple[Categories, Units]:
+    """Which columns of a frame hold categories, and which dates or durations, by position.
+
+    Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
+    """
+    categories: Categories = {}
+    units: Units = {}
+    for position, cells in odd_columns(X):
+        if cells.kind == "M":
+            units[position] = DATE
+        elif cells.kind == "m":
+            units[position] = as_durations(cells.values)[1]
+        elif cells.labels is not None:
+            categories[position] = dict(enumerate(cells.labels))
+        elif cells.kind == "O":
+            known = different_values(cells)
+            if read_dates([str(value) for value in known]) is not None:
+                units[position] = DATE
+            elif not all_numbers(known):
+                categories[position] = dict(enumerate(sorted(known, key=str)))
+    return categories, units
+
+
+def different_values(cells: Cells) -> list[Any]:
+    """The different values of a column that are not missing, as they come."""
+    try:
+        return [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
+    except (TypeError, ValueError) as error:  # of lists, say
+        raise ValueError(
+            f"column {cells.name!r} of X holds objects of type {type(cells.values[0]).__name__}; "
+            "turn them into numbers or text"
+        ) from error
+
+
+def all_numbers(values: Iterable[Any]) -> bool:
+    """Whether objects are numbers or truth values, which are numbers too."""
+    return all(isinstance(value, Number | np.bool_) for value in values)
 
 
 def asked_categories(categories: Categories, asked: Mapping[int, Iterable[int]]) -> Categories:
@@ -82,15 +145,78 @@ def category_codes(
     ]
 
 
-def encode_frame(X: Any, categories: Categories) -> Any:
-    """A frame with each categorical column as the codes of its values."""
-    if not categories or not hasattr(X, "assign"):
-        return X
-    coded = X.copy(deep=False)
+def encode_frame(X: Any, categories: Categories, units: Units) -> Any:
+    """A frame with numbers in every column; those that hold plain numbers stay as they are."""
+    odd = dict(odd_columns(X))
+    new = {}
     for position, known in categories.items():
-        values = X.iloc[:, position].astype(object)
-        coded[X.columns[position]] = category_codes(values, known)
-    return coded
+        cells = odd.pop(position, None) or read_column(X, position)
+        new[position] = np.array(category_codes(cells.values, known))
+    for position, cells in odd.items():
+        if cells.kind != "b":
+            new[position] = numbers_of(cells, units.get(position))
+    return replaced(X, new)
+
+
+def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
+    """The cells of a column as numbers: of a date the days since 1970, of a duration the units.
+
+    Numbers in a column of dates or durations are taken for such days or units.
+    """
+    if cells.kind in "biuf":
+        if unit == DATE:
+            check_days(cells.values, cells.name)
+        return cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+    if cells.kind == "M" and unit == DATE:
+        return as_days(cells.values)
+    if cells.kind == "m" and unit in DURATIONS:
+        return as_durations(cells.values, unit)[0]
+    if cells.kind in "mM":
+        what = "dates" if cells.kind == "M" else "durations"
+        was = "numbers" if unit is None else "dates" if unit == DATE else "durations"
+        raise ValueError(f"column {cells.name!r} of X holds {what}, but it held {was} in the fit")
+    out = np.full(len(cells.values), np.nan)
+    for row, value in enumerate(cells.values):
+        number = np.nan if is_missing(value) else _as_number(value, unit)
+        if number is None:
+            raise WrongCell(cells.name, row, str(value), unit)
+        out[row] = number
+    return out
+
+
+def _as_number(value: Any, unit: str | None) -> float | None:
+    if unit == DATE and not isinstance(value, Number):
+        return read_date(str(value))
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def holds_times(X: Any) -> bool:
+    """Whether an input is a table of numpy's times or durations."""
+    return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
+
+
+def units_of_times(X: np.ndarray) -> Units:
+    """What the columns of such a table count."""
+    return {f: DATE if X.dtype.kind == "M" else as_durations(X[:, f])[1] for f in range(X.shape[1])}
+
+
+def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
+    """Such a table as numbers."""
+    spelled = names if names is not None else [f"x{f}" for f in range(X.shape[1])]
+    columns = zip(spelled, X.T, strict=True)
+    return np.column_stack(
+        [numbers_of(Cells(n, column), units.get(f)) for f, (n, column) in enumerate(columns)]
+    )
+
+
+def check_dates(X: Any, units: Units, names: Sequence[str] | None = None) -> None:
+    """Refuse an array whose numbers cannot be the days of its dates."""
+    for f, unit in units.items() if isinstance(X, np.ndarray) else ():
+        if unit == DATE:
+            check_days(X[:, f], f"x{f}" if names is None else names[f])
 
 
 def frame_matrix(
@@ -98,40 +224,30 @@ def frame_matrix(
     names: Sequence[str],
     reads: Iterable[int],
     categories: Mapping[int, Mapping[int, str]],
+    units: Units,
     other: float = OTHER,
 ) -> np.ndarray:
     """The features that are read, by name, in their places; zeros in those that are not."""
-    columns = [str(name) for name in X.columns]
-    out = np.zeros((len(X), len(names)), order="F")
+    columns = [str(name) for name in column_names(X)]
+    single = is_single(X, set(names))  # as the estimator finds, which wants every column
+    out = np.zeros((len(X), len(names)), np.float32 if single else np.float64, order="F")
     for f in reads:
         found = columns.count(names[f])
         if found != 1:
             how = "no column" if found == 0 else f"{found} columns"
             raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads")
-        column = X[X.columns[columns.index(names[f])]]
+        cells = read_column(X, columns.index(names[f]))
         if f in categories:
-            out[:, f] = category_codes(column, categories[f], other)
-        elif hasattr(column, "isna"):  # pandas' own missing value is no number
-            out[:, f] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            out[:, f] = category_codes(cells.values, categories[f], other)
         else:
-            out[:, f] = np.asarray(column, dtype=np.float64)
+            out[:, f] = numbers_of(cells, units.get(f))
     return out
 
 
-def refuse_times(X: Any) -> None:
-    """An error that names a column of a data frame that holds dates, times or spans of time."""
-    for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
-        if getattr(dtype, "kind", "") in "mM":
-            raise ValueError(
-                f"column {name!r} of X holds times; turn them into numbers, such as days since a "
-                "date, or leave it out"
-            )
-
-
-def words_for_text(X: Any, error: ValueError) -> str | None:
+def words_for_text(error: ValueError) -> str | None:
     """A better message where text came in an array, whose columns have no categories."""
     first = str(error).splitlines()[0]
-    if hasattr(X, "columns") or "convert string" not in first:
+    if "convert string" not in first:
         return None
     return (
         f"X is an array that holds text ({first}); turn it into numbers, or give a data frame, "
@@ -139,15 +255,11 @@ def words_for_text(X: Any, error: ValueError) -> str | None:
     )
 
 
-def what_stumps_could_do(X: Any, error: ValueError) -> str | None:
+def what_stumps_could_do(error: ValueError) -> str | None:
     """A better message where data was refused that decision stumps would take."""
     first = str(error).splitlines()[0]
     if "Input y" in first:
         return None
     if "NaN" in first:
         return f'{first} Only pool="stumps" takes missing values.'
-    text = frame_categories(X)
-    if not text or not ("cast" in first or "convert" in first):
-        return None
-    name = X.columns[next(iter(text))]
-    return f'column {name!r} of X holds text; turn it into numbers, or use pool="stumps"'
+    return f'{first}, or use pool="stumps"' if "holds text (" in first else None

@@ -13,13 +13,26 @@ from laconic.losses import LINKS, Link, decide, find_link
 from laconic.model.atoms import (
     FeatureMap,
     feature_map,
+    feature_name,
     is_known,
     map_bytes,
     map_scores,
     map_width,
 )
+from laconic.model.cells import is_frame, read_series
 from laconic.model.cost import Cost
-from laconic.model.frames import OTHER, asked_categories, category_codes, frame_matrix
+from laconic.model.dates import UNITS, InUnit
+from laconic.model.frames import (
+    OTHER,
+    asked_categories,
+    category_codes,
+    check_dates,
+    encode_frame,
+    encode_times,
+    frame_matrix,
+    holds_times,
+    numbers_of,
+)
 from laconic.model.layout import Array, check_arrays, list_of, whole_number
 from laconic.model.magnitudes import LARGEST_SCORE, checked_scores
 from laconic.model.store import read_archive, write_archive
@@ -58,6 +71,9 @@ class Predictor:
     other : float, default=-1
         The code of such a value in a data frame. (NaN in files of version 1, which took it for
         missing.)
+    units : mapping of int to str, optional
+        Of the features that are dates or durations, what their numbers count: ``"date"`` for days
+        since 1970, or ``"days"``, ``"hours"``, ``"minutes"`` or ``"seconds"``.
     """
 
     def __init__(
@@ -72,6 +88,7 @@ class Predictor:
         feature_names: Sequence[str] | None = None,
         categories: Mapping[int, Mapping[int, Any]] | None = None,
         other: float = OTHER,
+        units: Mapping[int, str] | None = None,
     ) -> None:
         self.map = map
         self.weights = weights
@@ -89,6 +106,7 @@ class Predictor:
             for f, known in (categories or {}).items()
         }
         self.other = other
+        self.units = {int(f): str(unit) for f, unit in (units or {}).items()}
         if not np.isnan(other) and hasattr(map, "asked"):
             self.categories = asked_categories(self.categories, map.asked())
         self._check()
@@ -101,7 +119,8 @@ class Predictor:
             and self.intercept.shape == (n_outputs,)
             and map_width(self.map) == n_columns
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
-            and all(0 <= f < self.n_features for f in self.categories)
+            and all(0 <= f < self.n_features for f in (*self.categories, *self.units))
+            and all(unit in UNITS for unit in self.units.values())
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
         if sound:  # only now: features of maps as wide as the rows are as many
@@ -121,8 +140,9 @@ class Predictor:
         """Scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
 
         A frame's columns are found by name where the predictor knows names (those that it does
-        not read may be left out), and its categories are encoded. In an array a categorical
-        feature holds the codes of ``categories``. Missing values are for stumps only, which
+        not read may be left out), and its categories, dates and durations are encoded. In an array
+        a categorical feature holds the codes of ``categories``, and one of dates or durations
+        holds numbers in the unit of ``units``. Missing values are for stumps only, which
         answer no to them (and yes to "is missing").
         """
         X = self._matrix(X)
@@ -135,22 +155,33 @@ class Predictor:
     def _matrix(self, X: Any) -> Any:
         if sparse.issparse(X):
             return X
-        if hasattr(X, "columns") and self.feature_names is not None:
-            reads = self.map.features().tolist()
-            return frame_matrix(X, self.feature_names, reads, self.categories, self.other)
+        if is_frame(X):
+            if self.feature_names is not None:
+                known = self.categories, self.units, self.other
+                return frame_matrix(X, self.feature_names, self.map.features().tolist(), *known)
+            X = encode_frame(X, self.categories, self.units)
         matrix = np.asarray(X)
+        if holds_times(matrix) and matrix.shape[1] == self.n_features:
+            return encode_times(matrix, self.units, self.feature_names)
         if matrix.dtype.kind not in "biuf":
             try:
-                return matrix.astype(np.float64)
+                matrix = matrix.astype(np.float64)
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     "X must hold numbers; give a data frame where columns hold text"
                 ) from error
+        if matrix.ndim == 2 and matrix.shape[1] == self.n_features:
+            check_dates(matrix, self.units, self.feature_names)
         return matrix
 
     def codes(self, feature: int, values: Any) -> list[float]:
         """Codes of the values of a categorical feature."""
         return category_codes(values, self.categories[feature], self.other)
+
+    def numbers(self, feature: int, values: Any) -> np.ndarray:
+        """Values of a feature that is no category as numbers: of dates the days since 1970."""
+        name = feature_name(feature, self.feature_names)
+        return numbers_of(read_series(values, name), self.units.get(feature))
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row, or of the sign of its one score."""
@@ -174,9 +205,11 @@ class Predictor:
         assert self._meant is not None
         return self._meant(self.scores(X))
 
-    def names(self) -> list[str]:
-        """One readable name per column."""
-        return self.map.names(self.feature_names, self.categories)
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """One readable name per column; ``feature_names`` are by default those of the predictor."""
+        features = self.feature_names if feature_names is None else feature_names
+        words = {f: InUnit(unit) for f, unit in self.units.items()}
+        return self.map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
         """Print the model for people: every atom or region, and its weights per class."""
@@ -230,6 +263,8 @@ class Predictor:
             },
             "other": None if np.isnan(self.other) else self.other,
         }
+        if self.units:  # without dates, files are as they were before there were any
+            header["units"] = {str(f): unit for f, unit in self.units.items()}
         arrays = {"weights": self.weights, "intercept": self.intercept, "classes": classes}
         mapped = {f"map_{name}": array for name, array in self.map.arrays().items()}
         write_archive(path, "predictor", header, {**arrays, **mapped})
@@ -274,6 +309,7 @@ class Predictor:
             names,
             _categories(header["categories"], old),
             np.nan if old or header["other"] is None else OTHER,
+            _units(header.get("units", {})),
         )
 
 
@@ -281,6 +317,12 @@ def _known_link(loss: Any) -> str:
     if not isinstance(loss, str) or loss not in LINKS:
         raise ValueError(f"unknown loss {loss!r}; known: {', '.join(LINKS)}")
     return loss
+
+
+def _units(stored: Any) -> dict[int, str]:
+    """Units of a header."""
+    list_of(str, list(dict(stored).values()), "units")
+    return {int(feature): unit for feature, unit in stored.items()}
 
 
 def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:

@@ -1,0 +1,188 @@
+"""Tables as the commands want them: rows to learn from, rows with labels, rows for a model."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from laconic.cli_reading import is_text, read_table
+from laconic.tables import UserError, check_present, need
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from laconic.look.columns import Column
+    from laconic.model.predictor import Predictor
+
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
+
+
+def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
+    """Features and labels, checked so that what is wrong is said by the names of columns."""
+    import numpy as np
+
+    from laconic.look.card import count
+
+    pandas = need("pandas", "data")
+    if args.target in args.ignore:
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+    if args.categorical and args.pool != "stumps":
+        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
+    frame = read_table(args.table, args.categorical, args.target)
+    named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
+    check_present(frame, [args.target, *args.ignore, *named], args.table)
+    if odd := {args.target, *args.ignore} & named:
+        raise UserError(f"column {min(odd)!r} is not among those to learn from")
+    frame[args.categorical] = frame[args.categorical].astype("category")
+    labels = frame[args.target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
+    X = _learned(frame.drop(columns=[args.target, *args.ignore]), args, named)
+    # Through a list, labels get the plain type they share whatever pandas kept them in.
+    return pandas.DataFrame(X), np.asarray(labels.tolist())
+
+
+def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
+    """The columns to learn from; those that seem to name rows are left out, unless named."""
+    from laconic.doubts import in_words
+    from laconic.look.columns import read_columns
+
+    X: dict[str, Any] = {}
+    left: list[Column] = []
+    hint = "; --pool stumps accepts missing values"
+    for seen in read_columns(frame):
+        name, column = seen.name, frame[seen.name]
+        text = is_text(column) and seen.names is not None
+        stray = seen.stray if text else None
+        if name in args.categorical:
+            X[name] = column
+        elif seen.left_out and name not in named and stray is None:
+            left.append(seen)
+        elif not text:
+            numbers = _as_numbers(column, name) if seen.unit is None else seen.values
+            _check_numbers(numbers, name, args.pool == "stumps", hint)
+            X[name] = numbers if seen.unit is None else column  # the model reads dates itself
+        elif args.pool == "stumps":
+            X[name] = column
+            if stray is not None:
+                warnings.warn(f"column {name!r} {in_words(stray, 1)}", stacklevel=2)
+        else:
+            where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
+            raise UserError(
+                f"column {name!r} holds text{where}, which --pool {args.pool} cannot use; "
+                "try --pool stumps, or leave it out with --ignore"
+            )
+    if not X:
+        beside = f" beside {left[0].name!r}, which seems to name rows" if left else ""
+        raise UserError(f"{args.table} has no column to learn from{beside}")
+    for seen in left:
+        rows = len(seen.values)
+        warnings.warn(
+            f"column {seen.name!r} is left out, as it seems to name rows ({seen.different:,} "
+            f"different values in {rows:,} rows); --keep-id {seen.name} keeps it",
+            stacklevel=2,
+        )
+    return X
+
+
+def labelled_table(
+    file: str, target: str, ignore: Sequence[str] = (), text: Iterable[str] = ()
+) -> tuple[Any, np.ndarray]:
+    """Every column but those to ignore, of any kind, and the labels; ``text`` as in the file."""
+    import numpy as np
+
+    from laconic.look.card import count
+
+    frame = read_table(file, text, target)
+    check_present(frame, [target, *ignore], file)
+    labels = frame[target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
+    rest = frame.drop(columns=[target, *ignore])
+    if rest.shape[1] == 0:
+        raise UserError(f"{file} has no column beside the labels")
+    return rest, np.asarray(labels.tolist())
+
+
+def rows_for(
+    predictor: Predictor, file: str, keep: Sequence[str] = ()
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
+
+    Only the columns that the predictor reads are needed.
+    """
+    import numpy as np
+
+    from laconic.model.frames import WrongCell
+
+    names = predictor.feature_names
+    reads = predictor.map.features().tolist()
+    if names is None:
+        frame = read_table(file)
+        check_present(frame, keep, file)
+        if frame.shape[1] != predictor.n_features:
+            raise UserError(
+                f"the model has no feature names, so {file} must have its "
+                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
+            )
+        names = list(frame.columns)
+    else:
+        known = [names[f] for f in reads]
+        kinds = (*predictor.categories, *predictor.units)
+        as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
+        frame = read_table(file, as_spelled)
+        check_present(frame, [*known, *keep], file)
+    # Column by column in memory: columns that are not read are never touched.
+    X = np.zeros((len(frame), predictor.n_features), order="F")
+    stumps = predictor.map.kind == "stumps"
+    for f in reads:
+        column = frame[names[f]]
+        if f in predictor.categories:
+            X[:, f] = predictor.codes(f, column)
+        else:
+            dated = f in predictor.units
+            try:
+                X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
+            except WrongCell as error:
+                raise UserError(error.of_table()) from error
+            _check_numbers(X[:, f], names[f], stumps)
+    return X, {name: frame[name] for name in keep}
+
+
+def _as_numbers(column: Any, name: str) -> np.ndarray:
+    """Values as floats; an error says which column cannot be read."""
+    import numpy as np
+
+    if column.dtype.kind in "mM":
+        raise UserError(f"column {name!r} holds times, but held numbers when the model was fitted")
+    try:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
+
+
+def _first_wrong(column: Any) -> str:
+    """Where a column first holds something that is no number, no truth value and not missing."""
+    for row, value in enumerate(column, start=1):
+        text = str(value).strip()
+        if text.lower() in NO_TEXT:
+            continue
+        try:
+            float(text)
+        except ValueError:
+            return f"; row {row} has {text!r}"
+    return ", and not numbers among truth values"
+
+
+def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:
+    """Refuse infinite values and, unless they may be, missing ones: by the first such row."""
+    import numpy as np
+
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
+        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))

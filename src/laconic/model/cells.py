@@ -1,0 +1,188 @@
+"""Columns of data frames of any library, as numpy arrays.
+
+Frames are read through narwhals, which is loaded when the first one arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one column of a data frame."""
+
+    name: Any
+    values: np.ndarray
+    """Numbers with NaN for missing ones, times or durations of numpy, or objects."""
+    labels: list[Any] | None = None
+    """The categories, where the column says that it holds some."""
+
+    @property
+    def kind(self) -> str:
+        """``"M"`` for times, ``"m"`` for durations, ``"O"`` for text and others, else numbers."""
+        return self.values.dtype.kind
+
+
+def is_frame(X: Any) -> bool:
+    """Whether an input has named columns, as data frames do."""
+    return hasattr(type(X), "columns")
+
+
+def column_names(X: Any) -> list[Any]:
+    """Names of the columns of a frame."""
+    return list(X.columns) if hasattr(X, "iloc") else list(_opened(X).columns)
+
+
+def read_column(X: Any, position: int) -> Cells:
+    """One column of a frame."""
+    import narwhals
+
+    # By position: pandas allows two columns of one name, narwhals does not.
+    if hasattr(X, "iloc"):
+        return _cells(narwhals.from_native(X.iloc[:, position], series_only=True))
+    return _cells(_opened(X)[:, position])
+
+
+def odd_columns(X: Any) -> Iterator[tuple[int, Cells]]:
+    """Positions and cells of the columns that numpy does not read as plain numbers."""
+    if hasattr(X, "iloc"):
+        plain = [_plain(dtype) for dtype in X.dtypes]
+    else:
+        import narwhals as nw
+
+        kinds = _opened(X).schema.values()
+        plain = [kind.is_numeric() and not isinstance(kind, nw.Decimal) for kind in kinds]
+    for position in np.flatnonzero(~np.array(plain, dtype=bool)).tolist():
+        yield position, read_column(X, position)
+
+
+def _plain(dtype: Any) -> bool:
+    """Whether numpy reads a column of pandas as numbers; scikit-learn reads its sparse ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "biuf"
+    return str(dtype).startswith("Sparse[")
+
+
+def is_single(X: Any, names: Collection[str] | None = None) -> bool:
+    """Whether single precision holds a frame's columns, or those of some names, without loss.
+
+    That is so by numpy's rule for mixed types: float32 beside truth values and small whole numbers.
+    Categories, dates and text become double precision.
+    """
+    if hasattr(X, "iloc"):
+        kinds = [_numpy_type(dtype) for dtype in X.dtypes]
+    else:
+        kinds = [_type_of_narwhals(kind) for kind in _opened(X).schema.values()]
+    if names is not None:
+        known = column_names(X)
+        kinds = [kind for name, kind in zip(known, kinds, strict=True) if str(name) in names]
+    return bool(kinds) and np.result_type(*kinds) == np.float32
+
+
+def _numpy_type(dtype: Any) -> np.dtype:
+    """The type of a column of pandas, of a nullable one without its gaps."""
+    name = "subtype" if str(dtype).startswith("Sparse[") else "numpy_dtype"
+    found = dtype if isinstance(dtype, np.dtype) else getattr(dtype, name, None)
+    if isinstance(found, np.dtype) and found.kind in "biuf":
+        return found
+    return np.dtype(np.float64)
+
+
+def _type_of_narwhals(kind: Any) -> np.dtype:
+    if str(kind) == "Boolean":
+        return np.dtype(bool)
+    name = str(kind).lower() if kind.is_numeric() else "float64"
+    return np.dtype(name if hasattr(np, name) else "float64")  # numpy has no decimal, nor int128
+
+
+def check_names(X: Any) -> None:
+    """Refuse a frame in which two columns have one name."""
+    names = column_names(X)
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"X has {names.count(twice)} columns {twice!r}; give each its own name")
+
+
+def read_series(column: Any, name: Any) -> Cells:
+    """A column that stands alone: a series, or any sequence of values."""
+    import narwhals
+
+    series = narwhals.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, narwhals.Series):
+        return _cells(series.alias(name))
+    values = np.asarray(column)
+    return Cells(name, values if values.dtype.kind in "biufmM" else values.astype(object))
+
+
+def replaced(X: Any, new: Mapping[int, np.ndarray]) -> Any:
+    """The frame with new values in some columns, by position; the given one stays as it is."""
+    if not new:
+        return X
+    if hasattr(X, "iloc"):
+        out = X.copy(deep=False)
+        for position, values in new.items():
+            out.isetitem(position, values)
+        return out
+    import narwhals
+
+    frame = _opened(X)
+    names, of = frame.columns, frame.implementation
+    series = [narwhals.new_series(names[i], v, backend=of) for i, v in new.items()]
+    return frame.with_columns(*series).to_native()
+
+
+def dropped(X: Any, names: Iterable[Any]) -> Any:
+    """The frame without some columns."""
+    if hasattr(X, "iloc"):
+        return X.drop(columns=list(names))
+    return _opened(X).drop(*names).to_native()
+
+
+def _opened(X: Any) -> Any:
+    import narwhals
+
+    try:
+        return narwhals.from_native(X, eager_only=True)
+    except TypeError as error:
+        do = "call its collect() first" if hasattr(X, "collect") else "give one of pandas or polars"
+        raise TypeError(f"X is no data frame in memory but a {type(X).__name__}; {do}") from error
+
+
+def _cells(series: Any) -> Cells:
+    """A series of narwhals as arrays of numpy."""
+    import narwhals as nw
+
+    name, kind = series.name, series.dtype
+    if isinstance(kind, nw.Datetime):
+        clock = series if kind.time_zone is None else series.dt.replace_time_zone(None)
+        return Cells(name, clock.to_numpy().astype("datetime64[us]"))
+    if isinstance(kind, nw.Date | nw.Duration):
+        return Cells(name, series.to_numpy())
+    gaps = series.null_count()
+    if gaps == len(series) and not kind.is_numeric():
+        return Cells(name, np.full(gaps, np.nan))
+    if isinstance(kind, nw.Boolean) and gaps == 0:
+        return Cells(name, series.to_numpy().astype(bool))
+    if kind.is_numeric() or isinstance(kind, nw.Boolean):
+        whole = kind.is_numeric() and not isinstance(kind, nw.Decimal)
+        return Cells(name, (series if whole else series.cast(nw.Float64)).to_numpy())
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    return Cells(name, values, _declared(series, kind))
+
+
+def _declared(series: Any, kind: Any) -> list[Any] | None:
+    """The categories of a categorical series; where they are told, also those that no row has."""
+    import narwhals as nw
+
+    if not isinstance(kind, nw.Categorical | nw.Enum):
+        return None
+    native = series.to_native()
+    if isinstance(kind, nw.Enum) or hasattr(native, "iloc"):
+        return list(native.dtype.categories)
+    return sorted(series.drop_nulls().unique().to_list(), key=str)

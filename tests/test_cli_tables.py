@@ -1,0 +1,336 @@
+"""Tables as people have them: semicolons, decimal commas, dates; and files that are no tables."""
+
+import bz2
+import gzip
+import lzma
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from laconic import Predictor
+from laconic.cli import main
+from laconic.cli_reading import read_table, separator
+from laconic.tables import check_table_name
+
+M = 120
+
+
+def rows(seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "when": pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 500, M), "D"),
+            "price": np.round(rng.uniform(1, 50, M), 2),
+            "n": rng.integers(0, 9, M),
+        }
+    )
+    frame["y"] = np.where(frame.when > pd.Timestamp("2023-09-01"), "late", "early")
+    return frame
+
+
+@pytest.fixture
+def saved(tmp_path):
+    rows().to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "m.laconic"
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", out, "--pool", "stumps"]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    return out
+
+
+def said(capsys, *argv):
+    capsys.readouterr()
+    assert main([*map(str, argv)]) == 2
+    return capsys.readouterr().err
+
+
+# -- dates -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+def test_dates_of_a_table_are_numbers_in_every_command(pool, tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().drop(columns=["price", "n"]).to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--pool", pool]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    loaded = Predictor.load(model)
+    assert (loaded.units, loaded.categories) == ({0: "date"}, {})
+    if pool == "stumps":
+        assert re.search("when <= 2023-0[89]-[03]", capsys.readouterr().out)
+    for seed, dates in ((3, "%Y-%m-%d"), (4, "%Y-%m-%dT00:00:00")):
+        new = rows(seed)
+        new.assign(when=new.when.dt.strftime(dates)).to_csv(table, index=False)
+        capsys.readouterr()
+        assert main(["predict", str(model), str(table)]) == 0
+        answers = capsys.readouterr().out.split()[1:]
+        assert answers == loaded.predict(new).tolist()
+        if pool == "stumps":
+            assert np.mean(answers == new.y) > 0.95
+        assert main(["holes", str(model), str(table), "--target", "y"]) == 0
+
+
+def test_dates_that_are_none_are_named(saved, tmp_path, capsys):
+    new = rows().astype({"when": str})
+    new.loc[2, "when"] = "spring"
+    new.to_csv(tmp_path / "t.csv", index=False)
+    for command in (["predict", saved, tmp_path / "t.csv"], ["holes", saved, tmp_path / "t.csv"]):
+        more = ["--target", "y"] if command[0] == "holes" else []
+        told = said(capsys, *command, *more)
+        assert "column 'when' must hold dates such as 2024-05-31; row 3 has 'spring'" in told
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%d.%m.%Y", "days"])
+def test_dates_of_another_form_are_refused(form, saved, tmp_path, capsys):
+    new = rows()
+    days = new.when.dt.strftime(form)
+    if form == "days":
+        days = (new.when - pd.Timestamp("1970-01-01")).dt.days
+    new.assign(when=days).to_csv(tmp_path / "t.csv", index=False)
+    for command in ("predict", "holes"):
+        more = ["--target", "y"] if command == "holes" else []
+        told = said(capsys, command, saved, tmp_path / "t.csv", *more)
+        assert f"column 'when' must hold dates such as 2024-05-31; row 1 has '{days[0]}'" in told
+
+
+def test_a_stray_cell_in_new_rows_is_named_by_every_command(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    assert main(["fit", str(table), "--target", "y", "--out", str(model)]) == 0
+    rows().astype({"n": str}).replace({"n": {"3": "n.v."}}).to_csv(table, index=False)
+    first = 1 + int(np.argmax(rows().n == 3))
+    for more in (["predict", model, table], ["holes", model, table, "--target", "y"]):
+        told = said(capsys, *more)
+        assert f"column 'n' must hold numbers; row {first} has 'n.v.'" in told
+
+
+def test_missing_dates_need_stumps(tmp_path, capsys):
+    frame = rows()
+    frame.loc[4, "when"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "m"]
+    assert "column 'when' has a missing value in row 5" in said(capsys, *fit)
+    assert main([*map(str, fit), "--pool", "stumps"]) == 0
+
+
+# -- semicolons and commas -------------------------------------------------------------------------
+
+
+def test_semicolons_and_decimal_commas_give_the_same_table(tmp_path):
+    plain, german, packed = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv.gz"
+    frame = rows().assign(large=rows().price * 1000, gap=[None, *rows().price[1:]])
+    frame.to_csv(plain, index=False)
+    frame.to_csv(german, index=False, sep=";", decimal=",")
+    packed.write_bytes(gzip.compress(german.read_bytes()))
+    wanted = read_table(str(plain))
+    for file in (german, packed):
+        pd.testing.assert_frame_equal(read_table(str(file)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["1,5", "2", "NA"], [1.5, 2.0, np.nan]),
+        (["1.234,50", "2.000", "7"], [1234.5, 2000.0, 7.0]),
+        (["0,125", "1,250", "3"], [0.125, 1.25, 3.0]),
+        (["1,250", "2,125", "3"], ["1,250", "2,125", "3"]),  # thousands, or not: it is not clear
+        (["1,5", "2", "x"], ["1,5", "2", "x"]),
+    ],
+)
+def test_decimal_commas_are_read_where_they_are_clear(cells, wanted, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"{cell};1\n" for cell in cells))
+    found = read_table(str(file))["a"]
+    pd.testing.assert_series_equal(found, pd.Series(wanted, name="a"), check_dtype=False)
+    spelled = read_table(str(file), text=["a"])["a"]
+    assert spelled.dropna().tolist() == list(cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "other", "wanted"),
+    [
+        (["1.250", "12.400", "NA", "980"], "1,5", [1250.0, 12400.0, np.nan, 980.0]),
+        (["1.250", "12.400", "NA", "980"], "1.5", [1.25, 12.4, np.nan, 980.0]),
+        (["0.250", "12.400", "NA", "980"], "1,5", [0.25, 12.4, np.nan, 980.0]),
+        (["1.25", "12.400", "NA", "980"], "1,5", [1.25, 12.4, np.nan, 980.0]),
+    ],
+)
+def test_points_are_for_thousands_beside_decimal_commas(cells, other, wanted, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a;b\n" + "".join(f"{cell};{other}\n" for cell in cells))
+    found = read_table(str(file))
+    assert found["b"].tolist() == [1.5] * 4
+    pd.testing.assert_series_equal(found["a"], pd.Series(wanted, name="a"))
+
+
+def test_the_header_says_what_separates(tmp_path):
+    assert separator("a;b;c") == ";"
+    assert separator("a,b;c,d") == ","
+    assert separator('"a;b;c",d') == ","
+    assert separator("a;b", "t.tsv") == "\t"
+    assert separator("a,b", "t.tab") == "\t"
+    file = tmp_path / "t.csv"
+    file.write_text('a;"b;c"\n1;2\n')
+    assert list(read_table(str(file)).columns) == ["a", "b;c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("Price, EUR;Weight, kg;y\n1,5;2,5;a\n2,5;3,5;b\n", ["Price, EUR", "Weight, kg", "y"]),
+        ("Price, EUR;Weight, kg\n1,5;2,5\n2,5;3,5\n", ["Price, EUR", "Weight, kg"]),
+        ("a,b;c\n1,2\n3,4\n", ["a", "b;c"]),
+        ("a;b\nx;1\n\ny, z;2\n", ["a", "b"]),
+        ("sep=;\na;b\n1,5;2\n", ["a", "b"]),
+        ('"sep=;"\r\na;b\r\n1,5;2\r\n', ["a", "b"]),
+        ("\ufeffsep=,\na;c,b\n1,2\n", ["a;c", "b"]),
+        ("sep\n1\n", ["sep"]),
+    ],
+)
+def test_the_first_lines_say_what_separates(text, columns, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(text)
+    found = read_table(str(file))
+    assert list(found.columns) == columns
+    assert len(found) == text.replace("\n\n", "\n").count("\n") - 1 - ("sep=" in text)
+
+
+def test_a_table_with_semicolons_through_every_command(saved, tmp_path, capsys):
+    file = tmp_path / "t.csv"
+    rows(5).to_csv(file, index=False, sep=";", decimal=",")
+    capsys.readouterr()
+    assert main(["predict", str(saved), str(file), "--keep", "price"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "price,prediction"
+    assert len(out) == M + 1
+
+
+# -- files that are no tables ----------------------------------------------------------------------
+
+
+def test_excel_files_are_told(saved, tmp_path, capsys):
+    for name in ("t.xlsx", "t.csv"):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("[Content_Types].xml", "<Types/>")
+            file.writestr("xl/workbook.xml", "<workbook/>")
+    (tmp_path / "old.csv").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    for name in ("t.xlsx", "t.csv", "old.csv"):
+        told = said(capsys, "predict", saved, tmp_path / name)
+        assert "this looks like an Excel file; save the sheet as CSV UTF-8" in told
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+    told = said(capsys, "predict", saved, tmp_path / "t.ods")
+    assert "this looks like an OpenDocument file; save the sheet as CSV UTF-8" in told
+
+
+def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys):
+    table = b"a,b\n1,2\n"
+    kinds = {
+        "parquet": b"PAR1" + bytes(50),
+        "gz": gzip.compress(table),
+        "bz2": bz2.compress(table),
+        "xz": lzma.compress(table),
+    }
+    for kind, held in kinds.items():
+        (tmp_path / "t.csv").write_bytes(held)
+        told = said(capsys, "predict", saved, tmp_path / "t.csv")
+        assert "t.csv: this looks like a " in told
+        assert f"let its name end in .{kind}" in told
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
+def test_damaged_packages_are_told(name, saved, tmp_path, capsys):
+    (tmp_path / name).write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9] if "gz" in name else b"a,b")
+    told = said(capsys, "predict", saved, tmp_path / name)
+    assert name in told
+    assert "cannot be" in told
+
+
+@pytest.mark.parametrize(
+    ("code", "sign"),
+    [
+        ("latin1", "byte 0xfc"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "-f utf-16le"),
+        ("utf-16-be", "-f utf-16be"),
+    ],
+)
+def test_other_encodings_are_told(code, sign, saved, tmp_path, capsys):
+    file = tmp_path / "t.csv"
+    file.write_bytes("town,n\nZürich,1\n".encode(code))
+    told = said(capsys, "predict", saved, file)
+    assert "this is not UTF-8" in told
+    assert sign in told
+    assert "iconv" in told
+    # With the mark that Excel puts at its beginning, UTF-8 is read.
+    file.write_bytes("town,n\nZürich,1\n".encode("utf-8-sig"))
+    assert read_table(str(file)).columns.tolist() == ["town", "n"]
+
+
+# -- what the name of a file says ------------------------------------------------------------------
+
+
+def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
+    table = tmp_path / "t.csv"
+    wanted = None
+    named = {"p.csv": ",", "p.tsv": "\t", "p.tsv.gz": "\t", "p.TAB": "\t", "p": ","}
+    for name, sep in named.items():
+        out = tmp_path / name
+        assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
+        found = pd.read_csv(out, sep=sep)
+        wanted = found if wanted is None else wanted
+        pd.testing.assert_frame_equal(found, wanted)
+    made = {}
+    monkeypatch.setattr("laconic.tables.find_spec", lambda name: True)
+    for method, name in (("to_parquet", "p.parquet"), ("to_excel", "p.XLSX")):
+
+        def write(frame, stream, index, engine=None, method=method):
+            made[method] = frame
+            stream.write(method.encode())
+
+        monkeypatch.setattr(pd.DataFrame, method, write)
+        out = tmp_path / name
+        assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
+        assert out.read_bytes() == method.encode()
+        assert made[method].to_numpy().tolist() == wanted.astype(str).to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["p.xlsx", "p.parquet", "p.json", "p.xls", "p.feather", "p.xlsx.gz", "p.parquet.zip", "p.md"],
+)
+def test_names_that_cannot_be_written_are_refused_before_anything_is_read(
+    name, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("laconic.tables.find_spec", lambda name: None)
+    out = tmp_path / name
+    told = said(capsys, "predict", tmp_path / "no.laconic", tmp_path / "no.csv", "--out", out)
+    assert name in told
+    assert "pip install" in told or ".csv, .tsv, .parquet or .xlsx" in told
+    assert not out.exists()
+
+
+def test_excel_is_written_where_pandas_can(saved, tmp_path):
+    pytest.importorskip("openpyxl")
+    out = tmp_path / "p.xlsx"
+    assert main(["predict", str(saved), str(tmp_path / "t.csv"), "--out", str(out)]) == 0
+    assert pd.read_excel(out).columns.tolist() == ["prediction"]
+
+
+def test_odd_names_are_csv():
+    for name in ("/dev/stdout", "predictions", "p.txt", "p.csv.zip", "p.2024"):
+        check_table_name(name)
+
+
+def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    rows().to_csv(tmp_path / "t.parquet")
+    told = said(capsys, "predict", saved, tmp_path / "t.parquet")
+    assert "t.parquet cannot be read as Parquet" in told
+    table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
+    rows().to_parquet(table)
+    assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0
+    found = pd.read_parquet(out)
+    assert found.columns.tolist() == ["when", "prediction"]
+    assert (found.when == rows().when).all()

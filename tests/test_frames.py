@@ -1,0 +1,368 @@
+"""Data frames of pandas and polars: every kind of column, in every estimator, answers alike."""
+
+import datetime as dt
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from laconic import (
+    ErrorClumpingClassifier,
+    HolePunchingClassifier,
+    Predictor,
+    ShareBoostClassifier,
+    TotalQBoostClassifier,
+    report_holes,
+)
+from laconic.model.cells import read_column
+from laconic.model.dates import as_days
+from laconic.model.store import read_archive, write_archive
+
+M = 240
+START = dt.date(2023, 1, 1)
+
+
+def values(seed=0):
+    """Plain lists for the columns of a frame, with gaps and without."""
+    rng = np.random.default_rng(seed)
+
+    def gaps(column):
+        return [None if i % 11 == 3 else v for i, v in enumerate(column)]
+
+    days = rng.integers(0, 700, M)
+    member = (rng.uniform(size=M) < 0.5).tolist()
+    towns = rng.choice(["Rome", "Oslo", "Bern"], M).tolist()
+    return {
+        "age": rng.uniform(20, 70, M).tolist(),
+        "visits": rng.integers(0, 9, M).tolist(),
+        "member": member,
+        "day": [START + dt.timedelta(days=int(d)) for d in days],
+        "moment": [
+            dt.datetime(2023, 1, 1) + dt.timedelta(hours=int(h)) for h in rng.integers(0, 9999, M)
+        ],
+        "stay": [dt.timedelta(minutes=int(n)) for n in rng.integers(10, 600, M)],
+        "spelled": [(START + dt.timedelta(days=int(d))).isoformat() for d in days[::-1]],
+        "town": gaps(towns),
+        "kind": rng.choice(["a", "b", "c"], M).tolist(),
+        "maybe": gaps(member[::-1]),
+        "count": gaps(rng.integers(0, 5, M).tolist()),
+    }
+
+
+WHOLE = ["age", "visits", "member", "day", "moment", "stay", "spelled"]
+
+
+def in_pandas(data):
+    frame = pd.DataFrame(data)
+    for name in {"day", "moment"} & set(data):
+        frame[name] = pd.to_datetime(frame[name])
+    kinds = {"kind": "category", "maybe": "boolean", "count": "Int64"}
+    return frame.astype({name: kind for name, kind in kinds.items() if name in data})
+
+
+def in_polars(data):
+    kinds = {"kind": pl.Categorical} if "kind" in data else {}
+    return pl.DataFrame(data, schema_overrides=kinds)
+
+
+def target(data):
+    late = np.array([d > dt.date(2024, 3, 1) for d in data["day"]])
+    return late ^ (np.array(data["age"]) > 60) ^ (np.array(data["town"], dtype=object) == "Oslo")
+
+
+def some(data, names):
+    return {name: data[name] for name in names}
+
+
+MODELS = {
+    "share": (ShareBoostClassifier(6), WHOLE),
+    "share stumps": (ShareBoostClassifier(8, pool="stumps"), None),
+    "totalq": (TotalQBoostClassifier(12, price=1e-3), None),
+    "clumping": (ErrorClumpingClassifier(1e-2, radius=30.0), WHOLE),
+    "holes": (
+        HolePunchingClassifier(ErrorClumpingClassifier(1e-2, radius=30.0), max_holes=2),
+        WHOLE,
+    ),
+}
+every_model = pytest.mark.parametrize(("model", "names"), MODELS.values(), ids=MODELS)
+
+
+@every_model
+def test_pandas_and_polars_give_the_same_model(model, names, tmp_path):
+    data = values()
+    y, data = target(data), some(data, names or list(data))
+    one, two = in_pandas(data), in_polars(data)
+    first = pickle.loads(pickle.dumps(model)).fit(one, y)
+    second = pickle.loads(pickle.dumps(model)).fit(two, pl.Series(y.tolist()))
+    assert list(second.feature_names_in_) == list(data)
+    scores = first.decision_function(one)
+    for frame in (one, two):
+        assert np.array_equal(second.decision_function(frame), scores)
+        assert np.array_equal(first.predict(frame), first.classes_[(scores > 0).astype(int)])
+    first.predictor_.save(tmp_path / "model")
+    for predictor in (second.predictor_, Predictor.load(tmp_path / "model")):
+        assert predictor.units == {p: u for p, u in units(list(data)).items()}
+        wanted = first.predictor_.scores(one)
+        assert np.array_equal(predictor.scores(two), wanted)
+        assert np.array_equal(predictor.scores(two.reverse()[list(data)[::-1]])[::-1], wanted)
+
+
+def units(names):
+    known = {"day": "date", "moment": "date", "spelled": "date", "stay": "hours"}
+    return {p: known[name] for p, name in enumerate(names) if name in known}
+
+
+def test_a_date_is_its_days_however_it_is_kept():
+    day = dt.datetime(2024, 5, 31, 12)
+    kept = [
+        pd.DataFrame({"d": [day, None]}),
+        pd.DataFrame({"d": pd.Series([day, None]).dt.tz_localize("Europe/Oslo")}),
+        pl.DataFrame({"d": [day, None]}),
+        pl.DataFrame({"d": pl.Series([day, None]).dt.replace_time_zone("Asia/Tokyo")}),
+    ]
+    for frame in kept:
+        days = as_days(read_column(frame, 0).values)
+        assert days[0] == 19874.5
+        assert np.isnan(days[1])
+
+
+def test_units_of_a_file_are_checked(tmp_path):
+    model = ShareBoostClassifier(2).fit(in_polars(some(values(), WHOLE)), target(values()))
+    model.predictor_.save(tmp_path / "model")
+    header, arrays = read_archive(tmp_path / "model", "predictor")
+    header = {name: v for name, v in header.items() if name not in ("format", "version")}
+    for wrong in ({"0": "years"}, {"99": "date"}, {"x": "date"}, {"0": 7}, ["date"], None):
+        write_archive(tmp_path / "wrong", "predictor", {**header, "units": wrong}, arrays)
+        with pytest.raises(ValueError, match="not a sound predictor"):
+            Predictor.load(tmp_path / "wrong")
+    header.pop("units")  # as files were before there were any
+    write_archive(tmp_path / "old", "predictor", header, arrays)
+    assert Predictor.load(tmp_path / "old").units == {}
+
+
+def test_a_fit_learns_from_dates_and_says_them():
+    rng = np.random.default_rng(1)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 200), "D")
+    y = days > pd.Timestamp("2024-06-01")
+    models = [
+        ShareBoostClassifier(1, pool="stumps").fit(pd.DataFrame({"when": when}), y)
+        for when in (days, days.strftime("%Y-%m-%d"), days.strftime("%Y-%m-%d").to_list())
+    ]
+    for model in models:
+        assert model.score(pd.DataFrame({"when": days}), y) == 1.0
+        [name] = model.get_feature_names_out()
+        assert name.startswith("when <= 2024-06-0")
+        assert np.array_equal(
+            model.predict(days.to_numpy().astype("M8[D]").astype(float)[:, None]), y
+        )
+
+
+def test_times_that_do_not_fit_are_refused_by_the_name_of_their_column():
+    data = some(values(), WHOLE)
+    y = target(values())
+    model = ShareBoostClassifier(6).fit(in_polars(data), y)
+    bad = {**data, "age": data["moment"]}
+    for frame in (in_pandas(data).assign(age=data["moment"]), in_polars(bad)):
+        with pytest.raises(ValueError, match="column 'age' of X holds dates, but it held numbers"):
+            model.predict(frame)
+    text = {**data, "day": ["spring"] * M}
+    for predicts in (model, model.predictor_):
+        with pytest.raises(
+            ValueError, match=r"column 'day' of X holds text \('spring' in row 0\).*dates"
+        ):
+            predicts.predict(pl.DataFrame(text))
+
+
+@every_model
+def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model, names):
+    if names is None:
+        return
+    for make in (in_pandas, in_polars):
+        frame = make(some(values(), ["age", "town"]))
+        with pytest.raises(ValueError, match=r"column 'town' of X holds text \('\w+' in row 0\)"):
+            pickle.loads(pickle.dumps(model)).fit(frame, target(values()))
+
+
+def test_cells_that_are_no_values_are_refused_in_words():
+    frame = pl.DataFrame({"pair": [[1, 2]] * M})
+    with pytest.raises(ValueError, match="column 'pair' of X holds objects of type"):
+        ShareBoostClassifier(2, pool="stumps").fit(frame, target(values()))
+    with pytest.raises(TypeError, match=r"LazyFrame; call its collect\(\) first"):
+        ShareBoostClassifier(2).fit(in_polars(some(values(), ["age"])).lazy(), target(values()))
+
+
+def test_columns_of_one_name_are_refused_where_it_matters():
+    data = values()
+    frame = in_pandas(some(data, ["age", "town", "visits"]))
+    model = ShareBoostClassifier(4, pool="stumps").fit(frame, target(data))
+    twice = pd.concat([frame, frame[["visits"]]], axis=1)
+    with pytest.raises(ValueError, match="X has 2 columns 'visits'; give each its own name"):
+        ShareBoostClassifier(4, pool="stumps").fit(twice, target(data))
+    smaller = model.at(1).predictor_
+    assert "visits" not in smaller.names()[0]
+    assert np.array_equal(smaller.predict(twice), smaller.predict(frame))
+
+
+def test_categories_that_no_row_has_are_other():
+    y = np.arange(60) % 2 == 0
+    kind = pl.Enum(["z", "b", "a"])
+    frame = pl.DataFrame({"k": pl.Series(np.where(y, "a", "b"), dtype=kind)})
+    model = ShareBoostClassifier(1, pool="stumps").fit(frame, y)
+    assert np.array_equal(model.predict(frame), y)
+    unseen = pl.DataFrame({"k": pl.Series(["z", None, "a"], dtype=kind)})
+    a, b, c = model.transform(unseen)[:, 0]
+    assert a == b
+    assert model.predict(frame[:2]).tolist() == [True, False]
+    assert c != a or "b" in model.get_feature_names_out()[0]
+
+
+def test_a_column_without_any_value_is_missing_whatever_it_is_of():
+    data = values()
+    data = some(data, ["age", "town", "maybe", "day", "count"])
+    model = ShareBoostClassifier(8, pool="stumps").fit(in_polars(data), target(values()))
+    gone = in_polars(data).with_columns(town=pl.lit(None, dtype=pl.String))
+    wanted = model.decision_function(gone)
+    theirs = in_pandas(data)
+    for empty in (
+        pd.Categorical([None] * M, categories=["Oslo"]),
+        pd.array([None] * M, dtype="string"),
+        np.full(M, None),
+        np.full(M, np.nan),
+    ):
+        assert np.array_equal(model.decision_function(theirs.assign(town=empty)), wanted)
+    for kind in (pl.Null, pl.Categorical, pl.Enum(["Oslo"]), pl.Float64, pl.Boolean):
+        frame = gone.with_columns(town=pl.lit(None, dtype=kind))
+        assert np.array_equal(model.decision_function(frame), wanted)
+        assert np.array_equal(model.predictor_.scores(frame), model.predictor_.scores(gone))
+
+
+# Types of two columns in pandas and in polars, and whether numpy would hold both in float32.
+PRECISIONS = {
+    "float32": ("float32", pl.Float32, True),
+    "bool": ("bool", pl.Boolean, True),
+    "boolean": ("boolean", pl.Boolean, True),
+    "int8": ("int8", pl.Int8, True),
+    "Int16": ("Int16", pl.Int16, True),
+    "Float32": ("Float32", pl.Float32, True),
+    "int32": ("int32", pl.Int32, False),
+    "float64": ("float64", pl.Float64, False),
+    "Int64": ("Int64", pl.Int64, False),
+}
+
+
+@pytest.mark.parametrize(("theirs", "kind", "single"), PRECISIONS.values(), ids=PRECISIONS)
+def test_single_precision_stays_and_checkpoints_know_the_same_rows(theirs, kind, single, tmp_path):
+    a, b = np.linspace(0, 1, 50, dtype=np.float32), np.arange(50) % 2
+    one = pd.DataFrame({"a": a, "b": pd.Series(b).astype(theirs)})
+    two = pl.DataFrame({"a": a, "b": pl.Series(b).cast(kind)})
+    y = np.arange(50) > 20
+    wanted = np.float32 if single else np.float64
+    for first, second in ((one, two), (two, one)):
+        model = ShareBoostClassifier(2, pool="products", checkpoint=tmp_path / "state")
+        scores = model.fit(first, y).decision_function(first)
+        for frame in (first, second):
+            assert model._validated(frame).dtype == wanted
+            flat = model.predictor_.scores(frame)
+            assert np.array_equal(flat[:, 1] - flat[:, 0], scores)
+        assert model.fit(second, y).status_ == model.status_  # resumed: the rows are the same
+    with pytest.raises(ValueError, match="other data or settings"):
+        model.fit(two.with_columns(pl.col("a") * 2), y)
+
+
+def test_checkpoints_know_the_same_dates_and_categories(tmp_path):
+    data = values()
+    for model in (ShareBoostClassifier(3, pool="stumps"), TotalQBoostClassifier(3)):
+        model.set_params(checkpoint=tmp_path / type(model).__name__)
+        for frame in (in_pandas(data), in_polars(data)):
+            model.fit(frame, target(data))
+        moved = {**data, "day": [day + dt.timedelta(days=1) for day in data["day"]]}
+        with pytest.raises(ValueError, match="other data or settings"):
+            model.fit(in_polars(moved), target(data))
+
+
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+def test_arrays_of_times_are_days_whatever_their_unit(unit):
+    days = np.datetime64("2024-01-01") + np.random.default_rng(0).integers(0, 300, 60)
+    X, y = days[:, None].astype(f"M8[{unit}]"), days > np.datetime64("2024-06-01")
+    model = ShareBoostClassifier(1, pool="stumps").fit(X, y)
+    assert model.get_feature_names_out()[0].startswith("x0 <= 2024-0")
+    for other in (X, X.astype("M8[h]"), days.astype("M8[D]").astype(float)[:, None]):
+        for predicts in (model, model.predictor_):
+            assert np.array_equal(predicts.predict(other), y)
+    lengths = (X - X.min()).astype("m8[h]")
+    stays = ShareBoostClassifier(1, pool="stumps").fit(lengths, y)
+    assert stays.predictor_.units == {0: "days"}
+    assert np.array_equal(stays.predictor_.predict(lengths.astype("m8[s]")), y)
+    for predicts in (stays, stays.predictor_):
+        with pytest.raises(ValueError, match="column 'x0' of X holds dates, but it held durations"):
+            predicts.predict(X)
+
+
+def test_numbers_that_are_no_days_are_refused_where_dates_were_fitted():
+    data = values()
+    frame = in_polars(some(data, ["age", "moment", "stay"]))
+    model = ShareBoostClassifier(2, pool="stumps").fit(frame, target(data))
+    days = as_days(frame["moment"].to_numpy())
+    right = frame.with_columns(moment=pl.Series(days))
+    assert np.array_equal(model.predict(right), model.predict(frame))
+    smaller = ShareBoostClassifier(2).fit(frame.select("moment"), target(data))
+    for factor in (86400.0, 1e3):  # seconds since 1970, or a number such as 20240531
+        wrong = right.with_columns(pl.col("moment") * factor)
+        for predicts, given in (
+            (model, wrong),
+            (model, wrong.select(pl.all().exclude("stay"), pl.lit(1.0).alias("stay")).to_numpy()),
+            (smaller, wrong.select("moment")),
+            (smaller.predictor_, wrong),
+            (smaller.predictor_, wrong.select("moment").to_numpy()),
+        ):
+            with pytest.raises(ValueError, match=r"'moment' of X.*days since 1970"):
+                predicts.predict(given)
+
+
+@every_model
+def test_missing_labels_are_told_in_words(model, names):
+    data = values()
+    frame = in_polars(some(data, names or list(data)))
+    labels = np.where(target(data), "yes", "no").tolist()
+    labels[3] = None
+    for y in (pl.Series(labels), pd.Series(labels), pl.Series(labels, dtype=pl.Categorical)):
+        with pytest.raises(ValueError, match="y has no label in 1 of 240 rows"):
+            pickle.loads(pickle.dumps(model)).fit(frame, y)
+
+
+def test_the_report_reads_both_alike():
+    data = values()
+    y = target(data)
+    predicted = np.where(np.array(data["age"]) > 62, ~y, y)
+    said = [
+        report_holes(predicted, frame, y, ignore=["visits"]).text()
+        for frame in (in_pandas(data), in_polars(data))
+    ]
+    assert said[0] == said[1]
+    assert "age" in said[0]
+    model = ShareBoostClassifier(3, pool="stumps").fit(in_polars(data), y)
+    reports = [
+        report_holes(model, f, y, ignore=["visits"]).text()
+        for f in (in_pandas(data), in_polars(data))
+    ]
+    assert reports[0] == reports[1]
+
+
+def test_frames_load_narwhals_and_nothing_else_does(python, tmp_path):
+    model = ShareBoostClassifier(2).fit(in_polars(some(values(), WHOLE)), target(values()))
+    model.predictor_.save(tmp_path / "model")
+    use = (
+        "import sys, numpy; from laconic import Predictor;"
+        f"p = Predictor.load({str(tmp_path / 'model')!r}); p.predict(numpy.ones((2, 7)));"
+        "assert 'narwhals' not in sys.modules; import polars, datetime;"
+        "p.predict(polars.DataFrame({**{n: [1.0] for n in "
+        f"{WHOLE}"
+        "}, 'day': [datetime.date(2024, 1, 1)]}));"
+        "assert 'narwhals' in sys.modules;"
+        "assert not {'sklearn', 'pandas', 'joblib'} & set(sys.modules)"
+    )
+    process = python(use)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
