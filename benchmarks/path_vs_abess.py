@@ -1,7 +1,7 @@
 """Is one whole path faster and better than best-subset and mixed-norm selection?
 
 The atoms are all products of two different max-scaled features of pendigits and satellite; every
-method is given the same explicit matrix. Laconic runs at its defaults, with a weaker penalty, with
+method is given the same explicit matrix. Laconic runs at its defaults, with a penalty of 1e-6, with
 rule="projection", and with refine=True. The peers:
 
 * abess.MultinomialRegression(support_size=range(1, 41)), one call, on one thread and on all cores;

@@ -22,8 +22,9 @@ MEGABYTES = 1500.0
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--atoms", type=int, default=100)
-    parser.add_argument("--alpha", type=float, default=1e-4, help="of the penalty (%(default)s)")
+    parser.add_argument("--alpha", type=float, help="strength of the penalty (auto)")
     args = parser.parse_args()
+    alpha = "auto" if args.alpha is None else args.alpha
     data = load(args.data, "isolet")
     loaded = peak_megabytes()
     from laconic import ShareBoostClassifier
@@ -33,7 +34,7 @@ def main() -> None:
     few = slice(None, None, 50)
     once = start_up(lambda: ShareBoostClassifier(2, pool="products").fit(X[few, :20], y[few]))
     pool = TimedPool(Products())
-    model = ShareBoostClassifier(max_atoms=args.atoms, pool=pool, alpha=args.alpha)
+    model = ShareBoostClassifier(max_atoms=args.atoms, pool=pool, alpha=alpha)
     seconds = timed(model.fit, X, y)[0] + once
     megabytes = peak_megabytes()
 

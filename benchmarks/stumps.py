@@ -51,18 +51,19 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=["synthetic", "adult"])
     parser.add_argument("--rows", type=int, default=1_000_000, help="training rows of synthetic")
-    parser.add_argument("--alpha", type=float, default=1e-4, help="of our penalty (%(default)s)")
+    parser.add_argument("--alpha", type=float, help="strength of our penalty (auto)")
     parser.add_argument("--skip-errors", action="store_true", help="only the times")
     args = parser.parse_args()
+    alpha = "auto" if args.alpha is None else args.alpha
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     results = {}
     for name in args.sets:
         task = (
             synthetic(args.rows, args.seed) if name == "synthetic" else adult(load(args.data, name))
         )
-        results[name] = times(task, args.alpha)
+        results[name] = times(task, alpha)
         if not args.skip_errors:
-            results[name] |= compared(task, args.seed, args.alpha)
+            results[name] |= compared(task, args.seed, alpha)
     for name, found in results.items():
         found["verdicts"] = judge(name, found)
     save(args.json, args, ["lightgbm"], results)
@@ -279,7 +280,7 @@ class Laconic(Booster):
     settings = ("gradient", "projection")
     trees = 1
 
-    def __init__(self, task: Task, alpha: float) -> None:
+    def __init__(self, task: Task, alpha: float | str) -> None:
         from laconic.pools import Stumps
 
         super().__init__(task)
@@ -325,7 +326,7 @@ def peers_on(task: Task) -> list[Booster]:
     return [LightGBM(task), HistGradientBoosting(task), AdaBoost(task)]
 
 
-def times(task: Task, alpha: float) -> dict[str, Any]:
+def times(task: Task, alpha: float | str) -> dict[str, Any]:
     """Seconds of Laconic by what they were spent on, and of a round of everyone."""
     seconds = Laconic(task, alpha).seconds()
     table(
@@ -344,7 +345,7 @@ def times(task: Task, alpha: float) -> dict[str, Any]:
     return {"title": task.title, "seconds": seconds, "seconds a round": a_round}
 
 
-def compared(task: Task, seed: int, alpha: float) -> dict[str, Any]:
+def compared(task: Task, seed: int, alpha: float | str) -> dict[str, Any]:
     """Test errors at every number of stumps, and where ours are not the lower ones."""
     errors, chosen = {}, {}
     for booster in (Laconic(task, alpha), *peers_on(task)):
