@@ -159,6 +159,7 @@ def _draw_constant(ax: Any, value: float, label: str) -> None:
     ax.annotate(
         label,
         (ax.get_xlim()[1], value),
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},  # over the mark of a size
         xytext=(0, 2),
         textcoords="offset points",
         ha="right",
