@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.fixes import parse_version
 
 from laconic import (
     ErrorClumpingClassifier,
@@ -213,6 +214,10 @@ def test_selectors_pass_weights_of_rows_on(halves, name):
     assert follows(RFE(BOOSTERS[name], n_features_to_select=3), *halves)
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="pipelines pass weights to selectors since scikit-learn 1.9",
+)
 @pytest.mark.parametrize("name", ["share", "total"])
 def test_weights_of_rows_reach_selectors_in_pipelines(halves, name):
     with sklearn.config_context(enable_metadata_routing=True):

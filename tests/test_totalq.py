@@ -9,12 +9,14 @@ import cvxpy
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from laconic import Predictor, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, ExponentialLoss, LogLoss
@@ -33,6 +35,15 @@ CONVEX = {
 }
 
 
+def known_faults_of_checks(estimator):
+    """scikit-learn 1.6 gave estimators of two classes other labels with weights than with rows."""
+    mended = parse_version(sklearn.__version__) >= parse_version("1.7")
+    if mended or estimator.loss in ("auto", "log"):
+        return {}
+    check = "check_sample_weight_equivalence_on_{}_data"
+    return {check.format(kind): "labels differ in scikit-learn 1.6" for kind in ("dense", "sparse")}
+
+
 @parametrize_with_checks(
     [
         TotalQBoostClassifier(10, l1=1e-4),  # many classes too, which a little more l1 settles
@@ -40,7 +51,8 @@ CONVEX = {
         TotalQBoostClassifier(10, loss="logistic", hot_start=4),
         TotalQBoostClassifier(10, price=0.0, search=None, loss="squared_hinge"),
         TotalQBoostClassifier(6, loss="log", pool="columns", max_atoms=3, l1=1e-3),
-    ]
+    ],
+    expected_failed_checks=known_faults_of_checks,
 )
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)

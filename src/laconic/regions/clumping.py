@@ -206,7 +206,7 @@ class Preconditioner:
         self._diagonal = problem.alpha + squares
         self._factor: Any = None
         self._live = np.flatnonzero(squares > 0)
-        if len(self._live) > FACTORED:
+        if not 0 < len(self._live) <= FACTORED:  # LAPACK need not take matrices without rows
             return
         # Where λ drowns the rounding of single precision, which has room for the squares, that is
         # good enough here.
