@@ -69,7 +69,7 @@ def test_a_folder_is_tried_first(unprivileged, open_folder):
         ("demo", "--out", "locked/demo"),
     ]
     imports = "import os, sys; import laconic.cli, laconic.look.report, laconic.share, rich.table"
-    imports += "; import getpass, sklearn.datasets"
+    imports += "; import configparser, getpass, sklearn.datasets"
     code = "os.chdir(sys.argv[1]); sys.stderr = sys.stdout"
     tries = "\n".join(f"print(laconic.cli.main({list(c)}))" for c in commands)
     said = unprivileged(imports, f"{code}\n{tries}", open_folder).splitlines()

@@ -8,8 +8,8 @@ from itertools import combinations
 import cvxpy
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 import sklearn
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
