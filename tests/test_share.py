@@ -103,6 +103,8 @@ def test_the_penalty_is_weaker_for_more_rows(rows, weight, alpha):
     given = ShareBoostClassifier(2, alpha=model.alpha_).fit(X, y, sample_weight=weight)
     assert np.array_equal(given.atom_coef_, model.atom_coef_)
     assert ShareBoostClassifier(2, alpha=0).fit(X, y).alpha_ == 0
+    even = ShareBoostClassifier(2, class_weight="balanced").fit(X, y, sample_weight=weight)
+    assert even.alpha_ == pytest.approx(alpha)  # balancing keeps the sum
 
 
 def test_only_the_ratios_of_the_weights_count(three_classes):

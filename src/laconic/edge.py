@@ -48,11 +48,11 @@ def kept_rows(
 def class_factors(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """What ``class_weight`` multiplies the weights of each class by, up to one common factor."""
+    """What ``class_weight`` multiplies the weights of each class by; balanced ones keep the sum."""
     if class_weight is None:
         return np.ones(len(classes))
     if class_weight == "balanced":
-        return 1.0 / np.bincount(codes, weight)
+        return weight.sum() / (len(classes) * np.bincount(codes, weight))
     factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not np.all(factors > 0):
         raise ValueError("class_weight must be positive for every class in y")
@@ -62,12 +62,9 @@ def class_factors(
 def class_prices(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """What ``class_weight`` multiplies the weight of each row by; balanced ones keep the sum."""
-    factors = class_factors(class_weight, classes, codes, weight)
+    """What ``class_weight`` multiplies the weight of each row by; see `class_factors`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if class_weight == "balanced":
-            factors = factors * weight.sum() / len(factors)
-        prices = factors[codes]
+        prices = class_factors(class_weight, classes, codes, weight)[codes]
         total = (weight * prices).sum()
     if not np.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
@@ -76,10 +73,10 @@ def class_prices(
 
 def normalised_weights(
     estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Rows, class codes and weights that sum to one; sets ``estimator.classes_``.
+) -> tuple[Any, np.ndarray, np.ndarray, float]:
+    """Rows, class codes, weights that sum to one, and the sum that they had.
 
-    Also ``estimator._total_weight``, the sum that the weights had.
+    Sets ``estimator.classes_``.
 
     Rows of weight zero are dropped (the others are then copied), and so are classes that only such
     rows have.
@@ -91,9 +88,10 @@ def normalised_weights(
     factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
     estimator._class_factors = factors / factors.max()
     weight = weight * factors[codes]
+    total = weight.sum()
     with np.errstate(over="ignore"):
-        estimator._total_weight = float(np.ldexp(weight.sum(), power))
-    return (X if keep is None else X[keep]), codes, weight / weight.sum()
+        whole = float(np.ldexp(total, power))
+    return (X if keep is None else X[keep]), codes, weight / total, whole
 
 
 def check_labels(y: Any) -> None:

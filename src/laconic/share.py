@@ -302,8 +302,9 @@ class ShareBoostClassifier(PathClassifier):
             Class labels, at least two different ones.
         sample_weight : array-like of shape (n_rows,), default=None
             Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
-            by rows, whatever their weight). ``alpha="auto"`` goes by their sum; with an ``alpha``
-            of your own only their ratios count.
+            by rows, whatever their weight). ``alpha="auto"`` takes their sum for the number of
+            rows. With an ``alpha`` of your own only their ratios count: give one where weights are
+            not counts of rows, for example where they sum to 1.
         groups : array-like of shape (n_rows,), default=None
             Groups of rows, for a ``cv`` that keeps them together, such as
             `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
@@ -334,8 +335,8 @@ class ShareBoostClassifier(PathClassifier):
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
-        rows_in, codes, weight = normalised_weights(self, X, y, sample_weight)
-        self.alpha_ = self._strength()
+        rows_in, codes, weight, total = normalised_weights(self, X, y, sample_weight)
+        self.alpha_ = self._strength(total)
         held: HeldOut | None = None
         if self.early_stopping:
             rows_in, codes, weight, kept = held_out_rows(self, rows_in, codes, weight)
@@ -353,11 +354,11 @@ class ShareBoostClassifier(PathClassifier):
         self._keep(state, held)
         return self
 
-    def _strength(self) -> float:
+    def _strength(self, total: float) -> float:
         """The strength of the penalty: as given, or by the sum of the weights."""
         if not isinstance(self.alpha, str):
             return float(self.alpha)
-        return min(max(PER_ROW / self._total_weight, WEAKEST), STRONGEST)
+        return min(max(PER_ROW / total, WEAKEST), STRONGEST)
 
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray

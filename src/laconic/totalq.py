@@ -376,7 +376,7 @@ class TotalQBoostClassifier(PathClassifier):
         check_repeatable(pool, self.checkpoint)
         if self.checkpoint is not None and isinstance(pool, Oracle):
             raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
-        X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        X, codes, weight, _ = normalised_weights(self, X, y, sample_weight)
         self.loss_ = self.loss
         if self._chooses_loss():
             self.loss_ = "exponential" if len(self.classes_) == 2 else "log"
