@@ -3,8 +3,8 @@
 For every data set, of which only the training part is used, draws of 300, 1,200 and 8,000 rows, or
 of all where they are fewer; for every draw three folds: a path on two thirds, its error on the
 rest. Pools of columns, stumps and products, the errors at 5, 10 and 20 atoms. Candidates are
-constants, constants divided by the number of rows, and the same between two limits. A candidate is
-judged by its *excess*: its error less the lowest of any candidate on that draw, pool and size, in
+constants, and constants divided by the number of rows or its square, between two limits. A
+candidate is judged by its *excess*: its error less the lowest of any candidate on that draw, pool and size, in
 per cent. The means by number of rows tell whether the strength should depend on it. Their mean
 chooses, so that many small draws do not outvote few large ones.
 
@@ -21,9 +21,12 @@ import numpy as np
 from _common import arguments, load, progress, save, table
 
 CONSTANTS = (1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
-PER_ROW = (0.01, 0.03, 0.1, 0.3)
-# Divided by the rows, but between the best constants for many rows and for few.
-BETWEEN, LOW, HIGH = (0.03, 0.1, 0.3), 1e-6, 3e-4
+# Divided by a power of the rows, but between the best constants for many rows and for few.
+FALLING, LOW, HIGH = (
+    ((0.03, 1), (0.1, 1), (0.3, 1), (16, 2), (32, 2), (64, 2), (128, 2)),
+    1e-6,
+    3e-4,
+)
 POOLS = ("columns", "stumps", "products")
 SIZES = (5, 10, 20)
 FOLDS = 3
@@ -41,8 +44,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[300, 1200, 8000], help="of a draw")
     args = parser.parse_args()
-    names = [f"{c:g}" for c in CONSTANTS] + [f"{c:g} / rows" for c in PER_ROW]
-    names += [f"{c:g} / rows, {LOW:g} to {HIGH:g}" for c in BETWEEN]
+    names = [f"{c:g}" for c in CONSTANTS] + [f"{c:g} / rows^{power}" for c, power in FALLING]
     found: dict[str, dict[str, dict[str, list[list[float]]]]] = {str(n): {} for n in args.rows}
     for name, X, y in problems(args.data):
         for fewer, most in zip([0, *args.rows], args.rows, strict=False):
@@ -103,10 +105,10 @@ def errors(X: np.ndarray, y: np.ndarray, pool: str, seed: int) -> np.ndarray:
     from laconic import ShareBoostClassifier
 
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y))
-    out = np.zeros((len(CONSTANTS) + len(PER_ROW) + len(BETWEEN), len(SIZES)))
+    out = np.zeros((len(CONSTANTS) + len(FALLING), len(SIZES)))
     for fit, test in folds:
-        strengths = [*CONSTANTS, *(c / len(fit) for c in PER_ROW)]
-        strengths += [min(max(c / len(fit), LOW), HIGH) for c in BETWEEN]
+        falling = [min(max(c / len(fit) ** power, LOW), HIGH) for c, power in FALLING]
+        strengths = [*CONSTANTS, *falling]
         for i, alpha in enumerate(strengths):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
