@@ -4,9 +4,9 @@ For every data set, of which only the training part is used, draws of 300, 1,200
 of all where they are fewer; for every draw three folds: a path on two thirds, its error on the
 rest. Pools of columns, stumps and products, the errors at 5, 10 and 20 atoms. Candidates are
 constants, and constants divided by the number of rows or its square, between two limits. A
-candidate is judged by its *excess*: its error less the lowest of any candidate on that draw, pool and size, in
-per cent. The means by number of rows tell whether the strength should depend on it. Their mean
-chooses, so that many small draws do not outvote few large ones.
+candidate is judged by its *excess*: its error less the lowest of any candidate on that draw, pool
+and size, in per cent. The means by number of rows tell whether the strength should depend on it.
+Their mean chooses, so that many small draws do not outvote few large ones.
 
 Run: python experiments/default_alpha.py [--rows 300 1200 8000] [--json FILE]
 """
@@ -22,11 +22,8 @@ from _common import arguments, load, progress, save, table
 
 CONSTANTS = (1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
 # Divided by a power of the rows, but between the best constants for many rows and for few.
-FALLING, LOW, HIGH = (
-    ((0.03, 1), (0.1, 1), (0.3, 1), (16, 2), (32, 2), (64, 2), (128, 2)),
-    1e-6,
-    3e-4,
-)
+FALLING = ((0.03, 1), (0.1, 1), (0.3, 1), (16, 2), (32, 2), (64, 2), (128, 2))
+LOW, HIGH = 1e-6, 3e-4
 POOLS = ("columns", "stumps", "products")
 SIZES = (5, 10, 20)
 FOLDS = 3
