@@ -57,14 +57,15 @@ def test_what_will_not_fit_is_told(name, monkeypatch):
             make()
 
 
-def test_the_estimate_of_a_graph_is_what_it_takes(monkeypatch):
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_the_estimate_of_a_graph_is_what_it_takes(metric, monkeypatch):
     """m²/8 bytes, or less where neighbours are few."""
     rows = RNG.standard_normal((4000, 2))
     for radius, fits in ((1.0, 1_999_000), (0.01, 200_000)):
         monkeypatch.setattr(memory, "available_bytes", lambda fits=fits: fits)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            graph = radius_graph(rows, radius)
+            graph = radius_graph(rows, radius, metric=metric)
         assert graph.nbytes < 2_100_000
         assert len(told) == (radius == 1.0)
 
@@ -92,6 +93,19 @@ def test_a_container_may_leave_less(tmp_path, group):
     assert memory.available_bytes(tmp_path) == 2700
     write(folder / f"memory.{limit}", "max\n")
     assert memory.available_bytes(tmp_path) == 400 * 1024
+
+
+@pytest.mark.parametrize("group", ["", "memory"])
+def test_a_group_around_the_process_may_leave_less(tmp_path, group):
+    """A job of a cluster, or a service, is in a group within others, each with a limit."""
+    limit, used = ("limit_in_bytes", "usage_in_bytes") if group else ("max", "current")
+    write(tmp_path / "proc/meminfo", "MemAvailable: 400 kB\n")
+    write(tmp_path / "proc/self/cgroup", f"4:cpu:/other\n0:{group}:/jobs/one\n")
+    for path, most in (("jobs/one", 9000), ("jobs", 7000), ("other", 10)):
+        folder = tmp_path / "sys/fs/cgroup" / group / path
+        write(folder / f"memory.{limit}", f"{most}\n")
+        write(folder / f"memory.{used}", "3000\n")
+    assert memory.available_bytes(tmp_path) == 4000
 
 
 def test_other_systems_have_what_the_machine_has(tmp_path, monkeypatch):

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-# Limit, use, and statistics of a container, in the two versions of Linux's control groups.
-GROUPS = (
-    ("memory.max", "memory.current", "memory.stat"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
-)
+# Where Linux keeps its control groups, and the files of a group that hold its limit and its use. The
+# keys are what /proc/self/cgroup calls them: nothing in version 2, the controller in version 1.
+GROUPS = {
+    "": ("sys/fs/cgroup", "memory.max", "memory.current"),
+    "memory": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+}
 
 
 def warn_if_too_large(n_bytes: float, what: str, instead: str) -> None:
@@ -42,7 +43,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     Under Linux what is free or can be freed, and no more than the limit of the container leaves. On
     other systems all memory that the machine has.
     """
-    known = [*_of_machine(root), *_of_container(root / "sys/fs/cgroup")]
+    known = [*_of_machine(root), *_of_groups(root)]
     return min(known, default=None)
 
 
@@ -58,15 +59,27 @@ def _of_machine(root: Path) -> Iterator[int]:
             yield pages * size
 
 
-def _of_container(groups: Path) -> Iterator[int]:
+def _of_groups(root: Path) -> Iterator[int]:
+    """What the limits of the process's control group, and of those around it, leave."""
+    paths = {"": {"/"}, "memory": {"/"}}  # a container sees its own group as the outermost
+    with suppress(OSError, ValueError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controller, path = line.split(":", 2)
+            if controller in paths:
+                paths[controller] |= {path, *map(str, Path(path).parents)}
+    for controller, (base, limit, used) in GROUPS.items():
+        for path in sorted(paths[controller]):
+            yield from _of_group(root / base / path.lstrip("/"), limit, used)
+
+
+def _of_group(group: Path, limit: str, used: str) -> Iterator[int]:
     """What the limit of a control group leaves; cached files count as free."""
-    for limit, used, stat in GROUPS:
-        with suppress(OSError, ValueError):  # no such group, or "max", which is no limit
-            left = int((groups / limit).read_text()) - int((groups / used).read_text())
-            cached = 0
-            with suppress(OSError):
-                for line in (groups / stat).read_text().splitlines():
-                    name, _, value = line.partition(" ")
-                    if name in ("inactive_file", "total_inactive_file"):
-                        cached = max(cached, int(value))
-            yield max(left + cached, 0)
+    with suppress(OSError, ValueError):  # no such group, or "max", which is no limit
+        left = int((group / limit).read_text()) - int((group / used).read_text())
+        cached = 0
+        with suppress(OSError):
+            for line in (group / "memory.stat").read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name in ("inactive_file", "total_inactive_file"):
+                    cached = max(cached, int(value))
+        yield max(left + cached, 0)

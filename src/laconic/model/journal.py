@@ -185,7 +185,7 @@ class Journal(CheckpointFile):
         if before != prefix(length):
             if not any(before) and not any(stream.read()):  # what a power cut can leave
                 return None
-            raise ValueError(f"checkpoint {self.path} is damaged: a record has no sound length")
+            raise self._damaged("a record has no sound length")
         if length > size - stream.tell():
             return None
         try:
@@ -196,7 +196,7 @@ class Journal(CheckpointFile):
             raise ValueError(f"checkpoint {self.path} {error}") from error
         except Exception as error:  # whatever a damaged archive makes its readers raise
             if stream.tell() < size:
-                raise ValueError(f"checkpoint {self.path} is damaged: {error}") from error
+                raise self._damaged(error) from error
             warnings.warn(
                 f"checkpoint {self.path} ends in a damaged record ({error}); the fit goes on from "
                 "the one before",
@@ -205,6 +205,12 @@ class Journal(CheckpointFile):
             )
             return None
         return found
+
+    def _damaged(self, why: Any) -> ValueError:
+        return ValueError(
+            f"checkpoint {self.path} is damaged: {why}; name another file, or delete it to start "
+            "anew"
+        )
 
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         stream = BytesIO()

@@ -26,6 +26,8 @@ from laconic.threads import Threads, row_blocks
 # Rows that an automatic radius is computed from, and the distances held at a time otherwise.
 SAMPLED_ROWS = 1000
 HELD_DISTANCES = 1 << 22
+# Rows whose neighbours are counted before those of all, to tell how large a graph will be.
+ESTIMATED = 64
 
 Watch = Callable[[float], None]
 
@@ -65,7 +67,9 @@ def radius_graph(
         if metric == "euclidean":
             return euclidean_graph(X, float(radius), threads, watch)
         edges = Edges(X.shape[0])
-        edges.expect(np.inf)
+        some = np.unique(np.linspace(0, X.shape[0] - 1, ESTIMATED).round().astype(np.int64))
+        near = pairwise_distances(X[some], X, metric=metric) <= radius
+        edges.expect(near.mean() * X.shape[0] ** 2)
         for rows in row_blocks(X.shape[0], max(1, HELD_DISTANCES // max(X.shape[0], 1))):
             near, others = np.nonzero(pairwise_distances(X[rows], X, metric=metric) <= radius)
             edges.add(rows.start + near, others)
