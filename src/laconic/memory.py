@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-# Where Linux keeps its control groups, and the files with the limit and the use of a group. The keys
-# are what /proc/self/cgroup calls them: nothing in version 2, the controller in version 1.
+# Where Linux keeps its control groups, and the files with the limit and the use of a group. The
+# keys are what /proc/self/cgroup calls them: nothing in version 2, the controller in version 1.
 GROUPS = {
     "": ("sys/fs/cgroup", "memory.max", "memory.current"),
     "memory": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
