@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -18,8 +19,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import laconic
-from laconic import ShareBoostClassifier
+from laconic import HolePunchingClassifier, ShareBoostClassifier
 from laconic.compiled import compiled
+from laconic.regions import ties
 from laconic.subset import SubsetProblem
 from laconic.threads import Threads
 
@@ -324,3 +326,31 @@ def test_joblib_may_fork_while_another_thread_fits():
         jobs = joblib.Parallel(n_jobs=2, backend="multiprocessing", timeout=GENEROUS)
         found = jobs(joblib.delayed(model)() for _ in range(4))
     assert all(np.array_equal(one.atom_coef_, alone) for one in found)
+
+
+def test_a_child_may_punch_holes_while_another_thread_finds_digests(monkeypatch):
+    entered, go = threading.Event(), threading.Event()
+    mixed = ties._mixed
+
+    def slowly(values):
+        if threading.current_thread().name == "slow":
+            entered.set()
+            go.wait(GENEROUS)
+        return mixed(values)
+
+    monkeypatch.setattr(ties, "_mixed", slowly)
+    held = threading.Thread(target=lambda: ties.Digests(X).values, name="slow")
+    held.start()
+    try:
+        assert entered.wait(GENEROUS)
+        punched = HolePunchingClassifier(max_holes=2, min_rows=4)
+        assert in_child(lambda: punched.fit(X, Y).n_holes_) == punched.fit(X, Y).n_holes_
+    finally:
+        go.set()
+        held.join()
+
+
+def test_no_property_has_a_lock_for_all_objects():
+    """`functools.cached_property` has one before Python 3.12; `laconic.once` has none."""
+    sources = Path(laconic.__file__).parent.rglob("*.py")
+    assert not [p for p in sources if "import cached_property" in p.read_text()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from laconic.look.dates import LONG, spelled
 from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
 from laconic.model.dates import DATE, as_days, as_durations, read_dates
 from laconic.model.frames import all_numbers, is_missing, numbers_of
+from laconic.once import once
 
 RARER = "any rarer value"
 
@@ -38,7 +38,7 @@ class Column:
     declared: bool = False
     """Whether the user says that the values are categories."""
 
-    @cached_property
+    @once
     def left_out(self) -> bool:
         """Whether the values name rows: few share a text, or the numbers count the rows.
 
@@ -49,7 +49,7 @@ class Column:
             return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
         return self.unit is None and numbers_name_rows(self.known)
 
-    @cached_property
+    @once
     def stray(self) -> Stray | None:
         """The first cell of text where nearly all others are numbers, or dates."""
         if self.names is None or self.declared:
@@ -61,17 +61,17 @@ class Column:
         """How many different values there are."""
         return len(np.unique(self.known)) if self.names is None else len(self.names)
 
-    @cached_property
+    @once
     def numbered(self) -> bool:
         """Whether every row that has a number has a whole one of its own, as identifiers are."""
         return self.names is None and self.unit is None and is_numbered(self.known)
 
-    @cached_property
+    @once
     def known(self) -> np.ndarray:
         """The numbers that are not missing."""
         return self.values[~np.isnan(self.values)]
 
-    @cached_property
+    @once
     def whole(self) -> bool:
         """Whether all numbers are whole: dates without a time of day."""
         return bool((self.known == np.floor(self.known)).all())

@@ -7,12 +7,12 @@ differ by rounding only. Rows are told apart, and ordered, by digests of their v
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from laconic.once import once
 from laconic.threads import row_blocks
 
 # Weights that differ by less than this part of their sum count as equal.
@@ -58,7 +58,7 @@ class Digests:
         self.X = X
         self.seed = seed
 
-    @cached_property
+    @once
     def values(self) -> np.ndarray:
         """The digest of every row."""
         X, (m, d) = self.X, self.X.shape
