@@ -48,7 +48,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
 
 def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
     """The columns to learn from; those that seem to name rows are left out, unless named."""
-    from laconic.doubts import in_words
+    from laconic.doubts import are_numbers_as_text, in_words
     from laconic.look.columns import read_columns
 
     X: dict[str, Any] = {}
@@ -66,6 +66,12 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             numbers = _as_numbers(column, name) if seen.unit is None else seen.values
             _check_numbers(numbers, name, args.pool == "stumps", hint)
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
+            if seen.unit is None and is_text(column) and are_numbers_as_text(column):
+                warnings.warn(
+                    f"column {name!r} holds numbers as text, and is read as numbers; "
+                    f"--categorical {name} reads it as categories",
+                    stacklevel=2,
+                )
         elif args.pool == "stumps":
             X[name] = column
             if stray is not None:
