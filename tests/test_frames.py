@@ -240,7 +240,7 @@ def test_files_without_the_first_date_count_days_since_1970(tmp_path):
 def test_times_that_do_not_fit_are_refused_by_the_name_of_their_column():
     data = some(values(), WHOLE)
     y = target(values())
-    model = ShareBoostClassifier(6).fit(in_polars(data), y)
+    model = ShareBoostClassifier(len(WHOLE)).fit(in_polars(data), y)  # reads every column
     bad = {**data, "age": data["moment"]}
     for frame in (in_pandas(data).assign(age=data["moment"]), in_polars(bad)):
         with pytest.raises(ValueError, match="column 'age' of X holds dates, but it held numbers"):
@@ -251,12 +251,41 @@ def test_times_that_do_not_fit_are_refused_by_the_name_of_their_column():
             ValueError, match=r"column 'day' of X holds text \('spring' in row 0\).*dates"
         ):
             predicts.predict(pl.DataFrame(text))
+    text = {**data, "stay": ["long"] * M}
+    for predicts in (model, model.predictor_):
+        with pytest.raises(
+            ValueError, match=r"'stay' of X holds text \('long'.*durations, or .*ho"
+        ):
+            predicts.predict(pl.DataFrame(text))
 
 
-@every_model
-def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model, names):
-    if names is None:
-        return
+def test_complex_numbers_are_called_so():
+    frame = pd.DataFrame({"age": np.arange(M) + 1j})
+    for model in (ShareBoostClassifier(1), ShareBoostClassifier(1, pool="stumps")):
+        with pytest.raises(ValueError, match=r"'age' of X holds complex numbers \(1j in row 0\)"):
+            model.fit(frame, target(values()))
+    fitted = ShareBoostClassifier(1).fit(frame.assign(age=np.arange(M)), target(values()))
+    with pytest.raises(ValueError, match=r"'age' of X holds complex numbers \(1j in row 0\)"):
+        fitted.predictor_.predict(frame)
+
+
+def test_a_frame_with_too_few_columns_is_refused_by_their_number():
+    data = values()
+    frame = in_pandas(some(data, ["age", "visits", "town"]))
+    named = ShareBoostClassifier(8, pool="stumps").fit(frame, target(data)).predictor_
+    parts = named.map, named.weights, named.intercept, named.classes, named.loss, named.widths, 3
+    nameless = Predictor(*parts, categories=named.categories)
+    assert np.array_equal(nameless.scores(frame), named.scores(frame))
+    for few in (frame[["age", "visits"]], in_polars(some(data, ["age", "visits"]))):
+        with pytest.raises(ValueError, match=r"X must have 3 columns, not shape \(240, 2\)"):
+            nameless.predict(few)
+
+
+ONLY_NUMBERS = {name: case[0] for name, case in MODELS.items() if case[1] is not None}
+
+
+@pytest.mark.parametrize("model", ONLY_NUMBERS.values(), ids=ONLY_NUMBERS)
+def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model):
     for make in (in_pandas, in_polars):
         frame = make(some(values(), ["age", "town"]))
         with pytest.raises(ValueError, match=r"column 'town' of X holds text \('\w+' in row 0\)"):
@@ -290,10 +319,13 @@ def test_categories_that_no_row_has_are_other():
     model = ShareBoostClassifier(1, pool="stumps").fit(frame, y)
     assert np.array_equal(model.predict(frame), y)
     unseen = pl.DataFrame({"k": pl.Series(["z", None, "a"], dtype=kind)})
-    a, b, c = model.transform(unseen)[:, 0]
-    assert a == b
-    assert model.predict(frame[:2]).tolist() == [True, False]
-    assert c != a or "b" in model.get_feature_names_out()[0]
+    for wanted, predicts in ((True, "a"), (False, "b")):
+        seen = pl.DataFrame({"k": pl.Series([predicts], dtype=kind)})
+        assert model.predict(seen).tolist() == [wanted]
+    [name] = model.get_feature_names_out()
+    assert name in ("k = a", "k = b")
+    # Neither a category that no row has nor a missing one is the category that is asked about.
+    assert model.transform(unseen)[:, 0].tolist() == [0.0, 0.0, float(name == "k = a")]
 
 
 def test_a_column_without_any_value_is_missing_whatever_it_is_of():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Number
+from numbers import Complex, Number
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,13 @@ Units = dict[int, str]
 
 
 class WrongCell(ValueError):
-    """Text in a column of numbers or dates."""
+    """Text in a column of numbers, dates or durations."""
 
     def __init__(self, name: Any, row: int, text: str, unit: str | None) -> None:
         self.name, self.row, self.text = name, row, text
         self.wanted = f"dates such as {A_DATE}" if is_date(unit) else "numbers"
+        if unit in DURATIONS:
+            self.wanted = f"durations, or numbers of {unit}"
         super().__init__(
             f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
         )
@@ -195,6 +197,11 @@ def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
     out = np.full(len(cells.values), np.nan)
     for row, value in enumerate(cells.values):
         number = np.nan if is_missing(value) else _as_number(value, unit)
+        if number is None and isinstance(value, Complex):
+            raise ValueError(
+                f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
+                "their real and imaginary parts as two columns"
+            )
         if number is None:
             raise WrongCell(cells.name, row, str(value), unit)
         out[row] = number
