@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from laconic import (
@@ -277,3 +278,67 @@ def test_a_table_of_amounts_as_labels_is_told(tmp_path, capsys):
     X.iloc[:, :2].assign(y=y).to_csv(table, index=False)
     main(["fit", str(table), "--target", "y", "--max-atoms", "1", "--out", str(tmp_path / "m")])
     assert "214 different numbers in 442 rows" in capsys.readouterr().err
+
+
+# -- numbers as text -------------------------------------------------------------------------------
+
+
+def prices_as_text():
+    price = money()["price"]
+    return [f"{p:.2f}" for p in price], price > np.median(price)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("gap", [False, True])
+def test_numbers_as_text_are_told(make, gap):
+    text, y = prices_as_text()
+    ages = [str(20 + i % 40) for i in range(M)]
+    text[3] = None if gap else text[3]
+    frame = make({"price": text, "age": ages, "zip": [f"{i % 7:05}" for i in range(M)]})
+    for model in (ShareBoostClassifier(1, pool="stumps"), TotalQBoostClassifier(1)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model.fit(frame, y)
+        told = [str(w.message) for w in seen]
+        assert [re.match(r"column '(\w+)' of X holds numbers as text", t)[1] for t in told] == [
+            "price",
+            "age",
+        ]
+        assert all(".astype(float)" in t and "categor" in t for t in told)
+    if not gap:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ShareBoostClassifier(1).fit(frame, y)  # takes them as numbers
+
+
+def test_categories_that_are_declared_are_no_numbers_as_text():
+    _, y = prices_as_text()
+    frame = pd.DataFrame({"age": [str(20 + i % 40) for i in range(M)]}, dtype="category")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ShareBoostClassifier(1, pool="stumps").fit(frame, y)
+
+
+def test_amounts_as_text_do_not_vanish(tmp_path, monkeypatch, capsys):
+    text, y = prices_as_text()
+    frame = pd.DataFrame({"price": text, "zip": [f"{i % 7:05}" for i in range(M)], "y": y})
+    assert as_table(frame).left_out == []
+    assert as_table(frame).columns[0].names is None
+    monkeypatch.setattr(pd, "read_parquet", lambda file: frame.copy())
+    fit = ["fit", "t.parquet", "--target", "y", "--out", str(tmp_path / "m"), "--pool", "stumps"]
+    assert main([*fit, "--max-atoms", "1"]) == 0
+    seen = capsys.readouterr()
+    assert "column 'price' holds numbers as text, and is read as numbers; --categorical" in seen.err
+    assert "'zip'" not in seen.err
+    assert "price <= " in seen.out
+    assert main(["predict", str(tmp_path / "m"), "t.parquet"]) == 0
+    assert np.mean(np.array(capsys.readouterr().out.split()[1:]) == y.astype(str)) > 0.98
+
+
+@every_model
+def test_warnings_point_to_the_line_of_the_user(model):
+    frame, y = pd.DataFrame({"id": np.arange(M) + 1000, "x": np.sin(np.arange(M))}), labels()
+    with pytest.warns(UserWarning, match="name rows") as seen:
+        clone(model).fit(frame, y)
+    [told] = [w for w in seen if "name rows" in str(w.message)]
+    assert told.filename == __file__

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 
 from laconic import (
     ErrorClumpingClassifier,
@@ -110,7 +112,9 @@ def test_pandas_and_polars_give_the_same_model(model, names, tmp_path):
 
 
 def units(names):
-    known = {"day": "date", "moment": "date", "spelled": "date", "stay": "hours"}
+    data = values()
+    first = {name: str(min(data[name]))[:10] for name in ("day", "moment", "spelled")}
+    known = {name: f"days since {day}" for name, day in first.items()} | {"stay": "hours"}
     return {p: known[name] for p, name in enumerate(names) if name in known}
 
 
@@ -133,7 +137,9 @@ def test_units_of_a_file_are_checked(tmp_path):
     model.predictor_.save(tmp_path / "model")
     header, arrays = read_archive(tmp_path / "model", "predictor")
     header = {name: v for name, v in header.items() if name not in ("format", "version")}
-    for wrong in ({"0": "years"}, {"99": "date"}, {"x": "date"}, {"0": 7}, ["date"], None):
+    since = "days since 2023-02-"
+    wrong_units = ({"0": u} for u in ("years", 7, f"{since}29", f"{since}01 ", "days since "))
+    for wrong in (*wrong_units, {"99": "date"}, {"x": "date"}, ["date"], None):
         write_archive(tmp_path / "wrong", "predictor", {**header, "units": wrong}, arrays)
         with pytest.raises(ValueError, match="not a sound predictor"):
             Predictor.load(tmp_path / "wrong")
@@ -159,10 +165,82 @@ def test_a_fit_learns_from_dates_and_says_them():
         )
 
 
+LINEAR = {
+    "share": ShareBoostClassifier(3),
+    "clumping": ErrorClumpingClassifier(),
+    "holes": HolePunchingClassifier(ShareBoostClassifier(3), max_holes=1),
+}
+every_linear_model = pytest.mark.parametrize("model", LINEAR.values(), ids=LINEAR)
+
+
+def recent(seed=0, rows=600):
+    """Dates of one year, whose days since 1970 are nearly constant, and which of them are late."""
+    rng = np.random.default_rng(seed)
+    days = np.datetime64("2024-01-01") + rng.integers(0, 366, rows)
+    return days, days > np.datetime64("2024-06-01")
+
+
+@every_linear_model
+def test_linear_models_learn_from_dates(model, tmp_path):
+    days, y = recent()
+    kept = {
+        "pandas": pd.DataFrame({"when": days}),
+        "text": pd.DataFrame({"when": days.astype(str)}),
+        "polars": pl.DataFrame({"when": days}),
+        "days": pd.DataFrame({"when": days.astype("M8[D]").astype(int)}),
+    }
+    for name in ("pandas", "text", "polars"):
+        fitted = clone(model).fit(kept[name], y)
+        assert fitted.score(kept[name], y) > 0.97
+        fitted.predictor_.save(tmp_path / "model")
+        loaded = Predictor.load(tmp_path / "model")
+        assert loaded.units == {0: "days since 2024-01-01"}
+        wanted = fitted.predictor_.scores(kept["pandas"])
+        array = kept["days"].to_numpy()
+        for same in (*kept.values(), array, array.astype(np.uint32), days[:, None]):
+            assert np.array_equal(loaded.scores(same), wanted)
+            if not isinstance(same, np.ndarray) or same.dtype.kind != "M":
+                by_name = same if hasattr(same, "columns") else kept["days"]
+                assert np.array_equal(fitted.predict(by_name), fitted.predict(kept["pandas"]))
+        sums = loaded.scores(sparse.csr_matrix(array.astype(float)))
+        assert sums == pytest.approx(wanted, rel=1e-9)
+        before = array.copy()
+        fitted.predictor_.predict(array)
+        assert np.array_equal(array, before)
+
+
+@every_linear_model
+def test_weights_of_rows_decide_where_days_begin(model):
+    days, y = recent(1, 80)
+    # Rows of weight zero are the first by far; a date that is there twice is the first as before.
+    early = np.array(["1900-01-01", "1950-01-01"], dtype="M8[D]")
+    X = pd.DataFrame({"when": np.r_[days, early]})
+    labels, weight = np.r_[y, [True, True]], np.r_[np.arange(80) % 3, 0, 0]
+    rows = np.repeat(np.arange(82), weight)
+    weighted = clone(model).fit(X, labels, sample_weight=weight)
+    repeated = clone(model).fit(X.iloc[rows], labels[rows])
+    assert weighted.predictor_.units == repeated.predictor_.units
+    assert weighted.decision_function(X[:80]) == pytest.approx(
+        repeated.decision_function(X[:80]), rel=1e-4, abs=1e-6
+    )
+
+
+def test_files_without_the_first_date_count_days_since_1970(tmp_path):
+    days, y = recent()
+    numbers = days.astype("M8[D]").astype(float)[:, None]
+    old = ShareBoostClassifier(1, pool="stumps").fit(numbers, y).predictor_
+    parts = old.map, old.weights, old.intercept, old.classes, old.loss, old.widths, 1
+    Predictor(*parts, ["when"], units={0: "date"}).save(tmp_path / "old")
+    loaded = Predictor.load(tmp_path / "old")
+    assert loaded.names()[0].startswith("when <= 2024-06-0")
+    for same in (pd.DataFrame({"when": days}), numbers):
+        assert np.array_equal(loaded.predict(same), y)
+
+
 def test_times_that_do_not_fit_are_refused_by_the_name_of_their_column():
     data = some(values(), WHOLE)
     y = target(values())
-    model = ShareBoostClassifier(6).fit(in_polars(data), y)
+    model = ShareBoostClassifier(len(WHOLE)).fit(in_polars(data), y)  # reads every column
     bad = {**data, "age": data["moment"]}
     for frame in (in_pandas(data).assign(age=data["moment"]), in_polars(bad)):
         with pytest.raises(ValueError, match="column 'age' of X holds dates, but it held numbers"):
@@ -173,12 +251,41 @@ def test_times_that_do_not_fit_are_refused_by_the_name_of_their_column():
             ValueError, match=r"column 'day' of X holds text \('spring' in row 0\).*dates"
         ):
             predicts.predict(pl.DataFrame(text))
+    text = {**data, "stay": ["long"] * M}
+    for predicts in (model, model.predictor_):
+        with pytest.raises(
+            ValueError, match=r"'stay' of X holds text \('long'.*durations, or .*ho"
+        ):
+            predicts.predict(pl.DataFrame(text))
 
 
-@every_model
-def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model, names):
-    if names is None:
-        return
+def test_complex_numbers_are_called_so():
+    frame = pd.DataFrame({"age": np.arange(M) + 1j})
+    for model in (ShareBoostClassifier(1), ShareBoostClassifier(1, pool="stumps")):
+        with pytest.raises(ValueError, match=r"'age' of X holds complex numbers \(1j in row 0\)"):
+            model.fit(frame, target(values()))
+    fitted = ShareBoostClassifier(1).fit(frame.assign(age=np.arange(M)), target(values()))
+    with pytest.raises(ValueError, match=r"'age' of X holds complex numbers \(1j in row 0\)"):
+        fitted.predictor_.predict(frame)
+
+
+def test_a_frame_with_too_few_columns_is_refused_by_their_number():
+    data = values()
+    frame = in_pandas(some(data, ["age", "visits", "town"]))
+    named = ShareBoostClassifier(8, pool="stumps").fit(frame, target(data)).predictor_
+    parts = named.map, named.weights, named.intercept, named.classes, named.loss, named.widths, 3
+    nameless = Predictor(*parts, categories=named.categories)
+    assert np.array_equal(nameless.scores(frame), named.scores(frame))
+    for few in (frame[["age", "visits"]], in_polars(some(data, ["age", "visits"]))):
+        with pytest.raises(ValueError, match=r"X must have 3 columns, not shape \(240, 2\)"):
+            nameless.predict(few)
+
+
+ONLY_NUMBERS = {name: case[0] for name, case in MODELS.items() if case[1] is not None}
+
+
+@pytest.mark.parametrize("model", ONLY_NUMBERS.values(), ids=ONLY_NUMBERS)
+def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model):
     for make in (in_pandas, in_polars):
         frame = make(some(values(), ["age", "town"]))
         with pytest.raises(ValueError, match=r"column 'town' of X holds text \('\w+' in row 0\)"):
@@ -212,10 +319,13 @@ def test_categories_that_no_row_has_are_other():
     model = ShareBoostClassifier(1, pool="stumps").fit(frame, y)
     assert np.array_equal(model.predict(frame), y)
     unseen = pl.DataFrame({"k": pl.Series(["z", None, "a"], dtype=kind)})
-    a, b, c = model.transform(unseen)[:, 0]
-    assert a == b
-    assert model.predict(frame[:2]).tolist() == [True, False]
-    assert c != a or "b" in model.get_feature_names_out()[0]
+    for wanted, predicts in ((True, "a"), (False, "b")):
+        seen = pl.DataFrame({"k": pl.Series([predicts], dtype=kind)})
+        assert model.predict(seen).tolist() == [wanted]
+    [name] = model.get_feature_names_out()
+    assert name in ("k = a", "k = b")
+    # Neither a category that no row has nor a missing one is the category that is asked about.
+    assert model.transform(unseen)[:, 0].tolist() == [0.0, 0.0, float(name == "k = a")]
 
 
 def test_a_column_without_any_value_is_missing_whatever_it_is_of():

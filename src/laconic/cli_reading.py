@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from laconic.cli_numbers import is_text, mend_numbers
 from laconic.tables import PARQUET, UserError, cause, named_separator, need
 
 # Bytes of a file that say what it is, and lines that say what separates its cells.
@@ -23,15 +24,16 @@ PACKED = {
 }
 # The line that tells Excel what separates the cells.
 _SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
-# Numbers with a decimal comma and perhaps points for thousands; with points for thousands only; and
-# those whose comma cannot be for thousands.
-_COMMA = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
-_THOUSANDS = r"[-+]?[1-9]\d{0,2}(?:\.\d{3})*|0"
-_NOT_THOUSANDS = r"[-+]?(?:[\d.]+,(?:\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|[\d.]*\.[\d.]*,\d+)"
 
 
-def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -> Any:
-    """A data frame with string column names; ``text`` names columns to read as they are spelled."""
+def read_table(
+    file: str, text: Iterable[str] = (), target: str | None = None, decimal: str | None = None
+) -> Any:
+    """A data frame with string column names.
+
+    ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a table
+    that is text; by default it is found.
+    """
     pandas = need("pandas", "data")
     if file.lower().endswith(PARQUET):
         try:
@@ -42,7 +44,7 @@ def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -
             raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
     else:
         try:
-            frame = _read_csv(pandas, file, list(text), target)
+            frame = _read_csv(pandas, file, list(text), target, decimal)
         except UnicodeDecodeError as error:
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
@@ -54,11 +56,14 @@ def read_table(file: str, text: Iterable[str] = (), target: str | None = None) -
     return frame
 
 
-def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -> Any:
-    """A CSV file in which NA and its like are missing among numbers, and text among text.
+def _read_csv(
+    pandas: Any, file: str, text: Sequence[str], target: str | None, decimal: str | None
+) -> Any:
+    """A CSV file. ``NA`` and its like are missing in columns of numbers, and values among text.
 
-    Only the whole column says which it is, so columns of text that seem to have gaps are read once
-    more, now with nothing missing but empty cells; so is a target that seems to have no label.
+    The whole column decides which of the two it is. So columns of text that seem to have gaps are
+    read a second time, in which only empty cells are missing. A target that seems to have no label
+    at all is read again too.
     """
     # A pipe can be read only once.
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
@@ -79,9 +84,8 @@ def _read_csv(pandas: Any, file: str, text: Sequence[str], target: str | None) -
         )
 
     frame = read(text)
-    if sep != "," and _mend_decimal_commas(frame, text):
-        pointed = [n for n in frame.columns if frame[n].dtype.kind == "f" and n not in text]
-        _mend_thousands(frame, read(pointed)[pointed])
+    if sep != "," or decimal == ",":
+        mend_numbers(frame, file, text, decimal, lambda names: read(names)[names])
     gaps = frame.columns[frame.isna().any()]
     spelled = {*text, *(n for n in gaps if is_text(frame[n]))}
     if target in gaps and frame[target].isna().all():
@@ -140,8 +144,9 @@ def _not_utf8(file: str, sign: str, old: str) -> str:
 def separator(start: str, file: str = "") -> str:
     """What separates the cells of a table, by its first lines: a comma, a semicolon or a tab.
 
-    A tab or a semicolon does where all lines have as many of them as the header. Commas may then be
-    in names and numbers. Otherwise it is what the header has most of.
+    Tabs or semicolons separate if every line has as many of them as the header. Commas may then be
+    parts of names and numbers. Otherwise, the most frequent of the three signs in the header
+    separates.
 
     Examples
     --------
@@ -159,40 +164,3 @@ def separator(start: str, file: str = "") -> str:
         if lines and cuts and all(line.count(sep) == cuts for line in lines):
             return sep
     return max(",;\t", key=header.count)
-
-
-def _mend_decimal_commas(frame: Any, text: Sequence[str]) -> bool:
-    """Turn columns of numbers with decimal commas into numbers, where it is clear that they are.
-
-    A column has them if all its cells are numbers such as 12,5 or 1.234,50. That is clear if some
-    number of the table could not have its comma for thousands. Returns whether it is.
-    """
-    found, clear = {}, False
-    for name in frame.columns:
-        if name in text or not is_text(frame[name]):
-            continue
-        known = frame[name].dropna().astype(str).str.strip()
-        if known.str.fullmatch(_COMMA).all() and known.str.contains(",").any():
-            found[name] = known
-            clear = clear or bool(known.str.fullmatch(_NOT_THOUSANDS).any())
-    for name, known in found.items() if clear else ():
-        plain = known.str.replace(".", "").str.replace(",", ".")
-        frame[name] = plain.astype(float).reindex(frame.index)
-    return clear
-
-
-def _mend_thousands(frame: Any, spelled: Any) -> None:
-    """Mend columns such as 1.250 and 980, of a table in which commas are for decimals."""
-    for name in spelled.columns:
-        known = spelled[name].dropna().astype(str).str.strip()
-        if known.str.fullmatch(_THOUSANDS).all() and known.str.contains(".", regex=False).any():
-            plain = known.str.replace(".", "", regex=False)
-            frame[name] = plain.astype(float).reindex(frame.index)
-
-
-def is_text(column: Any) -> bool:
-    """Whether the column is categorical; truth values with gaps are numbers with gaps."""
-    kind = str(column.dtype)
-    if kind != "object":
-        return kind == "category" or kind.startswith("str")
-    return not all(isinstance(value, bool) for value in column.dropna())

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from laconic.cli_reading import is_text, read_table
+from laconic.cli_numbers import is_text
+from laconic.cli_reading import read_table
 from laconic.tables import UserError, check_present, need
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.categorical and args.pool != "stumps":
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = read_table(args.table, args.categorical, args.target)
+    frame = read_table(args.table, args.categorical, args.target, args.decimal)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
@@ -47,7 +48,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
 
 def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
     """The columns to learn from; those that seem to name rows are left out, unless named."""
-    from laconic.doubts import in_words
+    from laconic.doubts import are_numbers_as_text, in_words
     from laconic.look.columns import read_columns
 
     X: dict[str, Any] = {}
@@ -65,6 +66,12 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             numbers = _as_numbers(column, name) if seen.unit is None else seen.values
             _check_numbers(numbers, name, args.pool == "stumps", hint)
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
+            if seen.unit is None and is_text(column) and are_numbers_as_text(column):
+                warnings.warn(
+                    f"column {name!r} holds numbers as text, and is read as numbers; "
+                    f"--categorical {name} reads it as categories",
+                    stacklevel=2,
+                )
         elif args.pool == "stumps":
             X[name] = column
             if stray is not None:
@@ -89,26 +96,26 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
 
 
 def labelled_table(
-    file: str, target: str, ignore: Sequence[str] = (), text: Iterable[str] = ()
+    file: str, target: str, text: Iterable[str] = (), decimal: str | None = None
 ) -> tuple[Any, np.ndarray]:
-    """Every column but those to ignore, of any kind, and the labels; ``text`` as in the file."""
+    """Every column, of any kind, and the labels; ``text`` and ``decimal`` as for `read_table`."""
     import numpy as np
 
     from laconic.look.card import count
 
-    frame = read_table(file, text, target)
-    check_present(frame, [target, *ignore], file)
+    frame = read_table(file, text, target, decimal)
+    check_present(frame, [target], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):
         raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
-    rest = frame.drop(columns=[target, *ignore])
+    rest = frame.drop(columns=[target])
     if rest.shape[1] == 0:
         raise UserError(f"{file} has no column beside the labels")
     return rest, np.asarray(labels.tolist())
 
 
 def rows_for(
-    predictor: Predictor, file: str, keep: Sequence[str] = ()
+    predictor: Predictor, file: str, keep: Sequence[str] = (), decimal: str | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
 
@@ -121,7 +128,7 @@ def rows_for(
     names = predictor.feature_names
     reads = predictor.map.features().tolist()
     if names is None:
-        frame = read_table(file)
+        frame = read_table(file, decimal=decimal)
         check_present(frame, keep, file)
         if frame.shape[1] != predictor.n_features:
             raise UserError(
@@ -133,7 +140,7 @@ def rows_for(
         known = [names[f] for f in reads]
         kinds = (*predictor.categories, *predictor.units)
         as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
-        frame = read_table(file, as_spelled)
+        frame = read_table(file, as_spelled, decimal=decimal)
         check_present(frame, [*known, *keep], file)
     # Column by column in memory: columns that are not read are never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")

@@ -241,7 +241,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Dates and durations of a frame are numbers: days since 1970, hours, say.
+            Dates and durations of a frame are numbers: days since the first date of the column, or
+            hours, say.
             float32 stays float32.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones (or of two groups).
@@ -258,7 +259,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         check_labels(y)
-        X, y = validated(self, X, y, accept_sparse="csr")
+        X, y = validated(self, X, y, accept_sparse="csr", weight=sample_weight)
         check_scale(X)
         keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
@@ -319,7 +320,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             )
         settings = settings_of(self, "max_iter")
         settings |= {"price": price, "graph": None if given is None else given.digest()}
-        return fingerprint(X, codes, weight, settings)
+        return fingerprint(X, codes, weight, settings | {"units": self._units})
 
     def _state_kind(self) -> Any:
         """Class of the solver's states."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,7 +41,13 @@ _AMOUNT = re.compile(
 _SOME_DATE = re.compile(
     r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d\d|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?:[T ].*)?"
 )
-_OF_COLUMNS = ("column.* of X seems? to name rows", "column .* of X looks like")
+# A code such as 007, whose zeros a number would lose.
+_CODE = re.compile(r"\s*[-+]?0\d.*")
+_OF_COLUMNS = (
+    "column.* of X seems? to name rows",
+    "column .* of X looks like",
+    "column .* of X holds numbers as text",
+)
 _OF_LABELS = "y has .* different numbers"
 
 
@@ -77,6 +84,24 @@ def numbers_name_rows(known: np.ndarray) -> bool:
     (True, False)
     """
     return is_numbered(known) and len(known) >= DENSE * (float(np.ptp(known)) + 1)
+
+
+def are_numbers_as_text(values: Iterable[Any]) -> bool:
+    """Whether all values that are not missing are numbers in the form of text.
+
+    Codes such as ``"007"`` are none.
+
+    Examples
+    --------
+    >>> are_numbers_as_text(["12.34", "7", None]), are_numbers_as_text(["12", "007"])
+    (True, False)
+    >>> are_numbers_as_text(["12", "a"]), are_numbers_as_text([12, 7]), are_numbers_as_text(["nan"])
+    (False, False, False)
+    """
+    known = [value for value in values if not is_missing(value)]
+    return all(
+        isinstance(text, str) and _is_number(text) and not _CODE.match(text) for text in known
+    ) and any(np.isfinite(float(text)) for text in known)
 
 
 class Stray(NamedTuple):
@@ -152,6 +177,14 @@ def in_words(stray: Stray, first_row: int = 0) -> str:
     )
 
 
+def stacklevel_of_user() -> int:
+    """The ``stacklevel`` of a warning that points to the first line outside this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("laconic."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any) -> None:
     """Warn of columns that are probably not meant as a fit takes them.
 
@@ -162,9 +195,19 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
         cells = read_column(X, position)
         if cells.labels is not None:  # the user says what it is
             continue
+        if are_numbers_as_text(known.values()):
+            warnings.warn(
+                f"column {cells.name!r} of X holds numbers as text, so it is taken as categories; "
+                f"turn it into numbers, with X[{cells.name!r}].astype(float) in pandas or "
+                ".cast(pl.Float64) in polars, or make it a categorical column to keep categories",
+                stacklevel=stacklevel_of_user(),
+            )
+            continue
         stray = stray_cell(cells.values)
         if stray is not None:
-            warnings.warn(f"column {cells.name!r} of X {in_words(stray)}", stacklevel=4)
+            warnings.warn(
+                f"column {cells.name!r} of X {in_words(stray)}", stacklevel=stacklevel_of_user()
+            )
         elif len(known) > KINDS and texts_name_rows(len(known), _number_known(cells)):
             named.append(cells.name)
     for f in _perhaps_numbered(matrix):
@@ -177,7 +220,7 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
             f"column{'s' * many} {shown} of X seem{'s' * (not many)} to name rows: nearly every "
             f"row has a value of its own; leave {'them' if many else 'it'} out, unless new rows "
             "share these values",
-            stacklevel=4,
+            stacklevel=stacklevel_of_user(),
         )
 
 
@@ -208,7 +251,7 @@ def warn_of_amounts(classes: np.ndarray, n_rows: int) -> None:
             f"y has {many:,} different numbers in {n_rows:,} rows, and each is learned as a class "
             "of its own; if they are amounts, cut them into a few classes (numpy.digitize, "
             "pandas.qcut) or use a regressor",
-            stacklevel=4,
+            stacklevel=stacklevel_of_user(),
         )
 
 

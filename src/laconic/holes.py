@@ -220,7 +220,8 @@ class HolePunchingClassifier(HolesModel):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Dates and durations of a frame are numbers: days since 1970, hours, say.
+            Dates and durations of a frame are numbers: days since the first date of the column, or
+            hours, say.
             float32 stays float32. Distances are taken as the columns are: scale them first where
             their units differ.
         y : array-like of shape (n_rows,)
@@ -237,7 +238,7 @@ class HolePunchingClassifier(HolesModel):
         self._validate_params()
         self._check_settings()
         check_labels(y)
-        X, y = validated(self, X, y, accept_sparse="csr")
+        X, y = validated(self, X, y, accept_sparse="csr", weight=sample_weight)
         check_scale(X)
         outside, local = self._estimators()
         check_classifier(outside)
@@ -324,7 +325,7 @@ class HolePunchingClassifier(HolesModel):
         settings = settings_of(self, *_LIMITS)
         settings |= {"classes": self.classes_.tolist(), "rows": numbers, "held": self._holds_out()}
         settings |= {"weighted": weighted}
-        return fingerprint(X, codes, weight, settings)
+        return fingerprint(X, codes, weight, settings | {"units": self._units})
 
     def _holds_out(self) -> bool:
         return self.early_stopping or self.guard or self.prune

@@ -143,7 +143,10 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Columns of the chosen atoms, in the units of the input."""
+        """Columns of the chosen atoms, in the units of the input.
+
+        Dates count from the first training date of their column; see ``predictor_.units``.
+        """
         check_is_fitted(self, "predictor_")
         return self.predictor_.map.columns(self._validated(X))
 
@@ -192,7 +195,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "predictor_")
-        return self.predictor_.scores(self._validated(X))
+        return self.predictor_.encoded_scores(self._validated(X))
 
     # -- explaining ----------------------------------------------------------------------------
 
@@ -262,8 +265,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
-    def _validated(self, X: Any, y: Any = None, reset: bool = False) -> Any:
-        """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
+    def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
+        """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
         missing = self._allows_missing()
         if reset:
             self._given_names = None
@@ -284,6 +287,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,
+                weight=weight,
                 categories=missing,
                 accept_sparse=["csr", "csc"],
                 ensure_all_finite="allow-nan" if missing else True,

@@ -296,7 +296,8 @@ class ShareBoostClassifier(PathClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Text of a frame is for stumps only; its dates and durations are numbers.
+            Text of a frame is for stumps only; its dates and durations are numbers: days since the
+            first date of the column, or hours, say.
             float32 stays float32. Missing values only for ``pool="stumps"``.
         y : array-like of shape (n_rows,)
             Class labels, at least two different ones.
@@ -332,7 +333,7 @@ class ShareBoostClassifier(PathClassifier):
             if not callable(callback):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
         self.loss_ = self.loss
-        X, y = self._validated(X, y, reset=True)
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
         rows_in, codes, weight, total = normalised_weights(self, X, y, sample_weight)
@@ -371,7 +372,7 @@ class ShareBoostClassifier(PathClassifier):
         # Names and data frames say what an atom is: here by what they come to.
         settings |= {name: self._by_number(name) for name in ("include", "exclude")}
         settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
-        settings |= {"alpha": self.alpha_}
+        settings |= {"alpha": self.alpha_, "units": self._units}
         mark = fingerprint(X, codes, weight, settings)
         return Checkpoint(self.checkpoint, mark, self.max_atoms)
 

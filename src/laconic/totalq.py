@@ -266,6 +266,7 @@ class TotalQBoostClassifier(PathClassifier):
             if self.checkpoint is not None:
                 settings = settings_of(self, "max_rounds")
                 settings |= {"loss": self.loss_, "categorical": [*self._categories]}
+                settings |= {"units": self._units}
                 mark = fingerprint(bound.X, bound.codes, bound.weight, settings)
                 saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_rounds))
                 state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
@@ -371,7 +372,7 @@ class TotalQBoostClassifier(PathClassifier):
         if not self._chooses_loss():
             find_loss(self.loss)  # a wrong loss comes before wrong data, and so does a wrong pool
         make_pool(self._pool_object(), self.scale, None, [])
-        X, y = self._validated(X, y, reset=True)
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self._pool_object(), self.scale, None, list(self._categories))
         check_repeatable(pool, self.checkpoint)
         if self.checkpoint is not None and isinstance(pool, Oracle):

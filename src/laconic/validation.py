@@ -10,13 +10,22 @@ from sklearn.utils.validation import _check_feature_names, validate_data
 from laconic.doubts import warn_of_columns
 from laconic.model.cells import check_names, is_frame, is_single
 from laconic.model.frames import (
-    check_dates,
+    encode_days,
     encode_frame,
     encode_times,
     frame_kinds,
     holds_times,
     units_of_times,
 )
+
+
+def _counted(weight: Any, n_rows: int) -> Any:
+    """Rows of positive weight; all of them where weights are unsound, which are refused later."""
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return ...
+    return weights > 0 if weights.shape == (n_rows,) else ...
 
 
 def validated(
@@ -26,22 +35,24 @@ def validated(
     dtype: Any = (np.float64, np.float32),
     categories: bool = False,
     reset: bool = True,
+    weight: Any = None,
     **settings: Any,
 ) -> Any:
     """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
 
     Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
     which columns are dates or durations and, where it may have ``categories``, in ``_categories``
-    what those of text hold.
+    what those of text hold. Rows of zero ``weight`` do not count for units.
     """
     given = X
     if is_frame(X):
         check_names(X)
     if reset:
         estimator._categories = {}
-        estimator._units = units_of_times(X) if holds_times(X) else {}
+        counted = _counted(weight, len(X)) if is_frame(X) or holds_times(X) else ...
+        estimator._units = units_of_times(X, counted) if holds_times(X) else {}
         if is_frame(X):
-            found, estimator._units = frame_kinds(X)
+            found, estimator._units = frame_kinds(X, counted)
             estimator._categories = found if categories else {}
     if is_frame(X):
         if not reset:  # before columns are taken for others
@@ -57,7 +68,8 @@ def validated(
         out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
     names = getattr(estimator, "feature_names_in_", None)
     if not reset:
-        check_dates(out, estimator._units, names)
+        if not is_frame(given) and not holds_times(given):
+            out = encode_days(out, estimator._units, names)
     else:
         kinds = estimator._categories, estimator._units
         warn_of_columns(given, out[0] if isinstance(out, tuple) else out, *kinds, names)

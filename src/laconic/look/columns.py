@@ -12,6 +12,7 @@ from scipy import sparse
 from laconic.doubts import (
     KINDS,
     Stray,
+    are_numbers_as_text,
     is_numbered,
     numbers_name_rows,
     stray_cell,
@@ -149,8 +150,10 @@ def _column(name: str, cells: Cells) -> Column:
         return Column(name, lengths, unit=unit)
     plain = cells.values
     missing = np.array([is_missing(v) for v in plain])
-    if all_numbers(plain[~missing]):
-        return Column(name, numbers_of(cells))
+    told = cells.labels is not None
+    if all_numbers(plain[~missing]) or (not told and are_numbers_as_text(plain)):
+        numbers = numbers_of(cells)
+        return Column(name, np.where(np.isinf(numbers), np.nan, numbers))
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())
@@ -161,7 +164,7 @@ def _column(name: str, cells: Cells) -> Column:
     commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
     out[~missing] = np.argsort(commonest)[codes]
-    return Column(name, out, names[commonest].tolist(), declared=cells.labels is not None)
+    return Column(name, out, names[commonest].tolist(), declared=told)
 
 
 def quoted(label: Any) -> str:

@@ -1,4 +1,8 @@
-"""Dates and durations as numbers: days since 1970, or lengths in one unit."""
+"""Dates and durations as numbers: days since a date, or lengths in one unit.
+
+A fit counts the days of a column from the first date of its training rows. A linear model would
+learn little from days since 1970: those of one year are nearly one constant, about 20,000.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-# What a column's numbers stand for, beside numbers of its own.
-DATE, DURATIONS = "date", {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
-UNITS = (DATE, *DURATIONS)
-# 9999-12-31, the last date that four digits of a year can write.
-LAST_DAY = 2932896
+# The unit of days since 1970: of numbers that users give, and of files of earlier versions.
+DATE = "date"
+DURATIONS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+# 0001-01-01 and 9999-12-31, the dates that four digits of a year can write.
+FIRST_DAY, LAST_DAY = -719162, 2932896
+
+_SINCE = re.compile(r"days since (\d{4}-\d\d-\d\d)")
 
 # A date, perhaps with a time of day, fractions of a second and an offset from UTC (ISO 8601).
 _ISO = re.compile(
@@ -20,6 +26,60 @@ _ISO = re.compile(
 
 # How a missing date may be written among others.
 _NO_DATE = {"", "na", "n/a", "nan", "nat", "none", "null", "<na>", "-", "?", "unknown", "missing"}
+
+
+def unit_since_first(days: np.ndarray) -> str:
+    """The unit that counts days from the first of some days since 1970.
+
+    Examples
+    --------
+    >>> unit_since_first(np.array([np.nan, 2.5, 1.75])), unit_since_first(np.array([np.nan]))
+    ('days since 1970-01-02', 'days since 1970-01-01')
+    """
+    known = days[~np.isnan(days)]
+    first = np.clip(known.min(), FIRST_DAY, LAST_DAY) if len(known) else 0.0
+    return f"days since {date_text(first, day_only=True)}"
+
+
+def is_date(unit: str | None) -> bool:
+    """Whether numbers in a unit are dates."""
+    return unit is not None and (unit == DATE or unit.startswith("days since "))
+
+
+def is_unit(unit: str) -> bool:
+    """Whether a unit is one, as it may come from a stranger's file.
+
+    Examples
+    --------
+    >>> [is_unit(u) for u in ("hours", "date", "days since 2024-02-29", "days since 2023-02-29")]
+    [True, True, True, False]
+    """
+    since = _SINCE.fullmatch(unit)
+    dated = since is not None and read_date(since[1]) is not None
+    return unit == DATE or unit in DURATIONS or dated
+
+
+def origin(unit: str | None) -> float:
+    """Days from 1970 to the date that a unit counts from; 0 for numbers that are no dates.
+
+    Examples
+    --------
+    >>> origin("days since 1970-01-11"), origin("date"), origin("hours")
+    (10.0, 0.0, 0.0)
+    """
+    since = None if unit is None else _SINCE.fullmatch(unit)
+    return 0.0 if since is None else float(read_date(since[1]) or 0.0)
+
+
+def in_words(unit: str) -> str:
+    """A unit as people read it.
+
+    Examples
+    --------
+    >>> in_words("date"), in_words("days since 2024-01-31"), in_words("hours")
+    ('days since 1970-01-01', 'days since 2024-01-31', 'hours')
+    """
+    return "days since 1970-01-01" if unit == DATE else unit
 
 
 def read_date(text: str) -> float | None:
@@ -123,8 +183,10 @@ class InUnit:
 
     Examples
     --------
-    >>> InUnit("date").get(2.0, "2"), InUnit("date").get(2.25, "2.25"), InUnit("hours").get(2, "2")
-    ('1970-01-03', '1970-01-03 06:00', '2 hours')
+    >>> InUnit("date").get(2.25, "2.25"), InUnit("hours").get(2, "2")
+    ('1970-01-03 06:00', '2 hours')
+    >>> InUnit("days since 2024-05-30").get(2.0, "2")
+    '2024-06-01'
     """
 
     def __init__(self, unit: str) -> None:
@@ -132,9 +194,10 @@ class InUnit:
 
     def get(self, value: float, plain: str) -> str:
         """A number in words; ``plain`` is how it is written without its unit."""
-        if self.unit != DATE:
+        if not is_date(self.unit):
             return f"{plain} {self.unit}"
+        day = value + origin(self.unit)
         try:
-            return date_text(value, day_only=value == np.floor(value))
+            return date_text(day, day_only=day == np.floor(day))
         except (OverflowError, ValueError):  # a calendar has fewer days than there are numbers
             return plain

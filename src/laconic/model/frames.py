@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Number
+from numbers import Complex, Number
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from laconic.model.cells import (
     Cells,
@@ -23,13 +24,15 @@ from laconic.model.cells import (
     replaced,
 )
 from laconic.model.dates import (
-    DATE,
     DURATIONS,
     as_days,
     as_durations,
     check_days,
+    is_date,
+    origin,
     read_date,
     read_dates,
+    unit_since_first,
 )
 
 # The code of every value that is neither missing nor a known category.
@@ -46,11 +49,13 @@ Units = dict[int, str]
 
 
 class WrongCell(ValueError):
-    """Text in a column of numbers or dates."""
+    """Text in a column of numbers, dates or durations."""
 
     def __init__(self, name: Any, row: int, text: str, unit: str | None) -> None:
         self.name, self.row, self.text = name, row, text
-        self.wanted = f"dates such as {A_DATE}" if unit == DATE else "numbers"
+        self.wanted = f"dates such as {A_DATE}" if is_date(unit) else "numbers"
+        if unit in DURATIONS:
+            self.wanted = f"durations, or numbers of {unit}"
         super().__init__(
             f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
         )
@@ -60,24 +65,27 @@ class WrongCell(ValueError):
         return f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
 
 
-def frame_kinds(X: Any) -> tuple[Categories, Units]:
+def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
     """Which columns of a frame hold categories, and which dates or durations, by position.
 
     Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
+    Units depend on the rows ``counted`` only, any index of an array.
     """
     categories: Categories = {}
     units: Units = {}
     for position, cells in odd_columns(X):
         if cells.kind == "M":
-            units[position] = DATE
+            units[position] = unit_since_first(as_days(cells.values[counted]))
         elif cells.kind == "m":
-            units[position] = as_durations(cells.values)[1]
+            units[position] = as_durations(cells.values[counted])[1]
         elif cells.labels is not None:
             categories[position] = dict(enumerate(cells.labels))
         elif cells.kind == "O":
             known = different_values(cells)
             if read_dates([str(value) for value in known]) is not None:
-                units[position] = DATE
+                some = different_values(Cells(cells.name, cells.values[counted]))
+                days = read_dates([str(value) for value in some])
+                units[position] = unit_since_first(np.empty(0) if days is None else days)
             elif not all_numbers(known):
                 categories[position] = dict(enumerate(sorted(known, key=str)))
     return categories, units
@@ -152,32 +160,48 @@ def encode_frame(X: Any, categories: Categories, units: Units) -> Any:
     for position, known in categories.items():
         cells = odd.pop(position, None) or read_column(X, position)
         new[position] = np.array(category_codes(cells.values, known))
+    for position, unit in units.items():
+        if is_date(unit) and position not in odd:  # plain numbers: days since 1970
+            odd[position] = read_column(X, position)
     for position, cells in odd.items():
-        if cells.kind != "b":
+        if cells.kind != "b" or position in units:
             new[position] = numbers_of(cells, units.get(position))
     return replaced(X, new)
 
 
 def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
-    """The cells of a column as numbers: of a date the days since 1970, of a duration the units.
+    """The cells of a column as numbers, in its unit.
 
-    Numbers in a column of dates or durations are taken for such days or units.
+    Numbers in a column of dates are taken for days since 1970, and numbers in a column of durations
+    are taken to be in its unit.
     """
+    since = origin(unit)
+    numbers = _numbers_since_1970(cells, unit)
+    return numbers - since if since else numbers
+
+
+def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
+    """The same, but of dates the days since 1970."""
     if cells.kind in "biuf":
-        if unit == DATE:
+        if is_date(unit):
             check_days(cells.values, cells.name)
         return cells.values if cells.kind == "f" else cells.values.astype(np.float64)
-    if cells.kind == "M" and unit == DATE:
+    if cells.kind == "M" and is_date(unit):
         return as_days(cells.values)
     if cells.kind == "m" and unit in DURATIONS:
         return as_durations(cells.values, unit)[0]
     if cells.kind in "mM":
         what = "dates" if cells.kind == "M" else "durations"
-        was = "numbers" if unit is None else "dates" if unit == DATE else "durations"
+        was = "numbers" if unit is None else "dates" if is_date(unit) else "durations"
         raise ValueError(f"column {cells.name!r} of X holds {what}, but it held {was} in the fit")
     out = np.full(len(cells.values), np.nan)
     for row, value in enumerate(cells.values):
         number = np.nan if is_missing(value) else _as_number(value, unit)
+        if number is None and isinstance(value, Complex):
+            raise ValueError(
+                f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
+                "their real and imaginary parts as two columns"
+            )
         if number is None:
             raise WrongCell(cells.name, row, str(value), unit)
         out[row] = number
@@ -185,7 +209,7 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
 
 
 def _as_number(value: Any, unit: str | None) -> float | None:
-    if unit == DATE and not isinstance(value, Number):
+    if is_date(unit) and not isinstance(value, Number):
         return read_date(str(value))
     try:
         return float(value)
@@ -198,9 +222,13 @@ def holds_times(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
 
 
-def units_of_times(X: np.ndarray) -> Units:
-    """What the columns of such a table count."""
-    return {f: DATE if X.dtype.kind == "M" else as_durations(X[:, f])[1] for f in range(X.shape[1])}
+def units_of_times(X: np.ndarray, counted: Any = ...) -> Units:
+    """What the columns of such a table count, by the rows ``counted``."""
+    dated = X.dtype.kind == "M"
+    return {
+        f: unit_since_first(as_days(column)) if dated else as_durations(column)[1]
+        for f, column in enumerate(X[counted].T)
+    }
 
 
 def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
@@ -212,11 +240,22 @@ def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None
     )
 
 
-def check_dates(X: Any, units: Units, names: Sequence[str] | None = None) -> None:
-    """Refuse an array whose numbers cannot be the days of its dates."""
-    for f, unit in units.items() if isinstance(X, np.ndarray) else ():
-        if unit == DATE:
-            check_days(X[:, f], f"x{f}" if names is None else names[f])
+def encode_days(X: Any, units: Units, names: Sequence[str] | None = None) -> Any:
+    """An array or sparse matrix with days since 1970, in the units; refuses what cannot be days."""
+    dated = [f for f, unit in units.items() if is_date(unit)]
+    for f in dated if isinstance(X, np.ndarray) else ():
+        check_days(X[:, f], f"x{f}" if names is None else names[f])
+    since = np.zeros(X.shape[1])
+    since[dated] = [origin(units[f]) for f in dated]
+    if not since.any():
+        return X
+    if sparse.issparse(X):
+        full = sparse.csc_matrix(np.ones((X.shape[0], 1))) @ sparse.csr_matrix(since[None])
+        return (X - full.astype(X.dtype)).asformat(X.format)
+    out = np.array(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+    for f in dated:
+        out[:, f] -= since[f]
+    return out
 
 
 def frame_matrix(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,12 +22,12 @@ from laconic.model.atoms import (
 )
 from laconic.model.cells import is_frame, read_series
 from laconic.model.cost import Cost
-from laconic.model.dates import UNITS, InUnit
+from laconic.model.dates import DATE, InUnit, is_date, is_unit
 from laconic.model.frames import (
     OTHER,
     asked_categories,
     category_codes,
-    check_dates,
+    encode_days,
     encode_frame,
     encode_times,
     frame_matrix,
@@ -72,8 +73,9 @@ class Predictor:
         The code of such a value in a data frame. (NaN in files of version 1, which took it for
         missing.)
     units : mapping of int to str, optional
-        Of the features that are dates or durations, what their numbers count: ``"date"`` for days
-        since 1970, or ``"days"``, ``"hours"``, ``"minutes"`` or ``"seconds"``.
+        Of the features that are dates or durations, what the numbers count that the atoms see:
+        ``"days since 2024-01-31"``, ``"date"`` for days since 1970, or ``"days"``, ``"hours"``,
+        ``"minutes"`` or ``"seconds"``. (The dates of an array are days since 1970 always.)
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Predictor:
             and map_width(self.map) == n_columns
             and (self.feature_names is None or len(self.feature_names) == self.n_features)
             and all(0 <= f < self.n_features for f in (*self.categories, *self.units))
-            and all(unit in UNITS for unit in self.units.values())
+            and all(is_unit(unit) for unit in self.units.values())
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
         if sound:  # only now: features of maps as wide as the rows are as many
@@ -141,38 +143,55 @@ class Predictor:
 
         A frame's columns are found by name where the predictor knows names (those that it does
         not read may be left out), and its categories, dates and durations are encoded. In an array
-        a categorical feature holds the codes of ``categories``, and one of dates or durations
-        holds numbers in the unit of ``units``. Missing values are for stumps only, which
-        answer no to them (and yes to "is missing").
+        a categorical feature holds the codes of ``categories``, one of dates holds days since 1970,
+        and one of durations holds numbers in the unit of ``units``. Missing values are for stumps
+        only, which answer no to them (and yes to "is missing").
         """
-        X = self._matrix(X)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            images = X.ndim > 1 and X.shape[1] != self.n_features and X.size % self.n_features == 0
-            hint = f"; give images as rows of pixels, X.reshape(-1, {self.n_features})" * images
-            raise ValueError(f"X must have {self.n_features} columns, not shape {X.shape}{hint}")
+        return self.encoded_scores(self._matrix(X))
+
+    def encoded_scores(self, X: Any) -> np.ndarray:
+        """Scores of an array or a sparse matrix of numbers that are in ``units`` already."""
+        self._check_width(X)
         return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
+
+    def _check_width(self, X: Any) -> None:
+        """Refuse rows of another width than the predictor's, in words."""
+        shape = tuple(X.shape)
+        if len(shape) == 2 and shape[1] == self.n_features:
+            return
+        images = len(shape) > 1 and shape[1] != self.n_features
+        images = images and math.prod(shape) % self.n_features == 0
+        hint = f"; give images as rows of pixels, X.reshape(-1, {self.n_features})" * images
+        raise ValueError(f"X must have {self.n_features} columns, not shape {shape}{hint}")
 
     def _matrix(self, X: Any) -> Any:
         if sparse.issparse(X):
-            return X
+            self._check_width(X)
+            return encode_days(X, self.units, self.feature_names)
         if is_frame(X):
             if self.feature_names is not None:
                 known = self.categories, self.units, self.other
                 return frame_matrix(X, self.feature_names, self.map.features().tolist(), *known)
-            X = encode_frame(X, self.categories, self.units)
+            self._check_width(X)
+            return self._numbers(encode_frame(X, self.categories, self.units))
         matrix = np.asarray(X)
-        if holds_times(matrix) and matrix.shape[1] == self.n_features:
+        self._check_width(matrix)
+        if holds_times(matrix):
             return encode_times(matrix, self.units, self.feature_names)
-        if matrix.dtype.kind not in "biuf":
-            try:
-                matrix = matrix.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    "X must hold numbers; give a data frame where columns hold text"
-                ) from error
-        if matrix.ndim == 2 and matrix.shape[1] == self.n_features:
-            check_dates(matrix, self.units, self.feature_names)
-        return matrix
+        return encode_days(self._numbers(matrix), self.units, self.feature_names)
+
+    @staticmethod
+    def _numbers(X: Any) -> np.ndarray:
+        """A matrix of numbers, in the type that it has."""
+        matrix = np.asarray(X)
+        if matrix.dtype.kind in "biuf":
+            return matrix
+        try:
+            return matrix.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "X must hold numbers; give a data frame where columns hold text"
+            ) from error
 
     def codes(self, feature: int, values: Any) -> list[float]:
         """Codes of the values of a categorical feature."""
@@ -181,7 +200,8 @@ class Predictor:
     def numbers(self, feature: int, values: Any) -> np.ndarray:
         """Values of a feature that is no category as numbers: of dates the days since 1970."""
         name = feature_name(feature, self.feature_names)
-        return numbers_of(read_series(values, name), self.units.get(feature))
+        unit = self.units.get(feature)
+        return numbers_of(read_series(values, name), DATE if is_date(unit) else unit)
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row, or of the sign of its one score."""
