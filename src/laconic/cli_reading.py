@@ -39,7 +39,9 @@ def read_table(
         try:
             frame = pandas.read_parquet(file)
         except ImportError as error:
-            raise UserError("reading parquet needs pyarrow: pip install pyarrow") from error
+            raise UserError(
+                'reading parquet needs pyarrow: pip install "laconic[tables]"'
+            ) from error
         except ValueError as error:
             raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
     else:

@@ -15,16 +15,16 @@ from laconic.model.cells import Cells, read_column
 from laconic.model.dates import read_date
 from laconic.model.frames import A_DATE, is_missing
 
-# Different values that are told apart; as many rows may have a value of their own by chance.
+# Reports tell this many different values apart. A column with no more of them never names rows.
 KINDS = 50
-# Different whole numbers name rows where they are at least this part of those in their range.
+# Different whole numbers name rows if they fill at least this part of their range.
 DENSE = 0.9
-# Part of a column's cells that are numbers, or dates, from which on the others are stray, and least
-# cells.
+# A cell is stray if at least this part of its column is numbers (or dates). The column must have
+# this many cells.
 MOST, LEAST_CELLS = 0.9, 10
-# Cells that are looked at first.
+# A first look at a column takes about this many cells.
 SOME = 200
-# Different numbers among labels that are many, and rows of each that are few.
+# Labels are probably amounts if there are more different numbers than this, and fewer rows of each.
 MANY_LABELS, FEW_ROWS = 20, 10
 
 # Numbers as people write them: with a sign, a currency, a per cent, commas, apostrophes or spaces.
@@ -118,8 +118,8 @@ class Stray(NamedTuple):
 def stray_cell(values: Iterable[Any]) -> Stray | None:
     """The first cell that keeps a column of text from being numbers, where nearly all others are.
 
-    So for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"`` as a date.
-    They are stray all the same, because they are read as text.
+    The same holds for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
+    counts as a date. They are still stray, because they are read as text.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
 def _stray(
     cells: list[Any], is_one: Callable[[str], bool], like: re.Pattern[str]
 ) -> list[tuple[int, str]]:
-    """Rows and texts that are not of a kind, where nearly all others are, or at least like it."""
+    """Rows and texts that are not of a kind, if nearly all others are, or look like it."""
 
     def is_odd(text: str) -> bool:
         return not is_one(text) and like.fullmatch(text.strip()) is None
@@ -225,7 +225,7 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
 
 
 def _perhaps_numbered(matrix: Any) -> list[int]:
-    """Columns of an array whose first rows have whole numbers, and each its own: few, mostly."""
+    """Columns of an array whose first rows all have different whole numbers."""
     if not isinstance(matrix, np.ndarray) or len(matrix) <= KINDS:
         return []
     few = np.sort(matrix[: KINDS + 1], axis=0)

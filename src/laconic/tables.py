@@ -105,7 +105,8 @@ def check_table_name(file: str) -> None:
     for kinds, writers in WRITERS.items():
         if kind in kinds and not any(find_spec(name) for name in writers):
             raise UserError(
-                f"writing {file} needs {writers[0]}: pip install {writers[0]}, or name a .csv file"
+                f'writing {file} needs {writers[0]}: pip install "laconic[tables]", or name a '
+                ".csv file"
             )
 
 

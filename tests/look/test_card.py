@@ -7,6 +7,7 @@ import re
 import string
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -235,3 +236,33 @@ def test_classes_that_a_region_never_saw_have_no_number():
     out = io.StringIO()
     model.at(3).describe(file=out)
     assert f"3 holes of {len(model.errors_) - 1} punched" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pool", "said"),
+    [
+        ("columns", ["when (days since 2024-01-01)", "stay (hours)", "age "]),
+        ("products", ["when (days since 2024-01-01) * stay (hours)", "stay (hours) * age"]),
+        ("stumps", ["when <= 2024-", "stay <= "]),
+    ],
+)
+def test_dates_and_durations_name_their_units(pool, said):
+    rng = np.random.default_rng(0)
+    days, hours, age = rng.integers(0, 300, 200), rng.integers(2, 20, 200), rng.normal(size=200)
+    days[0] = 0
+    frame = pd.DataFrame(
+        {
+            "when": np.datetime64("2024-01-01") + days,
+            "stay": hours.astype("m8[h]").astype("m8[s]"),
+            "age": age,
+        }
+    )
+    y = days / 300 + hours / 20 + age > 1
+    fitted = ShareBoostClassifier(9, pool=pool).fit(frame, y)
+    for text in (card(fitted, 100), card(fitted.predictor_, 100)):
+        assert [name for name in said if name not in text] == []
+        assert ("days since" in text) == (pool != "stumps")
+    assert not any("since" in name for name in fitted.get_feature_names_out())
+    old = ShareBoostClassifier(1).fit(days[:, None], y).predictor_
+    old.units[0] = "date"
+    assert "x0 (days since 1970-01-01)" in card(old)

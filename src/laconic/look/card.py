@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from laconic.model.atoms import feature_name
+from laconic.model.dates import in_words
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 
@@ -212,7 +214,7 @@ def _rows(
     weights: np.ndarray,
     intercept: np.ndarray,
 ) -> list[_Row]:
-    names = predictor.names()
+    names = predictor.names(_names_with_units(predictor))
     percent = [""] * len(widths)
     if entry is not None:
         percent = [f"{s:.1f} %" for s in shares(entry.gains)]
@@ -236,6 +238,16 @@ def _rows(
     # Scores have no unit, so an intercept this small is rounding.
     base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
     return [*rows, _Row("", "always in", "", base)]
+
+
+def _names_with_units(predictor: Predictor) -> list[str] | None:
+    """Names of the features with their units, where weights are per unit: stumps name their own."""
+    if not predictor.units or predictor.map.kind not in ("columns", "products"):
+        return None
+    names = [feature_name(f, predictor.feature_names) for f in range(predictor.n_features)]
+    for f, unit in predictor.units.items():
+        names[f] += f" ({in_words(unit)})"
+    return names
 
 
 def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:
