@@ -92,7 +92,13 @@ def test_weight_two_is_the_row_twice_and_weight_zero_the_row_gone(three_classes,
 
 @pytest.mark.parametrize(
     ("rows", "weight", "alpha"),
-    [(100, None, 3e-4), (1000, None, 1e-4), (1000, 5.0, 2e-5), (100, 50.0, 2e-5), (100, 1e9, 1e-6)],
+    [
+        (100, None, 3e-4),
+        (1000, None, 3.2e-5),
+        (1000, 2.0, 8e-6),
+        (100, 20.0, 8e-6),
+        (100, 100.0, 1e-6),
+    ],
 )
 def test_the_penalty_is_weaker_for_more_rows(rows, weight, alpha):
     """By the sum of the weights, so that a row of weight 2 is the row twice."""

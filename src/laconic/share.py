@@ -39,8 +39,8 @@ from laconic.threads import Threads
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
 _LIMITS = ("max_atoms", "n_iter_no_change", "cv", "scoring")
-# alpha="auto": this over the sum of the weights, between two limits.
-PER_ROW, WEAKEST, STRONGEST = 0.1, 1e-6, 3e-4
+# alpha="auto": the first over the square of the sum of the weights, between the others.
+FALLING, WEAKEST, STRONGEST = 32.0, 1e-6, 3e-4
 
 
 class ShareBoostClassifier(PathClassifier):
@@ -76,9 +76,9 @@ class ShareBoostClassifier(PathClassifier):
         Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
         alpha. Weights are penalised in scaled units; the intercept is not penalised.
     alpha : float or "auto", default="auto"
-        Strength of the penalty. 0 switches it off. ``"auto"`` is 0.1 over the sum of the weights
-        (the number of rows, where there are none), but at least 1e-6 and at most 3e-4: the fewer
-        rows, the stronger (``experiments/default_alpha.py``).
+        Strength of the penalty. 0 switches it off. ``"auto"`` is 32 over the square of the sum of
+        the weights (of the number of rows, where there are none), but at least 1e-6 and at most
+        3e-4: the fewer rows, the stronger (``experiments/default_alpha.py``).
     beta : float, default=20.0
         β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
     scale : {"max", "std"} or None, default="max"
@@ -359,7 +359,7 @@ class ShareBoostClassifier(PathClassifier):
         """The strength of the penalty: as given, or by the sum of the weights."""
         if not isinstance(self.alpha, str):
             return float(self.alpha)
-        return min(max(PER_ROW / total, WEAKEST), STRONGEST)
+        return min(max(FALLING / total / total, WEAKEST), STRONGEST)
 
     def _saver(
         self, X: Any, codes: np.ndarray, weight: np.ndarray
