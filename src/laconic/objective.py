@@ -30,6 +30,9 @@ class Problem(Protocol):
     def hessian_blocks(self) -> list[np.ndarray]:
         """Diagonal blocks of that Hessian, (n_outputs, w, w), that cover the columns in order."""
 
+    def hessian(self, face: np.ndarray) -> np.ndarray | None:
+        """That Hessian among the weights of ``face``, a mask, in their order; or None if large."""
+
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
         """How much of which distribution over the classes takes that of the intercept to zero."""
 

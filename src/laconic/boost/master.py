@@ -135,21 +135,26 @@ class RowsProblem:
         """Atoms to choose from."""
         return len(self._groups)
 
-    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
-        """Optimise the weights of a support, from ``start`` where given."""
+    def fit(
+        self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
+    ) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given.
+
+        Where the value can hardly come down to ``target``, the weights may be short of the best.
+        """
         W = padded(self.rows, start)
         inside = self._inside(support)
         W[~inside] = 0.0
-        solution = self._corrector.solve(self.rows, self.penalty, W, inside=inside)
+        solution = self._corrector.solve(self.rows, self.penalty, W, target, inside)
         return Fit(support, solution.weights, solution.value)
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one more atom."""
-        return self.fit(tuple(sorted((*fit.support, column))), fit.weights)
+        """The fit with one more atom; ``target`` as in `fit`."""
+        return self.fit(tuple(sorted((*fit.support, column))), fit.weights, target)
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one atom less."""
-        return self.fit(tuple(c for c in fit.support if c != column), fit.weights)
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one atom less; ``target`` as in `fit`."""
+        return self.fit(tuple(c for c in fit.support if c != column), fit.weights, target)
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a Newton step along every weight alone, added up over each atom's."""

@@ -37,8 +37,8 @@ class Searchable(Protocol):
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one more column; it need not be the best where that is above ``target``."""
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one column less."""
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one column less; ``target`` as above."""
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a step along every column alone; -inf for those in."""
@@ -78,16 +78,21 @@ def descend(
 
 def _better(new: Fit, old: Fit, price: float) -> bool:
     """Whether the objective falls, or stays with fewer columns."""
-    before, after = (f.value + price * len(f.support) for f in (old, new))
-    smaller = len(new.support) < len(old.support)
-    return after <= before if smaller else after < before - WORTH * abs(before)
+    target = _target(old, price, len(new.support))
+    return new.value <= target if len(new.support) < len(old.support) else new.value < target
+
+
+def _target(old: Fit, price: float, size: int) -> float:
+    """The value that a fit of a size needs to count as better than another."""
+    before = old.value + price * len(old.support)
+    return before - price * size - (WORTH * abs(before) if size >= len(old.support) else 0.0)
 
 
 def _drop(problem: Searchable, price: float, fit: Fit) -> Fit | None:
     """The fit less a column that costs more than it saves."""
     for column, rise in _ranked(problem, fit)[:DROPS]:
         if rise <= SLACK * price:
-            new = problem.without(fit, column)
+            new = problem.without(fit, column, _target(fit, price, len(fit.support) - 1))
             if _better(new, fit, price):
                 return new
     return None
@@ -109,7 +114,7 @@ def _add_or_exchange(
         gained = fit.value - grown.value
         for other, rise in _ranked(problem, grown)[: DROPS + 1]:
             if other != column and rise < SLACK * gained:
-                new = problem.without(grown, other)
+                new = problem.without(grown, other, _target(fit, price, len(fit.support)))
                 if _better(new, fit, price):
                     return new
     return None
@@ -117,15 +122,20 @@ def _add_or_exchange(
 
 def _replace(problem: Searchable, price: float, fit: Fit) -> Fit | None:
     """The fit with a column out and, seen from there, the best one in."""
+    # What could make up for a rise of more would have come in before.
+    most = SLACK * price if price > 0 else np.inf
     for column, rise in _ranked(problem, fit)[: DROPS + 1]:
-        if 0 < SLACK * price < rise:  # what could make up for it would have come in before
+        if rise > most:
             break
-        reduced = problem.without(fit, column)
+        reduced = problem.without(fit, column, fit.value + most)
+        if reduced.value > fit.value + most:
+            continue
         gains = problem.gains(reduced)
         gains[column] = -np.inf
         for other in _best(gains)[:1]:
             if SLACK * gains[other] > reduced.value - fit.value:
-                new = problem.with_column(reduced, other)
+                target = _target(fit, price, len(fit.support))
+                new = problem.with_column(reduced, other, target)
                 if _better(new, fit, price):
                     return new
     return None

@@ -172,10 +172,11 @@ class SubsetProblem:
         support = (*fit.support[:at], column, *fit.support[at:])
         return self.fit(support, np.insert(fit.weights, at, 0.0), target)
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one column less."""
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one column less; ``target`` as in `fit`."""
         at = fit.support.index(column)
-        return self.fit(fit.support[:at] + fit.support[at + 1 :], np.delete(fit.weights, at))
+        support = fit.support[:at] + fit.support[at + 1 :]
+        return self.fit(support, np.delete(fit.weights, at), target)
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each column of the support is dropped, by the quadratic model."""
