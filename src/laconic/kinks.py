@@ -30,6 +30,8 @@ from scipy.linalg.lapack import dposv
 RIDGE = 1e-11
 # Share of the fall so far below which a step to the next face is not worth taking.
 NOTHING = 1e-2
+# Most faces of one model: a Hessian at a better point is worth more than its last few.
+FACES = 5
 
 
 def least_shift(W: np.ndarray) -> np.ndarray:
@@ -90,15 +92,16 @@ class KinkedModel:
         """
         x, slope, fallen = self._start.copy(), self._gradient, 0.0
         leaving = np.abs(slope) > self._kink
-        while True:
+        for _ in range(FACES):
             step, fall = self._step(x, slope, leaving)
             if not fall > NOTHING * fallen:
-                return x
+                break
             moved, gained = self._search(x, slope, step, fall)
             x = self._shift(moved)
             slope = self._gradient + self._H @ (x - self._start)
             fallen += gained
             leaving[:] = False
+        return x
 
     def change(self, x: np.ndarray) -> tuple[float, float]:
         """q at ``x``, and what the objective changes by at first on the straight way there."""

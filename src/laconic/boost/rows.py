@@ -38,7 +38,7 @@ SERIAL = 1 << 22
 # serve all classes, more.
 PRECONDITIONER_ROWS = 12
 # Most weights among which a Hessian is written down: with more, conjugate gradients are quicker.
-FACE = 600
+FACE = 1000
 LOCAL_ROWS = 16
 
 
