@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from typing import Any
 
@@ -13,6 +13,8 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+
+from laconic.bars import progress_bar
 
 # Prices to choose from, of one atom in mean loss, dearest first.
 PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
@@ -29,7 +31,7 @@ def cross_validate_sizes(
 ) -> np.ndarray:
     """Score of every size on every fold, (n_folds, n_sizes), from one path per fold.
 
-    ``scoring`` is any of scikit-learn's, by default accuracy; ``groups`` of rows go to the splitter.
+    ``scoring`` is any of scikit-learn's, by default accuracy; the splitter gets the row ``groups``.
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
@@ -63,15 +65,33 @@ def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: A
 
 
 def cross_validate_prices(
-    estimator: Any, X: Any, y: Any, prices: Sequence[float], cv: Any, scoring: Any = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    prices: Sequence[float],
+    cv: Any,
+    scoring: Any = None,
+    verbose: int = 0,
 ) -> np.ndarray:
-    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices)."""
+    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices).
+
+    ``verbose=1`` shows a bar over all folds and prices.
+    """
     scorer = check_scoring(estimator, scoring)
     y, scores = np.asarray(y), []
-    for fit, test in check_cv(cv, y, classifier=True).split(X, y):
-        with _whole() as models:
-            models += estimator.fit_path(_safe_indexing(X, fit), y[fit], price=prices)
-        scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
+    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
+        if bar is not None:
+            unit = f"fits: {len(folds)} folds of {len(prices)} prices"
+            task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
+        for fit, test in folds:
+            part = _safe_indexing(X, fit), y[fit], None, "price", prices
+            with _whole() as models:
+                for model in estimator._fitted(*part):
+                    models.append(model)
+                    if bar is not None:
+                        bar.advance(task)
+            scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
     return np.array(scores)
 
 
