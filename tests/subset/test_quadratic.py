@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from laconic.subset.quadratic import least_of_model
+from laconic.subset.quadratic import least_of_model, solve_positive
 
 
 def value(H, g, price, w, x):
@@ -46,3 +46,13 @@ def test_least_point_is_that_of_all_faces(positive, alike, cold):
         best = least_over_faces(H, g, price, w, positive, 4)
         np.testing.assert_allclose(value(H, g, price, w, x), best, rtol=1e-8)
         assert not positive or np.all(x[:4] >= 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_solving_with_some_rows_of_a_positive_matrix(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(60, 2 * n))
+    H, chosen, b = A.T @ A, rng.permutation(2 * n)[:n], rng.normal(size=n)
+    found = b.copy()
+    solve_positive(H, chosen, found)
+    np.testing.assert_allclose(found, np.linalg.solve(H[np.ix_(chosen, chosen)], b), rtol=1e-8)

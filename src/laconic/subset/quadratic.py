@@ -26,6 +26,8 @@ from laconic.compiled import compiled
 
 # Share of the fall so far below which a step to the next face is not worth taking.
 NOTHING = 1e-12
+# Least pivot of a factorisation, as a part of the diagonal.
+LEAST_PIVOT = 1e-15
 
 
 @compiled
@@ -48,6 +50,33 @@ def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no
 
 
 @compiled
+def solve_positive(H, chosen, b):  # type: ignore[no-untyped-def]
+    """Solve with some rows and columns of a positive definite matrix; ``b`` becomes the answer.
+
+    By Cholesky's factors. What Numba makes of `np.linalg.solve` takes seconds to compile, most of
+    them for its error messages. A pivot that rounding takes to zero counts as rounding.
+    """
+    n = len(chosen)
+    L = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            rest = H[chosen[i], chosen[j]]
+            for k in range(j):
+                rest -= L[i, k] * L[j, k]
+            if i == j:
+                L[i, i] = np.sqrt(max(rest, LEAST_PIVOT * H[chosen[i], chosen[i]]))
+            else:
+                L[i, j] = rest / L[j, j]
+        for k in range(i):
+            b[i] -= L[i, k] * b[k]
+        b[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        b[i] /= L[i, i]
+        for k in range(i):
+            b[k] -= L[i, k] * b[i]
+
+
+@compiled
 def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
     """Newton step of the weights that have a sign, and how far the model falls with it.
 
@@ -59,14 +88,19 @@ def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
         slope = gradient[moving] + price[moving] * sign[moving]
         if len(moving) == 0 or np.abs(slope).max() == 0:
             return step, 0.0
-        step[moving] = -np.linalg.solve(np.ascontiguousarray(H[moving][:, moving]), slope)
+        solve_positive(H, moving, slope)
+        for a in range(len(moving)):
+            step[moving[a]] = -slope[a]
         left = False
         for j in moving:
             if sign[j] != 2.0 and x[j] == 0 and step[j] * sign[j] < 0:
                 sign[j] = 0.0
                 left = True
         if not left:
-            return step, -0.5 * np.dot(slope, step[moving])
+            fall = 0.0
+            for j in moving:
+                fall -= 0.5 * (gradient[j] + price[j] * sign[j]) * step[j]
+            return step, fall
 
 
 @compiled
