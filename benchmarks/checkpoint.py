@@ -1,7 +1,7 @@
 """What does a checkpoint cost?
 
-200 pixels of handwritten digits (6,000 rows, 10 classes) and 60 balls with a linear function in 20
-dimensions (1,000 rows; entries are large, and so is the file), each fitted with a checkpoint and
+200 pixels of handwritten digits (2,000 rows, 10 classes) and 30 balls with a linear function in 20
+dimensions (500 rows; entries are large, and so is the file), each fitted with a checkpoint and
 without, in turns; the medians of several goes. The bytes are those of the finished file, which is
 written once, beside the size of the whole path in memory.
 
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from _common import arguments, load, save, table, timed, verdict
 
-ROWS = {"columns": 6000, "pieces": 1000}
-ATOMS = {"columns": 200, "pieces": 60}
+ROWS = {"columns": 2000, "pieces": 500}
+ATOMS = {"columns": 200, "pieces": 30}
 DIMENSIONS = 20
 # A fit with a checkpoint may take so much longer.
 ASKED = 1.1

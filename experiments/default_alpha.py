@@ -52,7 +52,9 @@ def main() -> None:
     table("Mean excess error, %", ["alpha", *POOLS, "all", "worst"], rows)
     best = names[int(np.argmin(judged["all"]))]
     print(f"lowest mean excess: {best}")
-    save(args.json, args, [], {"candidates": names, "excess": judged, "errors": found, "best": best})
+    save(
+        args.json, args, [], {"candidates": names, "excess": judged, "errors": found, "best": best}
+    )
 
 
 def problems(folder: Path, most: int, seed: int) -> Any:

@@ -599,7 +599,7 @@ def test_other_files_are_refused(tmp_path, X, y):
         np.savez(file, header=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="readable Laconic file"):
         Predictor.load(path)
-    with pytest.raises(ValueError, match="readable Laconic file"):
+    with pytest.raises(IsADirectoryError):
         Predictor.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         Predictor.load(tmp_path / "nowhere")

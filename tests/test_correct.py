@@ -6,8 +6,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
+import laconic.correct as correct_module
 from laconic import ShareBoostClassifier
-from laconic.correct import Nesterov, Newton, Orthant
+from laconic.correct import Nesterov, Newton, Orthant, conjugate_gradients
 from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.objective import Objective
 from laconic.penalties import L1, L2, PENALTIES
@@ -404,3 +405,46 @@ def test_a_solve_that_cannot_reach_its_target_is_given_up():
     assert short.value > 0.5 * whole.value
     assert short.certificate.evaluations < whole.certificate.evaluations
     assert not short.certificate.converged
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+def test_conjugate_gradients_need_no_more_products_than_there_are_dimensions(monkeypatch):
+    """As in exact arithmetic: rounding does not bring back what was eliminated."""
+    monkeypatch.setattr(correct_module, "FORCING", 1e-6)
+    rng = np.random.default_rng(0)
+    bends = np.geomspace(1.0, 1e6, 20)
+    turned = np.linalg.qr(rng.standard_normal((20, 20)))[0]
+    A = turned * bends @ turned.T
+    r = rng.standard_normal((5, 4))
+    step, products = conjugate_gradients(
+        lambda p: (A @ p.ravel()).reshape(5, 4), lambda r: r.copy(), r
+    )
+    assert products <= 20
+    assert (A @ step.ravel()).reshape(5, 4) == pytest.approx(r, abs=1e-5)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_the_weights_of_a_column_have_mean_zero_over_the_classes(loss):
+    """Where the loss does not see a shift of all classes, and the penalty likes none."""
+    X, y = random_problem(seed=1, m=60, d=4, noise=0.1)
+    rows = all_in(X, y, loss=loss)
+    start = np.random.default_rng(0).standard_normal(zeros(rows).shape)
+    solution = Newton().solve(rows, L2(1e-6), start)
+    size = np.abs(solution.weights).max()
+    assert size > 10
+    assert np.abs(solution.weights.mean(axis=1)).max() < 1e-14 * size
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("l2", 1e-6), ("l1", 1e-4), ("linf_l1", 1e-4)])
+def test_a_rough_solve_does_not_depend_on_the_order_of_the_rows(name, alpha):
+    """All but separable rows, where the loss is flat: rounding must not decide where it ends."""
+    penalty = PENALTIES[name](alpha, 2.0)
+    for seed in range(12):
+        X, y = random_problem(seed=seed, m=40, d=6, noise=0.0)
+        order = np.random.default_rng(0).permutation(40)
+        found = []
+        for rows in (all_in(X, y, loss="log"), all_in(X[order], y[order], loss="log")):
+            found.append(Newton().solve(rows, penalty, zeros(rows)).weights)
+        assert found[0] == pytest.approx(found[1], abs=1e-11 * np.abs(found[0]).max())

@@ -219,11 +219,27 @@ def test_estimators_get_class_weights_where_they_have_a_place_for_them():
     assert model.estimator_.class_weight == prices
     alone = ErrorClumpingClassifier(class_weight=prices).fit(X, y)
     assert np.array_equal(model.estimator_.coef_, alone.coef_)
-    doubled = ErrorClumpingClassifier(class_weight={0: 1.0, 1: 2.0})
+    # One of their own is multiplied by the prices.
+    doubled = ErrorClumpingClassifier(class_weight={1: 2.0})
     model = HolePunchingClassifier(doubled, class_weight=prices, max_holes=0).fit(X, y)
-    assert model.estimator_.class_weight == doubled.class_weight
-    alone = clone(doubled).fit(X, y, np.where(y == 1, 3.0, 1.0))
-    assert np.array_equal(model.estimator_.coef_, alone.coef_)
+    assert model.estimator_.class_weight == {0: 1.0, 1: 6.0}
+    balanced = ErrorClumpingClassifier(class_weight="balanced")
+    model = HolePunchingClassifier(balanced, class_weight=prices, max_holes=0).fit(X, y)
+    share = np.bincount(y) / len(y)
+    expected = {0: 0.5 / share[0], 1: 1.5 / share[1]}
+    assert model.estimator_.class_weight == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("own", [None, "balanced", {0: 1.0, 1: 2.0}], ids=str)
+def test_weight_two_is_a_row_twice_whatever_class_weights_estimators_have(own):
+    X, y = blobs(90, classes=2, flipped=0.1)
+    weight = np.random.default_rng(0).integers(0, 4, 90)
+    inner = ErrorClumpingClassifier(class_weight=own, tol=1e-12)
+    model = HolePunchingClassifier(inner, 3, min_rows=3, class_weight={0: 0.3, 1: 2.5})
+    one = clone(model).fit(X, y, weight)
+    other = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert one.estimator_.coef_ == pytest.approx(other.estimator_.coef_, abs=1e-8)
+    assert one.errors_ == pytest.approx(other.errors_)
 
 
 def test_weights_too_small_for_any_hole_are_told():

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from laconic.boost.rules import make_rule
+from laconic.boost.rules import StepRule, make_rule
 from laconic.correct import Nesterov, Newton, Orthant
 from laconic.penalties import L1, L2, SmoothL1, SmoothLinfL1
 from problems import make_rows, random_problem
@@ -34,9 +34,30 @@ class ElasticNet(L1):
         return float(np.square(np.maximum(np.abs(U) - self.alpha, 0.0)).sum()) / (2 * self.ridge)
 
 
+class Prior(L2):
+    """(alpha/2) ‖W − P‖²: it inherits that it is centred, and its optimum is not."""
+
+    prior = np.array([1.0, 2.0, 3.0])
+
+    def value(self, W):
+        return super().value(W - self.prior)
+
+    def gradient(self, W):
+        return super().gradient(W - self.prior)
+
+    def conjugate(self, U):
+        return super().conjugate(U) + float((U * self.prior).sum())
+
+
+class Mistaken(SmoothL1):
+    """It says that it is centred. Its gradient contradicts that, but not at W = 0."""
+
+    centred = True
+
+
 CORRECTORS = [Newton(tol=1e-13), Nesterov(gradient_tol=1e-8), Orthant()]
 MADE = [L2(0.3), L2(0.0), L1(0.03), L1(0.0), SmoothL1(0.05, 5.0), SmoothLinfL1(0.05, 5.0),
-        ElasticNet(0.03)]  # fmt: skip
+        ElasticNet(0.03), Prior(0.3), Mistaken(0.05, 5.0)]  # fmt: skip
 KINKED = {"L1(0.03)", "ElasticNet(0.03)"}
 
 
@@ -52,6 +73,8 @@ def in_cvxpy(penalty, W):
     """The same penalty in the words of CVXPY."""
     if type(penalty) is L2:
         return 0.5 * penalty.alpha * cp.sum_squares(W)
+    if isinstance(penalty, Prior):
+        return 0.5 * penalty.alpha * cp.sum_squares(W - np.tile(penalty.prior, (4, 1)))
     if type(penalty) is L1:
         return penalty.alpha * cp.sum(cp.abs(W))
     if isinstance(penalty, ElasticNet):
@@ -134,14 +157,46 @@ def test_strengths_must_be_sound(corrector):
             corrector.solve(rows, L2(wrong), starts(rows)[0])
 
 
-def test_nothing_is_asked_for_that_is_not_used():
-    """A penalty of first-order methods needs no curvature."""
+class Watched:
+    """A penalty with no more than it must have; it notes what it is asked for."""
+
+    def __init__(self, has):
+        self.has, self.asked = has, set()
+
+    def __getattr__(self, name):
+        if name not in self.has:
+            raise AttributeError(name)
+        self.asked.add(name)
+        return getattr(L2(0.3), name)
+
+
+def by_corrector(corrector, penalty):
     _, _, rows = rows_of(True)
-    first = ("alpha", "kink", "value", "gradient", "shrink", "conjugate")
-    assert sorted(Nesterov.needs) == sorted(first)
-    plain = type("Plain", (), {n: getattr(L2(0.3), n) for n in first})()
-    whole = Newton(tol=1e-13).solve(rows, L2(0.3), starts(rows)[0])
-    assert CORRECTORS[1].solve(rows, plain, starts(rows)[0]).value == pytest.approx(whole.value)
+    return corrector.solve(rows, penalty, starts(rows)[0]).value
+
+
+def by_rule(_, penalty):
+    X, y = random_problem(4, m=60, d=4)
+    rows, W = make_rows(X, y, loss="log"), np.zeros((1, 3))
+    rows.evaluate(W)
+    rule = make_rule("step", penalty, Newton())
+    return rule.choose(rows, W, np.empty(0, dtype=np.int64), None).score
+
+
+@pytest.mark.parametrize(
+    ("solver", "use"),
+    [*((corrector, by_corrector) for corrector in CORRECTORS), (StepRule, by_rule)],
+    ids=["Newton", "Nesterov", "Orthant", "StepRule"],
+)
+def test_nothing_is_asked_for_that_is_not_used(solver, use, monkeypatch):
+    # Nor is anything used that is not asked for.
+    assert use(solver, Watched(solver.needs)) == pytest.approx(use(solver, L2(0.3)))
+    # Every solver has its check look at the kinks; what else that looks at does not count.
+    for module in ("laconic.correct", "laconic.boost.rules"):
+        monkeypatch.setattr(f"{module}.check_penalty", lambda solver, penalty: None)
+    watched = Watched(solver.needs)
+    use(solver, watched)
+    assert watched.asked | {"kink"} == set(solver.needs)
 
 
 @pytest.mark.parametrize("name", ["step", "column", "refit"])

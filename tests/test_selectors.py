@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
+from sklearn.datasets import load_wine
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
@@ -263,3 +264,10 @@ def test_a_selector_stands_before_another_model(rows):
                              LogisticRegression()).fit(X, y)  # fmt: skip
     assert support(pipeline[0]) == TRUTH
     assert pipeline.score(X, y) > 0.9
+
+
+def test_even_shares_are_at_least_their_mean():
+    """All features of a ball have the same share, which is the default threshold."""
+    X, y = load_wine(return_X_y=True)
+    selector = SelectFromModel(ShareBoostClassifier(2, pool="pieces")).fit(X, y)
+    assert selector.get_support().all()

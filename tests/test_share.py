@@ -1130,11 +1130,7 @@ def test_costs_by_name():
     assert ShareBoostClassifier(4, costs=costs[::-1], max_cost=10.0, cv=3).fit(X, y).n_atoms_ <= 2
     plain = pd.Series(costs.to_numpy())
     assert ShareBoostClassifier(4, costs=plain, max_cost=10.0).fit(X.to_numpy(), y).n_atoms_ == 2
-    for wrong, said in [
-        (costs[:3], "none for 'petal width"),
-        ({**costs.to_dict(), "age": 1.0}, "one for 'age', not a feature"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            ShareBoostClassifier(2, costs=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="costs names 'age', which is not a feature"):
+        ShareBoostClassifier(2, costs={**costs.to_dict(), "age": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="X has no feature names"):
         ShareBoostClassifier(2, costs=costs).fit(X.to_numpy(), y)

@@ -1,17 +1,20 @@
 """Worker threads: order, nesting, and BLAS left as it was found."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from laconic import ShareBoostClassifier
 from laconic.threads import Threads, row_blocks
 
 
 def blas_threads():
-    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+    """Threads of every BLAS that can have more than one."""
+    found = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return [lib["num_threads"] for lib in found if lib.get("threading_layer") != "disabled"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -42,6 +45,24 @@ def test_overlapping_uses_leave_blas_as_it_was():
     assert set(blas_threads()) <= {1}
     second.__exit__()
     assert blas_threads() == before
+
+
+def test_any_thread_can_limit_blas_and_restore_it():
+    """Also while the first thread that did so lives on."""
+    one, other = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    first, second = Threads(1), Threads(1)
+    steps = [
+        (one, first.__enter__, 1),
+        (other, second.__enter__, 1),
+        (one, first.__exit__, 1),
+        (other, second.__exit__, 2),
+        (other, first.__enter__, 1),
+        (one, first.__exit__, 2),
+    ]
+    with one, other, threadpool_limits(2, user_api="blas"):
+        for thread, step, expected in steps:
+            thread.submit(step).result()
+            assert set(blas_threads()) == {expected}
 
 
 def test_concurrent_fits_are_each_as_alone():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from laconic import forks as forks
+
 if TYPE_CHECKING:
     from laconic.clump import ErrorClumpingClassifier
     from laconic.holes import HolePunchingClassifier

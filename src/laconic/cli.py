@@ -224,7 +224,8 @@ def _demo(args: argparse.Namespace) -> int:
     )
     console.print(side_by_side)
 
-    named.save(file)
+    if unsaved := why_unsaved(str(file), lambda: named.save(file)):
+        raise UserError(unsaved)
     same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
     if not same:
         raise RuntimeError("the reloaded model does not predict what the saved one does")
@@ -287,11 +288,12 @@ def _fit(args: argparse.Namespace) -> int:
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
         )
     console.out(card(model) + "\n", highlight=False)
+    if not unsaved[0]:
+        say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
+    if args.plot and not unsaved[1]:
+        say(console, f"saved  {args.plot}", "the picture of the path")
     if any(unsaved):
         raise UserError("; ".join(filter(None, unsaved)))
-    say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
-    if args.plot:
-        say(console, f"saved  {args.plot}", "the picture of the path")
     return INTERRUPTED if model.status_ == "interrupted" else 0
 
 

@@ -69,7 +69,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         the radius spans much of the data.
     n_neighbors : int, default=None
         Nearest rows as neighbours (of either of the two) instead of a radius, which must then be
-        left at ``"auto"``.
+        left at ``"auto"``. Rows that are as far as the last of them are neighbours too.
     metric : str or callable, default="euclidean"
         Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
     label_groups : dict, default=None
@@ -89,15 +89,19 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         Most Newton iterations, or passes of m stochastic steps. Newton iterations at larger λ count
         as well: where rows are few or separable and λ is small beside their squared norms, λ is
         approached from there. A fit that is stopped on that way has w of a larger λ, and a gap that
-        says so.
+        says so. With a ``checkpoint`` you can raise it, and the fit goes on.
     learning_rate : float, default=None
         γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
         norm of the rows.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        What the slack of a row costs, class by class; only the ratios count. Unlike sample weights,
+        class weights do not count copies of rows: see the notes.
     checkpoint : str or path-like, default=None
-        File that the state is written to after every iteration. A fit that finds it resumes from
-        it and ends with the identical model; other data or settings are refused.
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_iter`` may be raised. (With a smaller
+        ``max_iter``, iterations that are in the file stay.) A kill loses the iteration under way
+        and at most 5 seconds before it. Where the file can no longer be written, a warning says so
+        and the fit goes on.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of ``solver="averaging"``. Nothing else is random.
     n_jobs : int, default=None
@@ -119,7 +123,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     radius_ : float
         The radius in use; NaN where neighbours were not found by one.
     neighbour_share_ : float
-        Share of the pairs of rows that are neighbours.
+        Share of the pairs of rows that are neighbours, copies of a row included.
     n_iter_ : int
         Most iterations that any of the problems took, those at larger λ included.
     predictor_ : Predictor
@@ -132,11 +136,17 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     *More than two classes* are told apart one against the rest: a problem of its own for each
     class, all with the same neighbours, and the largest score wins.
 
-    *Sample weights.* An integer weight is the same as repeated rows: copies are neighbours of each
-    other and count as such in the degrees and in m. A weight below 1 is the part of a row that
-    counts: its slack costs, and forgives its neighbours, that part. (A weight of 2.5 is neighbour
-    to itself with 1.5.) With ``n_neighbors`` or a given graph, copies would change who the nearest
-    are, and there a weight only stands for copies that everyone sees as one row.
+    *Sample weights* count rows. An integer weight is the same as the row repeated: copies are
+    neighbours of each other, and count in the degrees, in m, in the automatic radius and among the
+    ``n_neighbors`` nearest. A weight below 1 is the part of a row that counts: its slack costs, and
+    forgives its neighbours, that part. (A weight of 2.5 is neighbour to itself with 1.5.) In a
+    graph of your own, copies have the row's neighbours and each other. ``solver="averaging"`` draws
+    rows, so there a weight is the same as repeated rows only at the optimum.
+
+    *Class weights* are prices. The slack of a row of price p costs p times as much, and it counts p
+    times in what its neighbours are forgiven. They change neither the neighbours nor the radius.
+    Without a discount a class weight of 2 is the same as all rows of the class twice, as in
+    LinearSVC. With a discount it is not: two copies of a row would also forgive each other.
 
     *Kernels* (footnote 1) come in through a feature map before this, in a pipeline:
     `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then those in the
@@ -249,7 +259,7 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         if keep is not None:
             X = X[keep]
             given = None if given is None else given.subset(keep)
-        price = class_prices(self, codes, weight)
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
         with ExitStack() as stack:
             saver = None
             if self.checkpoint is not None:

@@ -119,12 +119,15 @@ class Newton:
             decrement = -0.5 * slope
             if value - HOPE * decrement > target:
                 break
+            centred = objective.centred
             moved = self._search(objective, W, step, value, slope)
             if moved is None:
                 objective.evaluate(W)
                 break
             W, value, gradient = moved
             objective.ease(decrement, value)
+            if centred != objective.centred:
+                continue  # the step left out a direction in which Φ can still fall
             if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
                 converged = True
                 break
@@ -203,13 +206,13 @@ class Nesterov:
 class Orthant:
     """Newton steps of a model that keeps the kinks: the corrector of penalties that have them.
 
-    Ω(W) = kink ‖W‖₁ + a smooth part. A weight at zero leaves it only where the slope of all that is
-    smooth exceeds the kink. What ends at zero is zero exactly.
+    Ω(W) = kink ‖W‖₁ + a smooth part. A weight leaves zero only where the slope of the loss plus the
+    smooth part of Ω exceeds the kink. What ends at zero is zero exactly.
 
     Where few weights may move, a step goes to the least point of the quadratic model with its kinks
-    (`laconic.kinks`), which takes a Hessian among them. Where many may, it stays in the orthant of
-    the present signs, inside which nothing has a kink, and is found by conjugate gradients. A
-    weight that would change its sign stops at zero; weights at zero that the step would take
+    (`laconic.kinks`), which takes a Hessian among them. Where many may move, it stays in the
+    orthant of the present signs, inside which nothing has a kink. Conjugate gradients find it. A
+    weight that would change its sign stops at zero. Weights at zero that such a step would take
     against their slope, because of what the others do, stay out of it (see the notes of
     `laconic.subset.quadratic`).
 
@@ -356,13 +359,13 @@ class Orthant:
             t *= 0.5
         else:
             return None
-        if t < 1.0 or value - new <= promised:
+        if t < 1.0 or value - new <= promised + noise:
             return found, new
         while True:
             t *= 2.0
             farther = self._shifted(objective, self._along(objective, W, step, t))
             less, _ = objective.evaluate(farther)
-            if not less < new:
+            if not less < new - noise:
                 objective.evaluate(found)
                 return found, new
             found, new = farther, less

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -42,24 +43,27 @@ def kept_rows(
     return keep, codes.ravel(), weight
 
 
-def class_factors(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def class_factors(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """What ``class_weight`` multiplies the weights of each class by, up to one common factor."""
-    classes = estimator.classes_
-    if estimator.class_weight is None:
+    if class_weight is None:
         return np.ones(len(classes))
-    if estimator.class_weight == "balanced":
+    if class_weight == "balanced":
         return 1.0 / np.bincount(codes, weight)
-    factors = compute_class_weight(estimator.class_weight, classes=classes, y=classes[codes])
+    factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not np.all(factors > 0):
         raise ValueError("class_weight must be positive for every class in y")
     return factors
 
 
-def class_prices(estimator: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def class_prices(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """What ``class_weight`` multiplies the weight of each row by; balanced ones keep the sum."""
-    factors = class_factors(estimator, codes, weight)
+    factors = class_factors(class_weight, classes, codes, weight)
     with np.errstate(over="ignore", invalid="ignore"):
-        if estimator.class_weight == "balanced":
+        if class_weight == "balanced":
             factors = factors * weight.sum() / len(factors)
         prices = factors[codes]
         total = (weight * prices).sum()
@@ -79,7 +83,9 @@ def normalised_weights(
     keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
     # The sum of huge weights would overflow; a power of two changes no digit.
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])
-    weight = weight * class_factors(estimator, codes, weight)[codes]
+    factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
+    estimator._class_factors = factors / factors.max()
+    weight = weight * factors[codes]
     return (X if keep is None else X[keep]), codes, weight / weight.sum()
 
 
@@ -161,7 +167,7 @@ def check_costs(
 
 
 def in_order(costs: Any, names: Any) -> Any:
-    """Costs as they are, or those given with names in the order of the features."""
+    """Costs as they are, or those given with names in the order of the features, 1 for others."""
     if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
         return costs
     given = dict(costs)
@@ -169,12 +175,12 @@ def in_order(costs: Any, names: Any) -> Any:
         if list(given) == list(range(len(given))):  # a series that was given no names
             return list(given.values())
         raise ValueError("costs have names, but X has no feature names")
-    absent = [name for name in names if name not in given]
     strange = [name for name in given if name not in set(names)]
-    if absent or strange:
-        what = f"none for {absent[0]!r}" if absent else f"one for {strange[0]!r}, not a feature"
-        raise ValueError(f"costs must name every feature once; they have {what}")
-    return [given[name] for name in names]
+    if strange:
+        near = get_close_matches(str(strange[0]), map(str, names), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"costs names {strange[0]!r}, which is not a feature of X{hint}")
+    return [given.get(name, 1.0) for name in names]
 
 
 def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:

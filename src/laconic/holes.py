@@ -38,6 +38,9 @@ class HolePunchingClassifier(HolesModel):
 
     *the newest hole that contains a row decides it*, so that errors inside old holes can heal.
 
+    Where several rows have equally many errors around them, a digest of their values decides. So
+    the order of the rows does not matter (but for the held-out part).
+
     Inside a new hole the model is the best on its training rows of a fitted one, a constant and the
     predictor so far (which leaves nothing to punch: a smaller ball or the next centre has its
     turn), so that every hole lowers the training error, for any number of classes. In the paper's
@@ -64,9 +67,10 @@ class HolePunchingClassifier(HolesModel):
     n_candidates : int, default=1
         Centres to compare in every round: the row with most errors around it, which is the paper's
         procedure and all that 1 looks at; misclassified rows drawn at random, whatever their
-        weight; then, where these are fewer, the rows with next most errors around them. The one
-        whose largest ball holds most errors is taken. What lies around a centre is kept from round
-        to round while 256 MB hold it (1,000 centres of 67,000 rows), so that hundreds cost little.
+        weight; then, where these are fewer, the rows with next most errors around them. Equal rows
+        are one centre. The one whose largest ball holds most errors is taken. What lies around a
+        centre is kept from round to round while 256 MB hold it (1,000 centres of 67,000 rows), so
+        that hundreds cost little.
     tol : float, default=0.0
         Training error at which to stop.
     early_stopping : bool, default=False
@@ -83,7 +87,8 @@ class HolePunchingClassifier(HolesModel):
     n_iter_no_change : int, default=5
         Holes without a lower held-out error after which ``early_stopping`` stops.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        What an error of each class costs. Unlike a sample weight it does not count copies of rows.
+        An estimator that has a ``class_weight`` gets these there, times its own where it has one.
     checkpoint : str or path-like, default=None
         File that keeps the state. A fit that finds it resumes from it and ends with the identical
         model; other data or settings are refused, but ``max_holes`` may be raised. A kill loses the
@@ -241,7 +246,8 @@ class HolePunchingClassifier(HolesModel):
         keep, codes, weight = kept_rows(self, X, y, sample_weight)
         numbers = np.arange(X.shape[0]) if keep is None else keep
         X = X if keep is None else X[keep]
-        weights = Weights(weight, class_prices(self, codes, weight))
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
+        weights = Weights(weight, price)
         mark = self._mark(X, codes, weight, numbers) if self.checkpoint is not None else ""
         parts = self._parts(X, codes, weights, numbers)
         total = parts[0].weight.sum()
@@ -258,8 +264,8 @@ class HolePunchingClassifier(HolesModel):
                 stacklevel=2,
             )
         seeds = self._seeds()
-        with Threads(self.n_jobs) as threads, ExitStack() as stack:
-            state = self._run(parts, outside, local, weighted, seeds, threads, mark, stack)
+        with Threads(self.n_jobs) as threads:
+            state = self._run(parts, outside, local, weighted, seeds, threads, mark)
         self._keep(state, parts)
         return self
 
@@ -329,28 +335,25 @@ class HolePunchingClassifier(HolesModel):
         seeds: list[int | None],
         threads: Threads,
         mark: str,
-        stack: ExitStack,
     ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
-
-        The stack closes the checkpoint.
-        """
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
         from laconic.look.holes import progress
 
         train, held = parts
         state: State | None = None
         counts = ErrorCounts(train.X, 1.0, threads)
-        draws = Digests(train.X, np.random.RandomState(seeds[0]).bytes(16))
+        draws = Digests(train.X, np.random.RandomState(seeds[0]).randint(2**31 - 1))
         puncher = Puncher(
             train, held, local, weighted, self.min_rows, draws, self.n_candidates, self.guard,
             seeds[2:], counts, threads, self._codes(train.y),
         )  # fmt: skip
         hooks: list[Hook] = []
-        if self.checkpoint is not None:
-            saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
-            state = saver.resume()
-            hooks.append(saver)
-        with progress(self.verbose, self.max_holes) as bar:
+        with ExitStack() as stack:
+            if self.checkpoint is not None:
+                saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
+                state = saver.resume()
+                hooks.append(saver)
+            bar = stack.enter_context(progress(self.verbose, self.max_holes))
             hooks += [*(self.callbacks or []), bar]
             if state is None:
                 weights = train.weights if weighted else None

@@ -34,7 +34,7 @@ class Problem(Protocol):
         """That Hessian among the weights of ``face``, a mask, in their order; or None if large."""
 
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
-        """How much of which distribution over the classes takes that of the intercept to zero."""
+        """The mixing weight and class distribution that cancel the intercept's gradient."""
 
     def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
         """Dual value and gradient of giving every row the distribution ``sigma``."""
@@ -94,7 +94,7 @@ class Objective:
         self.problem = problem
         self.penalty = penalty
         self.free = int(problem.intercept)
-        self.centred = problem.shift_invariant and getattr(penalty, "centred", False)
+        self.centred = False
         self.damp = 1.0
         self.evaluations = 0
         self.products = 0
@@ -105,7 +105,9 @@ class Objective:
         self.loss, gradient = self.problem.evaluate(W)
         self.loss_gradient = self._unshifted(gradient)
         gradient = self.loss_gradient.copy()
-        gradient[self.free :] += self.penalty.gradient(W[self.free :])
+        pull = self.penalty.gradient(W[self.free :])
+        gradient[self.free :] += pull
+        self.centred = self.centred and self._is_centred(pull)
         return self.loss + self.penalty.value(W[self.free :]), gradient
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -122,15 +124,23 @@ class Objective:
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
 
     def centre(self, W: np.ndarray) -> np.ndarray:
-        """Weights no worse than ``W`` from which shifts play no part, where the penalty allows."""
+        """W with the mean over the outputs taken off every row, if the penalty is centred."""
+        self.centred = self.problem.shift_invariant and getattr(self.penalty, "centred", False)
         return W - W.mean(axis=1, keepdims=True) if self.centred else W
 
-    def _unshifted(self, sums: np.ndarray) -> np.ndarray:
-        """Gradients or Hessian products of the loss without what rounding put into shifts.
+    def _is_centred(self, pull: np.ndarray) -> bool:
+        """Whether the row means of ∇Ω at centred weights are zero, as a centred penalty promises.
 
-        A loss that does not see a shift of all outputs has none of it there, and neither does the
-        sum with a centred penalty. Rounding would: conjugate gradients find no other direction of
-        that curvature, so each of their steps would multiply it, and in the end it would decide.
+        What is below the root of the rounding counts as zero: Φ would gain its square only.
+        """
+        shift = np.linalg.norm(pull.mean(axis=1)) * np.sqrt(pull.shape[1])
+        return bool(shift <= np.sqrt(np.finfo(self.problem.dtype).eps) * np.linalg.norm(pull))
+
+    def _unshifted(self, sums: np.ndarray) -> np.ndarray:
+        """Gradients or Hessian products of the loss, without their row means.
+
+        A shift-invariant loss has no gradient in the direction of a shift. Rounding adds a little.
+        Conjugate gradients would amplify it step by step, so it is removed here.
         """
         if not self.problem.shift_invariant:
             return sums

@@ -8,7 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    check_is_fitted,
+)
 
 from laconic.boost.path import Path, PathEntry
 from laconic.edge import check_labels
@@ -45,6 +49,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     classes_: np.ndarray
     path_: Path
     _categories: Categories
+    _given_names: list[str] | None = None
+    _class_factors: np.ndarray
 
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
@@ -68,7 +74,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.loss,
             [atom.width for atom in entry.atoms],
             self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
+            getattr(self, "feature_names_in_", self._given_names),
             self._categories,
         )
 
@@ -127,15 +133,65 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Class probabilities; see the notes on what the margin loss does to them."""
         return find_loss(self.loss).probabilities(self._scores(X))
 
+    def corrected_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities with the effect of ``class_weight`` taken back.
+
+        A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
+        `predict_proba` therefore answers as if all classes were equally common. Here every
+        probability is divided by its class's factor, and they are made to sum to one again. Without
+        ``class_weight`` it is `predict_proba`.
+        """
+        probabilities = self.predict_proba(X) / self._class_factors
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
     def transform(self, X: Any) -> np.ndarray:
         """Columns of the chosen atoms, in the units of the input."""
         check_is_fitted(self, "predictor_")
         return self.predictor_.map.columns(self._validated(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Readable names of the columns of `transform`."""
+        """Readable names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input features, as a pipeline passes them on. By default those that the
+            model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
+        """
         check_is_fitted(self, "predictor_")
-        return np.array(self.predictor_.names(), dtype=object)
+        names = self.predictor_.feature_names
+        if input_features is not None:
+            names = _check_feature_names_in(self, input_features).tolist()
+        columns = self.predictor_.map.names(names, self.predictor_.categories)
+        return np.array(columns, dtype=object)
+
+    def name_features(self: Self, names: Any) -> Self:
+        """Call the input features by these names, where ``fit`` was given an array.
+
+        ``describe``, plots, saved models and `get_feature_names_out` then use them. In a pipeline:
+        ``pipeline[-1].name_features(pipeline[:-1].get_feature_names_out())``.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One for every feature, in order.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "predictor_")
+        if hasattr(self, "feature_names_in_"):
+            raise ValueError("fit was given a data frame, whose columns have names already")
+        given = [str(name) for name in names]
+        if len(given) != self.n_features_in_ or len(set(given)) != len(given):
+            raise ValueError(
+                f"names must be {self.n_features_in_} different ones, one for every feature; got "
+                f"{len(given)}, {len(set(given))} of them different"
+            )
+        self._given_names = given
+        self._use(self.n_atoms_)
+        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "predictor_")
@@ -189,7 +245,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         that is read has a share of at least 1e-9 or so, even where its atoms gain nothing, and a
         feature that is not read has 0: ``SelectFromModel(model, threshold=1e-12)`` keeps exactly
         the features that are read. (Features that a classifier as pool has no use for count as
-        not read.) The shares sum to one, or to zero where nothing is read.
+        not read.) The shares sum to one up to rounding, or to zero where nothing is read.
         """
         check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
@@ -203,7 +259,9 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             share = np.where(read > 0, np.maximum(share / total, LEAST_SHARE), 0.0)
         else:
             share = read
-        return share / (share.sum() or 1.0)
+        # To 40 bits, so that the mean of equal shares is that share: selectors compare with it.
+        even: np.ndarray = np.ldexp(np.rint(np.ldexp(share / (share.sum() or 1.0), 40)), -40)
+        return even
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
@@ -211,6 +269,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Check input the way scikit-learn does; only fits pass ``y`` and ``reset``."""
         missing = self._allows_missing()
         if reset:
+            self._given_names = None
             check_labels(y)
             self._categories = frame_categories(X) if missing else {}
         else:

@@ -26,8 +26,11 @@ class Penalty(Protocol):
     alpha: float
     """Strength; 0 means that there is no penalty."""
     centred: bool = False
-    """Whether Ω bends as much in every direction. The best weights for a loss that does not see a
-    shift of all outputs then have mean zero over the outputs. A penalty need not say."""
+    """Whether Ω(W) = f(W − W̄) + g(W̄), where W̄ holds the means over the outputs of the rows of W,
+    and g is least at zero. Taking the mean off every row of W then never raises Ω, and leaves ∇Ω
+    with row means of zero. The best weights for a shift-invariant loss have row means of zero, and
+    Newton looks for no others. It checks the row means of ∇Ω wherever it evaluates Ω, and takes Ω
+    as not centred where they are not zero. A penalty need not have this attribute."""
 
     @property
     def kink(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any
 
@@ -90,7 +90,8 @@ class ShareBoostClassifier(PathClassifier):
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
         rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        Cost of reading each feature, in order or by name (a dict or a pandas series). An atom
+        Cost of reading each feature, in order or by name (a dict or a pandas series; features that
+        it does not name cost 1). An atom
         costs the sum over the features it reads, and atoms are ranked by gain per cost.
         ``"operations"``: an atom costs the operations that it adds to the model, for pools that
         count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
@@ -114,7 +115,8 @@ class ShareBoostClassifier(PathClassifier):
         ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little where
         one class is rare.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
     tol : float, default=1e-5
         Relative tolerance of each correction; see `laconic.correct.Newton`.
     checkpoint : str or path-like, default=None
@@ -321,55 +323,57 @@ class ShareBoostClassifier(PathClassifier):
         X, y = self._validated(X, y, reset=True)
         pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
-        if self.cv is not None:
-            self.cv_scores_ = self._cross_validate(X, y, sample_weight, groups)
-        X, codes, weight = normalised_weights(self, X, y, sample_weight)
+        rows_in, codes, weight = normalised_weights(self, X, y, sample_weight)
         held: HeldOut | None = None
         if self.early_stopping:
-            X, codes, weight, kept = held_out_rows(self, X, codes, weight)
+            rows_in, codes, weight, kept = held_out_rows(self, rows_in, codes, weight)
             held = HeldOut(*kept, LOSSES[self.loss](), self.n_iter_no_change)
-        with Threads(self.n_jobs) as threads:
-            bound = bound_pool(pool, X, weight, threads)
-            loss = LOSSES[self.loss]()
-            n_outputs = loss.n_outputs(len(self.classes_))
-            rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
-            with ExitStack() as stack:
-                state = self._run(rows, X, codes, weight, held, stack)
+        # A checkpoint that cannot be used is refused before the work of the folds.
+        with self._saver(rows_in, codes, weight) as saver:
+            if self.cv is not None:
+                self.cv_scores_ = self._cross_validate(X, y, sample_weight, groups)
+            with Threads(self.n_jobs) as threads:
+                bound = bound_pool(pool, rows_in, weight, threads)
+                loss = LOSSES[self.loss]()
+                n_outputs = loss.n_outputs(len(self.classes_))
+                rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+                state = self._run(rows, held, saver)
         self._keep(state, held)
         return self
 
-    def _run(
-        self,
-        rows: Rows,
-        X: Any,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        held: HeldOut | None,
-        stack: ExitStack,
-    ) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned.
+    def _saver(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray
+    ) -> AbstractContextManager[Checkpoint | None]:
+        """The checkpoint, where there is to be one."""
+        if self.checkpoint is None:
+            return nullcontext()
+        names = getattr(self, "feature_names_in_", None)
+        settings = settings_of(self, *_LIMITS)
+        # Names and data frames say what an atom is: here by what they come to.
+        settings |= {name: self._by_number(name) for name in ("include", "exclude")}
+        settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
+        mark = fingerprint(X, codes, weight, settings)
+        return Checkpoint(self.checkpoint, mark, self.max_atoms)
 
-        The stack closes the checkpoint.
-        """
+    def _by_number(self, argument: str) -> list[Any]:
+        """The items of an include or exclude list, features by their numbers."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        listed = getattr(self, argument) or ()
+        return [names.index(i) if isinstance(i, str) and i in names else i for i in listed]
+
+    def _run(self, rows: Rows, held: HeldOut | None, saver: Checkpoint | None) -> State:
+        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
         penalty = PENALTIES[self.penalty](self.alpha, self.beta)
         corrector = Newton(self.tol)
         names = getattr(self, "feature_names_in_", None)
-        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, X.shape[1], names)
+        n_features = self.n_features_in_
+        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, n_features, names)
         include = resolve_atoms(self.include, rows.pool, names, "include")
         exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
         spent = float(len(include)) if costs is None else costs.total(include.tolist())
         check_base_terms(include, exclude, self.max_atoms, spent, max_cost)
-        hooks: list[Hook] = []
-        state = State()
-        if self.checkpoint is not None:
-            settings = settings_of(self, *_LIMITS)
-            # Names and data frames say what an atom is: here by what they come to.
-            settings |= {"include": include, "exclude": exclude}
-            settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
-            mark = fingerprint(X, codes, weight, settings)
-            saver = stack.enter_context(Checkpoint(self.checkpoint, mark, self.max_atoms))
-            state = saver.resume(rows.pool, rows.n_outputs)
-            hooks.append(saver)
+        state = State() if saver is None else saver.resume(rows.pool, rows.n_outputs)
+        hooks: list[Hook] = [] if saver is None else [saver]
         loop = Loop(
             rows,
             make_rule(self.rule, penalty, corrector),
@@ -410,9 +414,7 @@ class ShareBoostClassifier(PathClassifier):
         names = list(getattr(self, "feature_names_in_", ()))
         fold.set_params(costs=in_order(self.costs, names or None))
         for argument in ("include", "exclude"):  # folds are arrays, without names
-            listed = getattr(self, argument) or ()
-            numbers = [names.index(i) if i in names else i for i in listed]
-            fold.set_params(**{argument: numbers})
+            fold.set_params(**{argument: self._by_number(argument)})
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return cross_validate_sizes(fold, X, y, weight, self.cv, self.scoring, groups)
 
@@ -426,8 +428,9 @@ class ShareBoostClassifier(PathClassifier):
         size = entries[-1].size
         if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
             warnings.warn(
-                "no atom helps, so the model only knows how common the classes are: all columns "
-                "may be constant, excluded or too dear, or too small where they are not scaled",
+                "no atom helps, so the model only knows how common the classes are. Raise max_cost "
+                "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "atom can help.",
                 stacklevel=3,
             )
         if held is not None:

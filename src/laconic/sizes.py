@@ -31,7 +31,7 @@ def cross_validate_sizes(
 ) -> np.ndarray:
     """Score of every size on every fold, (n_folds, n_sizes), from one path per fold.
 
-    ``scoring`` is any of scikit-learn's, by default accuracy; the splitter gets the row ``groups``.
+    ``scoring`` is any of scikit-learn's, by default accuracy. The splitter gets ``groups`` of rows.
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """

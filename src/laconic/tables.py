@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from laconic.model.predictor import Predictor
 
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 # Characters of another library's message that are worth a line.
 LONGEST = 120
 
@@ -54,7 +56,7 @@ def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) ->
     for option, file in named.items():
         for what, theirs in inputs.items():
             if same_file(file, theirs):
-                raise UserError(f"{option} {file} is {what}, which it would replace")
+                raise UserError(f"{option} {file} would overwrite {what}")
         check_can_write(file)
 
 
@@ -263,6 +265,19 @@ def _is_text(column: Any) -> bool:
     return not all(isinstance(value, bool) for value in column.dropna())
 
 
+def _first_wrong(column: Any) -> str:
+    """Where a column first holds something that is no number, no truth value and not missing."""
+    for row, value in enumerate(column, start=1):
+        text = str(value).strip()
+        if text.lower() in NO_TEXT:
+            continue
+        try:
+            float(text)
+        except ValueError:
+            return f"; row {row} has {text!r}"
+    return ", and not numbers among truth values"
+
+
 def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.ndarray:
     """Values as floats; an error says which column cannot be read and where it first goes wrong."""
     import numpy as np
@@ -272,7 +287,7 @@ def _as_numbers(column: Any, name: str, missing: bool, hint: str = "") -> np.nda
     try:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers: {error}") from error
+        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())

@@ -7,13 +7,16 @@ speed only.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import thread as futures
 from typing import Any, TypeVar
 
 import joblib
-from threadpoolctl import threadpool_limits
+import threadpoolctl
+from threadpoolctl import ThreadpoolController
 
 # Tasks that `Threads.map` makes per thread: enough to even out uneven items.
 TASKS_PER_THREAD = 8
@@ -26,24 +29,71 @@ _worker = threading.local()
 
 
 class _SingleThreadedBlas:
-    """Holds BLAS at one thread while any fit of the process runs; the last to leave restores it."""
+    """Holds BLAS at one thread while any fit of the process runs; the last to leave restores it.
+
+    A fork waits until no thread is changing the number of BLAS threads. The child starts without
+    users, and with as many BLAS threads as there were before any fit.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # A signal handler may fork while its own thread is in here.
+        self._lock = threading.RLock()
         self._users = 0
         self._limits: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._limits = threadpool_limits(1, user_api="blas")
+                blas = ThreadpoolController().select(user_api="blas")
+                _obey_this_thread()
+                self._limits = blas.limit(limits=1)
             self._users += 1
 
     def __exit__(self, *exc: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limits.restore_original_limits()
+                self._restore()
+
+    def _restore(self) -> None:
+        limits, self._limits = self._limits, None
+        if limits is not None:
+            _obey_this_thread()
+            limits.restore_original_limits()
+            _obey_this_thread()
+
+    def before_fork(self) -> None:
+        """Keep other threads out."""
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Let them in again."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Start anew.
+
+        It cannot wait until the child calls us, because the child may go on with BLAS alone.
+        Setting the number of threads is safe this early: OpenBLAS ends its threads before a fork,
+        and starts new ones when it is told their number. The lock that it takes for this is free.
+        Only those who set the number or share a product among threads take it; the former are kept
+        out over the fork, and there were no products to share, because the number was one.
+        """
+        self._lock = threading.RLock()
+        self._users = 0
+        self._restore()
+
+
+def _obey_this_thread() -> None:
+    """Let this thread set the number of OpenBLAS threads, and any other after it.
+
+    Since release 3.8, threadpoolctl obeys the first thread that sets the number, and passes over
+    all others without a word for as long as that one lives. Here the number is the process's: fits
+    of several threads share it, and the last to end restores it.
+    """
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread(force=True)
 
 
 _single_threaded_blas = _SingleThreadedBlas()
@@ -51,6 +101,8 @@ _single_threaded_blas = _SingleThreadedBlas()
 
 class Threads:
     """A context in which BLAS runs on one thread and `map` runs on ``n_jobs``.
+
+    A child that is forked inside the context is outside of it, until it calls `map` itself.
 
     Parameters
     ----------
@@ -62,22 +114,29 @@ class Threads:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
         self._pool: ThreadPoolExecutor | None = None
+        self._process: object = None  # the one that entered
 
     def __enter__(self) -> Threads:
         _single_threaded_blas.__enter__()
+        self._process = _process
         if self.n_jobs > 1:
             self._pool = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="laconic")
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        pool, self._pool = self._pool, None
+        entered_by, self._process = self._process, None
+        if entered_by is not _process:
+            return  # by the parent of this process, whose threads are not here
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
         _single_threaded_blas.__exit__()
 
     def map(self, function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
         """Apply ``function`` to each item; answers come in the order of the items."""
         items = list(items)
+        if self._process not in (None, _process):
+            self.__enter__()
         # A worker that waited for other workers could wait for ever.
         if self._pool is None or len(items) < 2 or getattr(_worker, "busy", False):
             return map(function, items)
@@ -99,3 +158,25 @@ class Threads:
 def row_blocks(n_rows: int, block: int) -> list[slice]:
     """Cut ``n_rows`` into consecutive slices of ``block`` rows (the last may be shorter)."""
     return [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
+
+
+# Stands for this process: a child has another one.
+_process = object()
+
+
+def _forget_the_parent() -> None:
+    """Make a forked child the owner of nothing that needs the threads of its parent."""
+    global _process
+    _process = object()
+    _worker.busy = False
+    # If a worker forked, it is the child's main thread now: nobody is to wait for its end.
+    getattr(futures, "_threads_queues", {}).pop(threading.current_thread(), None)
+    _single_threaded_blas.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_single_threaded_blas.before_fork,
+        after_in_parent=_single_threaded_blas.after_fork_in_parent,
+        after_in_child=_forget_the_parent,
+    )

@@ -26,6 +26,7 @@ from laconic.edge import check_repeatable, normalised_weights
 from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
+from laconic.penalties import L1
 from laconic.pools import Stumps, bound_pool, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
@@ -93,7 +94,8 @@ class TotalQBoostClassifier(PathClassifier):
         Whether a constant is always in, without price or penalty. The paper has none: False gives
         its problem (2) exactly.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class.
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
     tol : float, default=5e-4
         ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
         than this (of a classifier as pool: the one it offers). An atom with several weights, one
@@ -263,8 +265,9 @@ class TotalQBoostClassifier(PathClassifier):
                 state = saver.resume(bound.rows.pool, bound.rows.n_outputs)
                 if len(state.generated) > self.max_rounds:
                     raise ValueError(
-                        f"checkpoint {self.checkpoint} has {len(state.generated)} rounds, more "
-                        f"than max_rounds={self.max_rounds}; raise that or name another file"
+                        f"checkpoint {self.checkpoint} already has {len(state.generated)} rounds; "
+                        f"set max_rounds to at least that, not {self.max_rounds}, or name another "
+                        "file"
                     )
                 self._reopen_hot_start(state)
                 loop.hooks.insert(0, saver)
@@ -353,7 +356,8 @@ class TotalQBoostClassifier(PathClassifier):
             start = state.entries[-1].numbers
 
     def _learned_of_data(self) -> dict[str, Any]:
-        names = ("classes_", "n_features_in_", "feature_names_in_", "_categories")
+        names = ("classes_", "class_prior_", "_class_factors", "n_features_in_",
+                 "feature_names_in_", "_categories")  # fmt: skip
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _bind(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> _Bound:
@@ -411,7 +415,7 @@ class TotalQBoostClassifier(PathClassifier):
             "hooks": list(self.callbacks or []),
         }
         return TotalLoop(
-            master.rows, GradientRule(), Orthant(), master.penalty, **{**settings, **changed}
+            master.rows, GradientRule(), Orthant(), L1(master.l1), **{**settings, **changed}
         )
 
     def _run(self, loop: TotalLoop, state: State) -> None:
@@ -459,9 +463,8 @@ class TotalQBoostClassifier(PathClassifier):
             self.status_ += "; the exact search reached its limits, see search_bound_"
         if last.size == 0 and self.max_rounds > 0 and self.max_atoms != 0:
             warnings.warn(
-                "no atom is worth its price, so the model says the same of every row: lower price "
-                "or l1, or see that some column is not constant, nor too small where columns are "
-                "not scaled",
+                "no atom is worth its price, so the model says the same of every row. Lower price "
+                "or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
                 stacklevel=4,
             )
         self._use(last.size)

@@ -13,8 +13,8 @@ def validated(
 ) -> Any:
     """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
 
-    scikit-learn adds up all numbers to see whether they are finite. Finite ones near the largest
-    there is can then come to infinity less infinity, which it looks into, but NumPy warns of.
+    scikit-learn sums all numbers to find infinities. The sum of huge finite numbers can overflow;
+    scikit-learn handles that, but NumPy warns.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return validate_data(estimator, X, *y, dtype=list(dtype), **settings)

@@ -1,12 +1,14 @@
 """Checkpoints: a fit that is killed resumes and ends with the identical model."""
 
 import json
+import os
 import re
 import signal
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 
 from laconic import ShareBoostClassifier
 from laconic.model import journal
@@ -433,6 +435,55 @@ def test_another_cap_is_refused_or_ends_where_it_would_have_ended(
         assert refused
     else:
         assert_identical(model, ShareBoostClassifier(max_cost=caps[1], **settings).fit(X, y))
+
+
+def test_a_smaller_fit_does_not_cut_the_path_in_the_file(three_classes, tmp_path, assert_identical):
+    X, y = three_classes
+    settings = {"checkpoint": tmp_path / "fit", "refine": True}
+    whole = ShareBoostClassifier(6, **settings).fit(X, y)
+    smaller = ShareBoostClassifier(2, **settings).fit(X, y)
+    assert_identical(smaller, ShareBoostClassifier(2, refine=True).fit(X, y))
+    sizes = []
+    note = [lambda state: sizes.append(0 if state.refined else state.last.size)]
+    again = ShareBoostClassifier(6, callbacks=note, **settings).fit(X, y)
+    assert_identical(again, whole)
+    assert set(sizes) == {0}  # nothing was grown again
+
+
+def test_a_checkpoint_that_cannot_be_used_is_refused_before_the_folds(three_classes, tmp_path):
+    X, y = three_classes
+
+    class NeverSplit(StratifiedKFold):
+        def split(self, X, y, groups=None):
+            raise AssertionError("the folds were begun")
+
+    with pytest.raises(OSError, match="nowhere"):
+        ShareBoostClassifier(2, cv=NeverSplit(3), checkpoint=tmp_path / "nowhere" / "fit").fit(X, y)
+    ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+    with pytest.raises(ValueError, match="other data or settings"):
+        ShareBoostClassifier(2, cv=NeverSplit(3), checkpoint=tmp_path / "fit").fit(X + 1, y)
+
+
+def test_the_file_is_free_after_the_fit_even_if_a_child_has_it_open(three_classes, tmp_path):
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    X, y = three_classes
+    children = []
+
+    def fork(state):
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+        children.append(child)
+
+    try:
+        ShareBoostClassifier(1, checkpoint=tmp_path / "fit", callbacks=[fork]).fit(X, y)
+        assert ShareBoostClassifier(1, checkpoint=tmp_path / "fit").fit(X, y).n_atoms_ == 1
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def test_cross_validation_and_checkpoint_go_together(three_classes, tmp_path, assert_identical):

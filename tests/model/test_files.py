@@ -195,13 +195,20 @@ def test_permissions_are_respected(unprivileged, open_folder):
     (shared / "theirs").chmod(0o666)
     paths = [locked / "file", readonly, shared / "theirs", shared / "ours"]
     said = unprivileged("from laconic.model.files import *", WRITE, *paths).splitlines()
-    assert said[0] == f"{paths[0]}: Permission denied"
-    assert said[1] == f"{paths[1]}: it is read-only and is not replaced"
+    assert said[0] == f"{paths[0]}: no files can be made in {locked}"
+    assert said[1] == f"{paths[1]}: you may not write to it, so it is not replaced"
     if os.getuid() == 0:  # otherwise the file is our own
         assert said[2].startswith(f"{paths[2]}: it belongs to another user")
     assert said[3] == "written"
     assert readonly.read_bytes() == b"old"
     assert sorted(os.listdir(shared)) == ["ours", "theirs"]
+
+
+def test_a_file_that_nobody_may_write_is_kept_even_by_the_superuser(old):
+    os.chmod(old, 0o444)
+    with pytest.raises(PermissionError, match="may not write"), whole_file(old) as file:
+        file.write(b"new")
+    assert old.read_bytes() != b"new"
 
 
 def test_an_error_leaves_the_old_file(old):

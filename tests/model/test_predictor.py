@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -191,7 +192,7 @@ def predictors_that_describe_themselves():
     holes = HolePunchingClassifier(pieces.set_params(max_atoms=1), max_holes=2, min_rows=4)
     punched = holes.fit(X, y).predictor_
     assert len(punched.map.parts) > 1
-    yield punched, {"share", "nearest", "kinds"}
+    yield punched, {"share", "nearest", "kinds", "features"}
     images = np.random.default_rng(0).random((60, 36))
     pool = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
     yield (
@@ -407,3 +408,14 @@ def test_arrays_hold_no_categories():
         model.predict(frame.to_numpy())
     with pytest.raises(ValueError, match="give a data frame where columns hold text"):
         model.predictor_.predict(frame.to_numpy())
+
+
+def test_a_model_may_be_written_to_a_device(three_classes):
+    X, y = three_classes
+    ShareBoostClassifier(8).fit(X, y).predictor_.save("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_that_cannot_be_opened_is_no_damaged_one(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        Predictor.load(tmp_path)

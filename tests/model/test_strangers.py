@@ -58,6 +58,11 @@ CHANGES = {
         {"map_shape": np.array([20_000, 20_000])},
         {"n_features": 4 * 10**8},
     ),
+    "images of 16,384 pixels a side": (
+        "patches",
+        {"map_shape": np.array([1 << 14] * 2)},
+        {"n_features": 1 << 28},
+    ),
     "images of another size": ("patches", {"map_shape": np.array([4, 9])}, {"n_features": 40}),
     "no width": ("patches", {"map_sigma": np.array([1e-200, 1.5])}, {}),
     "far away": ("patches", {"map_centre": np.full((2, 2), 1e5)}, {}),
@@ -107,7 +112,7 @@ def test_arrays_and_header_are_checked_before_anything_is_built(models, tmp_path
 def test_text_that_is_no_text(models, tmp_path):
     header, arrays = parts_of(models["columns"], tmp_path)
     arrays["classes"] = np.array([2**31, 5, 6], dtype=np.uint32).view("<U1")
-    refused(tmp_path / "mutant", sealed(header, arrays)[0], "no text")
+    refused(tmp_path / "mutant", sealed(header, arrays)[0], "invalid characters")
 
 
 def nested(depth):

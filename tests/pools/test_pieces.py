@@ -254,6 +254,25 @@ def test_weight_two_is_the_row_twice(soft):
     np.testing.assert_allclose(twice.decision_function(X), weighted.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_clusters_of_weighted_repeated_and_shuffled_rows_are_the_same(dtype):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 3)).astype(dtype)  # many more rows than centres
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    weight = rng.integers(1, 4, 300)
+    model = ShareBoostClassifier(3, pool=Pieces(20, 3))
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    copies = rng.permutation(np.repeat(np.arange(300), weight))
+    repeated = clone(model).fit(X[copies], y[copies])
+    one, other = weighted.predictor_.map, repeated.predictor_.map
+    np.testing.assert_array_equal(one.centre, other.centre)
+    np.testing.assert_allclose(one.radius, other.radius, rtol=1e-6)
+    assert np.array_equal(weighted.predict(X), repeated.predict(X))
+    # Weights count all the same: the centre of a cluster is a weighted mean.
+    unweighted = clone(model).fit(X, y).predictor_.map
+    assert not np.array_equal(one.centre, unweighted.centre)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_do_not_change_a_bit(dtype, monkeypatch):
     monkeypatch.setattr(rows_module, "SERIAL", 0)

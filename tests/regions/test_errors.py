@@ -112,6 +112,23 @@ def test_counts_are_those_of_every_pair(kind):
     assert np.array_equal(counts.counts, near @ (weight * wrong))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_on_the_edge_are_counted_beside_a_far_row(dtype):
+    """A far row puts many distances in doubt; distances of whole numbers are exact all the same."""
+    X = np.random.default_rng(2).integers(0, 6, (600, 3)).astype(dtype)
+    X[7] = 1e4
+    near = cdist(X, X) <= 3.0  # many rows are exactly so far apart
+    for radius, power in ((3.0, 0), (3.0 * 2.0**40, 40)):
+        with Threads(2) as threads:
+            counts = ErrorCounts(np.ldexp(X, power), radius, threads)
+            counts.change(np.arange(0, 600, 7), np.ones(86))
+        assert np.array_equal(counts.counts, near[:, ::7].sum(axis=1))
+    with Threads(1) as threads:
+        counts = ErrorCounts(X, 1e30, threads)  # whose square is no number in single precision
+        counts.change(np.arange(600), np.ones(600))
+    assert np.all(counts.counts == 600)
+
+
 def test_threads_do_not_change_the_counts():
     X = np.random.default_rng(1).standard_normal((5000, 3))
     found = []
@@ -153,3 +170,14 @@ def test_surroundings_are_the_same_asked_for_again(monkeypatch):
     assert np.array_equal(first[0].order, np.argsort(np.linalg.norm(X - X[5], axis=1)))
     assert len(near._known) <= 130
     assert near._held == sum(around.nbytes for around in near._known.values())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_at_the_very_radius_are_counted_whatever_the_origin(dtype):
+    """The difference of two rows of a lattice decides, not what rounding makes of products."""
+    rng = np.random.default_rng(0)
+    X = (0.1 * rng.integers(0, 9, (300, 2))).astype(dtype)
+    counts = ErrorCounts(X, 0.3, Threads(1))
+    counts.change(np.arange(0, 300, 3), np.ones(100))
+    gaps = X[:, None].astype(float) - X[::3]
+    assert np.array_equal(counts.counts, (np.sqrt((gaps**2).sum(axis=2)) <= 0.3).sum(axis=1))

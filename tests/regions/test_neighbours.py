@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
 from laconic.regions import graph as graph_module
 from laconic.regions import tiles as tiles_module
@@ -153,6 +155,34 @@ def test_wrong_graphs_and_radii_are_refused(rows):
         nearest_graph(rows, 0)
 
 
+def test_equal_rows_are_neighbours_by_any_metric():
+    X = np.vstack([np.zeros((4, 2)), np.eye(2)])  # by cosines, zeros are far from themselves
+    graph = dense(nearest_graph(X, 3, metric="cosine"))
+    assert np.array_equal(graph[:4, :4], ~np.eye(4, dtype=bool))
+    weighted = dense(nearest_graph(X[3:], 3, np.array([4.0, 1.0, 1.0]), metric="cosine"))
+    assert np.array_equal(weighted, graph[3:, 3:])
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_equal_rows_do_not_lengthen_the_lists_of_the_nearest(sparsely, monkeypatch):
+    rng = np.random.default_rng(6)
+    values = rng.standard_normal((16, 3))
+    which = rng.integers(16, size=300)
+    X = sparse.csr_matrix(values[which]) if sparsely else values[which]
+    asked, plain = [], NearestNeighbors.kneighbors
+
+    def kneighbors(self, X, n_neighbors):
+        asked.append(X.shape[0] * n_neighbors)
+        return plain(self, X, n_neighbors)
+
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", kneighbors)
+    graph = nearest_graph(X, 40)
+    assert sum(asked) <= 2 * 16**2
+    far = cdist(values, values)[which][:, which]
+    near = far <= np.sort(far, axis=1)[:, [40]]  # the row itself comes first
+    assert np.array_equal(dense(graph), (near | near.T) & ~np.eye(300, dtype=bool))
+
+
 def test_the_automatic_radius_has_the_share_that_was_asked_for(rows):
     for share in (0.01, 0.05, 0.3):
         found = radius_graph(rows, auto_radius(rows, share=share))
@@ -195,3 +225,14 @@ def test_a_graph_says_what_it_is(rows):
 def test_the_same_small_weight_for_many_rows_leaves_the_radius(weight):
     X = np.random.default_rng(0).standard_normal((1500, 2))
     assert auto_radius(X, np.full(1500, weight)) == auto_radius(X)
+
+
+def test_the_order_of_many_rows_does_not_change_the_automatic_radius():
+    rng = np.random.default_rng(6)
+    X, weight = rng.standard_normal((700, 3)), rng.integers(0, 5, 700)
+    rows = rng.permutation(np.repeat(np.arange(700), weight))
+    assert len(rows) > 1000
+    some = weight > 0
+    weighted = auto_radius(X[some], weight[some])
+    assert auto_radius(X[rows]) == pytest.approx(weighted, rel=1e-12)
+    assert weighted == pytest.approx(auto_radius(X[rows[:1000]]), rel=0.05)

@@ -69,6 +69,51 @@ def test_an_integer_weight_is_the_row_repeated(normalize):
     assert slack @ once.dense() @ slack == pytest.approx(value)
 
 
+@pytest.mark.parametrize("normalize", NORMALIZE)
+@pytest.mark.parametrize("seed", range(4))
+def test_with_prices_too_a_weight_is_the_row_repeated(normalize, seed):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.standard_normal((12, 2)), rng.integers(1, 4, 12)
+    price = rng.choice([0.3, 1.0, 2.5], 12)
+    copies = np.repeat(np.arange(12), weight)
+    once = Theta(radius_graph(X, 1.0), 0.6, normalize, weight.astype(float), None, price)
+    repeated = Theta(radius_graph(X[copies], 1.0), 0.6, normalize, price=price[copies])
+    slack = rng.random(12)
+    assert once.total == pytest.approx(repeated.total)
+    assert once.spread(slack)[copies] == pytest.approx(repeated.spread(slack[copies]))
+    value = slack[copies] @ repeated.dense() @ slack[copies]
+    assert slack @ once.dense() @ slack == pytest.approx(value)
+    thrice = Theta(radius_graph(X, 1.0), 0.6, normalize, weight.astype(float), None, 3 * price)
+    assert thrice.spread(slack) == pytest.approx(once.spread(slack))
+
+
+@pytest.mark.parametrize("normalize", NORMALIZE)
+@pytest.mark.parametrize("seed", range(4))
+def test_with_prices_too_theta_is_positive_semidefinite(normalize, seed):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 25, rng.random())
+    weight = rng.choice([1e-3, 0.3, 1.0, 1.7, 2.0, 30.0], 25)
+    price = rng.choice([1e-4, 0.5, 1.0, 70.0], 25)
+    theta = Theta(graph, 0.999, normalize, weight, None, price)
+    root = 1 / np.sqrt(weight * price)
+    values = np.linalg.eigvalsh(theta.dense() * np.outer(root, root))
+    assert values.min() >= 1 - 0.999 - 1e-12
+    assert values.max() <= 2
+    spread = theta.spread(theta.scale)
+    assert (spread <= theta.rate * theta.scale * (1 + 1e-12)).all()
+    plain = Theta(graph, 0.0, normalize, weight, None, price).dense()
+    assert plain == pytest.approx(np.diag(weight * price))
+
+
+def test_a_dear_neighbour_allows_more():
+    """Equal degrees: what a row is allowed is η times the mean slack, by price."""
+    graph = given_graph(1 - np.eye(3), 3)
+    theta = Theta(graph, 0.5, price=np.array([1.0, 1.0, 1.0]))
+    assert theta.spread(np.array([9.0, 1.0, 3.0]))[0] == pytest.approx(0.5 * 2.0)
+    dear = Theta(graph, 0.5, "pairs", price=np.array([1.0, 1.0, 3.0]))
+    assert dear.spread(np.array([9.0, 1.0, 3.0]))[0] == pytest.approx(0.5 * (1 + 3 * 3) / 4)
+
+
 def test_isolated_rows_get_no_discount():
     theta = Theta(given_graph(np.zeros((3, 3)), 3), 0.5)
     assert np.array_equal(theta.dense(), np.eye(3))

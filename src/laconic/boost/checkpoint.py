@@ -69,9 +69,12 @@ class Checkpoint(Saver):
         """Append a record of the entries that the file does not hold yet."""
         items: list[dict[str, Any]] = []
         new: list[PathEntry] = []
-        for name in _LISTS:
+        lists = {name: getattr(snapshot, name) for name in _LISTS}
+        if _begins(self._held["entries"], lists["entries"]):
+            lists["entries"] = self._held["entries"]
+        for name, entries in lists.items():
             held = self._held[name]
-            for at, entry in enumerate(getattr(snapshot, name)):
+            for at, entry in enumerate(entries):
                 if at >= len(held) or held[at] is not entry:
                     items.append({"list": name, "at": at, **_described(entry)})
                     new.append(entry)
@@ -80,32 +83,26 @@ class Checkpoint(Saver):
             "swept": snapshot.swept,
             "searched": snapshot.searched,
             "bound": snapshot.bound,
-            "lengths": {name: len(getattr(snapshot, name)) for name in _LISTS},
+            "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
-        written = self.journal.append(header, _arrays(new, snapshot))
+        written = self.file.append(header, _arrays(new, snapshot))
         if written:
-            self._held = {name: getattr(snapshot, name) for name in _LISTS}
+            self._held = lists
         return written
 
     # -- reading -------------------------------------------------------------------------------
 
     def resume(self, pool: BoundPool, n_outputs: int) -> State:
         """The state in the file, or a new one if there is none yet."""
-        if not self.journal.records:
-            return State()
-        try:
-            return self._resumed(pool, n_outputs)
-        except Exception as error:  # whatever a stranger's record makes its readers raise
-            raise self.unsound(error) from error
-        finally:
-            self.journal.records = []
+        with self.reading() as records:
+            return self._resumed(records, pool, n_outputs) if records else State()
 
-    def _resumed(self, pool: BoundPool, n_outputs: int) -> State:
+    def _resumed(self, records: list[Record], pool: BoundPool, n_outputs: int) -> State:
         known: dict[int, Any] = {}
-        for record in self.journal.records:
+        for record in records:
             self._take_up(record, pool, n_outputs, known)
-        header, arrays = self.journal.records[-1]
+        header, arrays = records[-1]
         same = whole_number(header["max_atoms"], "max_atoms") == self.max_atoms
         state = State(
             swept=whole_number(header["swept"], "swept") if same else 0,
@@ -167,6 +164,16 @@ class Checkpoint(Saver):
             if length > len(self._held[name]):
                 raise ValueError("entries are missing")
             del self._held[name][length:]
+
+
+def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
+    """Whether the file has the same path, and more of it: a fit of a smaller size shall not cut it.
+
+    Entries that differ in what they know of their gradients are the same.
+    """
+    shorter = len(entries) < len(held)
+    pairs = zip(held, entries, strict=False)
+    return shorter and all(one.weights is other.weights for one, other in pairs)
 
 
 def _described(entry: PathEntry) -> dict[str, Any]:

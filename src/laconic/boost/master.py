@@ -25,7 +25,7 @@ class Master(Protocol):
     """The problem over the atoms that the rows hold, and fits as the rows' weights."""
 
     rows: Rows
-    penalty: L1
+    l1: float
 
     def problem(self) -> Searchable:
         """The problem over the columns in."""
@@ -48,7 +48,7 @@ class SignsMaster:
 
     def __init__(self, rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> None:
         self.rows = rows
-        self.penalty = L1(l1)
+        self.l1 = l1
         self._labels = 2.0 * y - 1.0
         self._weight = weight
         self._columns = np.empty((len(y), 0), dtype=np.int8, order="F")
@@ -67,7 +67,7 @@ class SignsMaster:
             self._labels,
             self._weight,
             self.rows.loss.name,
-            self.penalty.alpha,
+            self.l1,
             nonnegative=False,
             intercept=self.rows.intercept,
         )
@@ -94,11 +94,11 @@ class RowsMaster:
 
     def __init__(self, rows: Rows, l1: float) -> None:
         self.rows = rows
-        self.penalty = L1(l1)
+        self.l1 = l1
 
     def problem(self) -> RowsProblem:
         """The problem over the columns in."""
-        return RowsProblem(self.rows, self.penalty.alpha)
+        return RowsProblem(self.rows, self.l1)
 
     def weights(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from laconic.boost.rows import Rows
 from laconic.objective import Corrector, Objective
-from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
+from laconic.penalties import Penalty, check_penalty
 from laconic.pools.base import Choice
 
 
@@ -82,7 +82,6 @@ class _TrialRule(ABC):
     """Tries every admissible atom out and takes the one of largest decrease of Φ."""
 
     def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
-        check_penalty(corrector, penalty)
         self.penalty = penalty
         self.corrector = corrector
 
@@ -111,7 +110,7 @@ class StepRule(_TrialRule):
     Its line search takes Newton steps, from weights at zero: the penalty must be smooth there.
     """
 
-    needs = SECOND_ORDER
+    needs: tuple[str, ...] = ("kink", "value", "gradient", "curve", "damping")
     takes_kinks = False
 
     def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
@@ -151,6 +150,10 @@ class StepRule(_TrialRule):
 
 class ColumnRule(_TrialRule):
     """argmin_r min_w Φ(W + w e_rᵀ): the best new column, the others held fixed."""
+
+    def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
+        super().__init__(penalty, corrector)
+        check_penalty(corrector, penalty)
 
     def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
         return self._solved(rows, W, keep=False)

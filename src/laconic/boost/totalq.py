@@ -111,7 +111,7 @@ class TotalLoop(Loop):
         """
         while True:
             barred = np.unique([*state.generated, *self._repeats]).astype(np.int64)
-            choice = most_violated(self.rows, barred, self.master.penalty.alpha + self.tol)
+            choice = most_violated(self.rows, barred, self.master.l1 + self.tol)
             entry = state.entries[-1]
             state.entries[-1] = replace(entry, steepest=choice.steepest)
             if choice.index < 0:
@@ -183,7 +183,7 @@ class TotalLoop(Loop):
     def _entry(self, fit: Fit) -> PathEntry:
         """Record a fit, and leave the rows at it; atoms of weight zero are left out."""
         W = self.master.weights(fit)
-        objective = Objective(self.rows, self.master.penalty)
+        objective = Objective(self.rows, self.penalty)
         slope = objective.evaluate(W)[1]
         if not self.rows.atoms:
             self._first = objective.loss
@@ -225,5 +225,5 @@ class TotalLoop(Loop):
         entry = state.entries[-1]
         if np.isnan(entry.steepest):
             barred = np.array(sorted(state.generated), dtype=np.int64)
-            choice = most_violated(self.rows, barred, self.master.penalty.alpha)
+            choice = most_violated(self.rows, barred, self.master.l1)
             state.entries[-1] = replace(entry, steepest=choice.steepest)

@@ -100,11 +100,12 @@ def card(model: Any, width: int | None = None) -> str:
     width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
     width = max(width, MIN_WIDTH)
     widths = predictor.widths
-    heads = ["points"] if len(predictor.intercept) == 1 else predictor.classes
+    weights, intercept = _shown(predictor)
+    heads = ["points"] if len(intercept) == 1 else predictor.classes
     parts = [
         _join(_headline(predictor, entry), width),
-        _table(_rows(predictor, entry, widths), heads, width),
-        textwrap.fill(_closing(predictor, entry), width),
+        _table(_rows(predictor, entry, widths, weights, intercept), heads, width),
+        textwrap.fill(_closing(predictor, entry, len(intercept) == 1), width),
     ]
     if widths and predictor.map.kind in _TO_SEE:
         plot = "model.plot_atoms()" if fitted else "laconic.look.mosaic.plot_patches(model)"
@@ -184,9 +185,18 @@ def _headline(predictor: Predictor, entry: Any) -> list[str]:
     return out
 
 
-def _closing(predictor: Predictor, entry: Any) -> str:
+def _shown(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and intercept to show: of two classes only the difference counts."""
+    weights, intercept = predictor.weights, predictor.intercept
+    never = np.abs(np.vstack([weights, intercept])).max(initial=0.0) > -UNSEEN / 2
+    if len(intercept) != 2 or never:
+        return weights, intercept
+    return weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
+
+
+def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
     how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
-    if len(predictor.intercept) == 1:
+    if points:
         first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
         verdict = f"a sum above zero says {second}, else {first}."
         how = _POINTS.get(predictor.map.kind, _POINTS["columns"]) + verdict
@@ -195,7 +205,13 @@ def _closing(predictor: Predictor, entry: Any) -> str:
     return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
 
 
-def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
+def _rows(
+    predictor: Predictor,
+    entry: Any,
+    widths: list[int],
+    weights: np.ndarray,
+    intercept: np.ndarray,
+) -> list[_Row]:
     names = predictor.names()
     percent = [""] * len(widths)
     if entry is not None:
@@ -204,22 +220,22 @@ def _rows(predictor: Predictor, entry: Any, widths: list[int]) -> list[_Row]:
     rows: list[_Row] = []
     summary = getattr(predictor.map, "summary", None)
     if summary is not None:  # atoms too wide to be shown column by column
-        for i, (name, weights) in enumerate(zip(*summary(predictor.weights), strict=True)):
-            rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], weights))
+        for i, (name, points) in enumerate(zip(*summary(weights), strict=True)):
+            rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], points))
         widths = []
     at = 0
     for i, width in enumerate(widths):
         place = f"{i + 1:>{digits}}{GAP}"
         if width == 1:
-            rows.append(_Row(place, names[at], percent[i], predictor.weights[at]))
+            rows.append(_Row(place, names[at], percent[i], weights[at]))
         else:
             rows.append(_Row(place, f"group of {width}", percent[i], None))
             for j in range(at, at + width):
-                rows.append(_Row(" " * (digits + 4), names[j], "", predictor.weights[j]))
+                rows.append(_Row(" " * (digits + 4), names[j], "", weights[j]))
         at += width
     # Scores have no unit, so an intercept this small is rounding.
-    intercept = np.where(np.abs(predictor.intercept) < 1e-9, 0.0, predictor.intercept)
-    return [*rows, _Row("", "always in", "", intercept)]
+    base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
+    return [*rows, _Row("", "always in", "", base)]
 
 
 def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:

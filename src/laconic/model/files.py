@@ -79,8 +79,9 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
         return target
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it")
-    if not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is read-only and is not replaced")
+    # To the superuser every file is open; a file without any right to write is still meant to stay.
+    if not os.access(path, os.W_OK) or not found.st_mode & 0o222:
+        raise PermissionError(errno.EACCES, "you may not write to it, so it is not replaced")
     if not stat.S_ISREG(found.st_mode) or _is_open_file(path):
         return None
     folder = os.stat(target.parent)
@@ -159,4 +160,6 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         if isinstance(about, str) and not PARTIAL.fullmatch(os.path.basename(about)):
             raise
         reason = error.strerror or str(error) or type(error).__name__
+        if isinstance(error, PermissionError) and isinstance(about, str):
+            reason = f"no files can be made in {os.path.dirname(about)}"
         raise OSError(error.errno or errno.EIO, reason, os.fspath(path)) from error

@@ -16,12 +16,18 @@ import struct
 import time
 import warnings
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BytesIO, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # Windows has other locks
+    fcntl = None  # type: ignore[assignment]
 
 from laconic.model.files import check_can_write
 from laconic.model.store import MARK, dump, parse, read_archive, write_archive
@@ -35,7 +41,7 @@ Record = tuple[dict[str, Any], dict[str, np.ndarray]]
 Self = TypeVar("Self", bound="Saver")
 
 
-class Kept(ABC):
+class CheckpointFile(ABC):
     """A file of one kind, for data and settings of one fingerprint, that records are written to.
 
     Parameters
@@ -62,8 +68,7 @@ class Kept(ABC):
         self.records: list[Record] = []
         self._written = -np.inf
         self._failed = False
-        if not Path(os.path.realpath(path)).parent.is_dir():
-            raise FileNotFoundError(f"cannot write {path}: there is no folder {Path(path).parent}")
+        check_can_write(path)
 
     def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Note a record of the file; one of another fit is refused."""
@@ -105,14 +110,13 @@ class Kept(ABC):
         """Let other processes have the file."""
 
 
-class Slate(Kept):
+class Slate(CheckpointFile):
     """A file of one record: the next one takes its place, in one piece."""
 
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
         super().__init__(path, kind, fingerprint)
         if Path(path).exists() and Path(path).stat().st_size:
             self._take(*read_archive(path, kind))
-        check_can_write(path)
 
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         write_archive(self.path, self.kind, header, arrays)
@@ -121,7 +125,7 @@ class Slate(Kept):
         """Nothing is open between two records."""
 
 
-class Journal(Kept):
+class Journal(CheckpointFile):
     """A file of all records; those that are there stay as they are.
 
     While it is open no other process can open it, where the system has locks.
@@ -203,14 +207,15 @@ class Journal(Kept):
 
     def close(self) -> None:
         """Let other processes have the file."""
+        if fcntl is not None:
+            with suppress(OSError):  # a child of this process may still have the file open
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         self._file.close()
 
 
 def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
     """Refuse a file that another fit writes to, where the system can tell."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has other locks
+    if fcntl is None:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,11 +233,11 @@ class Saver(ABC):
     state after a whole round, never one in between.
     """
 
-    kept_in: type[Kept] = Journal
+    kept_in: type[CheckpointFile] = Journal
 
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
         self.path = path
-        self.journal = self.kept_in(path, kind, fingerprint)
+        self.file = self.kept_in(path, kind, fingerprint)
         self._waiting: Any = None
 
     @abstractmethod
@@ -243,18 +248,27 @@ class Saver(ABC):
     def write(self, snapshot: Any) -> bool:
         """Append a record of what the journal does not hold yet; whether that worked."""
 
-    def unsound(self, error: Exception) -> ValueError:
-        """The error for records that are whole, but of contents that cannot be."""
-        what = f"it has no {error}" if isinstance(error, KeyError) else error
-        return ValueError(
-            f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
-            "start anew"
-        )
+    @contextmanager
+    def reading(self) -> Iterator[list[Record]]:
+        """The records of the file, which are forgotten in the end.
+
+        Whatever a stranger's record makes its reader raise becomes a `ValueError`.
+        """
+        try:
+            yield self.file.records
+        except Exception as error:
+            what = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise ValueError(
+                f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
+                "start anew"
+            ) from error
+        finally:
+            self.file.records = []
 
     def __call__(self, state: Any) -> None:
         """Take note of a state, and write it down if it is time to."""
         self._waiting = self.snapshot(state)
-        if self.journal.due:
+        if self.file.due:
             self._flush()
 
     def _flush(self) -> None:
@@ -268,4 +282,4 @@ class Saver(ABC):
         try:
             self._flush()
         finally:
-            self.journal.close()
+            self.file.close()

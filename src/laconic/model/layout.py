@@ -108,12 +108,12 @@ def _checked_values(
 
 
 def check_text(array: np.ndarray) -> None:
-    """Refuse text that holds no characters, or parts of characters."""
+    """Refuse text with invalid characters."""
     try:
         for text in array.reshape(-1).tolist():
             text.encode()
     except (ValueError, SystemError) as error:
-        raise ValueError("it holds text that is no text") from error
+        raise ValueError("it holds text with invalid characters") from error
 
 
 def whole_number(value: Any, name: str, low: int = 0, high: int = MOST) -> int:

@@ -28,8 +28,9 @@ CUT = 2.0
 IMAGES = 64
 # Sizes of pixels whose responses keep their digits in single precision.
 SMALLEST_PIXEL, LARGEST_PIXEL = 2.0**-100, 2.0**100
-# Weights of a mask up to which it is remembered, and of all masks of a map (1 GiB).
-REMEMBERED, MOST_WEIGHTS = 1 << 16, 1 << 28
+# Weights of a mask up to which it is remembered, of all masks of a map (256 MiB), and pixels of an
+# image: what a file of a few bytes may ask for.
+REMEMBERED, MOST_WEIGHTS, MOST_PIXELS = 1 << 16, 1 << 26, 1 << 23
 
 
 class Patch(NamedTuple):
@@ -217,7 +218,7 @@ class PatchesMap:
         if not sound:
             raise ValueError("the parts of the patches do not fit together")
         masks = len(np.unique(self.mask_numbers()))
-        if masks * self.n_features > MOST_WEIGHTS:
+        if self.n_features > MOST_PIXELS or masks * self.n_features > MOST_WEIGHTS:
             height, width = self.shape.tolist()
             raise ValueError(
                 f"{masks} masks over images of {height}x{width} take too much memory; use smaller "

@@ -74,6 +74,7 @@ class AllColumns:
 
     kind = "all"
     layout: ClassVar[dict[str, Array]] = {"n_features": Array("i", (), "features", "features")}
+    remarks = ("n_features",)
 
     def __init__(self, n_features: Any) -> None:
         self.n_features = int(n_features)
@@ -170,7 +171,7 @@ class RegionsMap:
         own = check_arrays(own, cls.layout, {"features": n_features})
         kinds = own.pop("kinds").tolist()
         if not set(of_part) <= set(range(len(kinds))):
-            raise ValueError("there are parts of regions that are not there")
+            raise ValueError("it has arrays of regions that it does not list")
         parts: list[FeatureMap] = []
         for number, kind in enumerate(kinds):
             part = of_part.get(number, {})

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+from io import BytesIO
 from typing import IO, Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
@@ -86,33 +87,37 @@ def write_archive(
     path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
     """Write a file in one piece: readers see the old file or the new one, never a part."""
+    stream = BytesIO()  # devices cannot be sought in, as archives are when they are written
+    dump(stream, kind, header, arrays)
     with whole_file(path) as file:
-        dump(file, kind, header, arrays)
+        file.write(stream.getbuffer())
 
 
 def read_archive(
     path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a file written by `write_archive`; a `ValueError` says what is wrong with it."""
-    try:
-        with open(path, "rb") as stream:
-            first = stream.readline(64)
-            if first.startswith(MARK):
-                is_kind = first.decode("ascii", "replace").strip()
-                raise WrongKind(f"is a {is_kind!r} file, not a 'laconic {kind}' one")
-            if not first.startswith(b"PK") or not is_zipfile(stream):
-                raise ValueError("`laconic fit` and `Predictor.save` write other files")
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(0)
-            header, arrays, _ = parse(stream, size, kind)
-    except FileNotFoundError:
-        raise
-    except WrongKind as error:
-        raise ValueError(f"{path} {error}") from error
-    except Exception as error:  # whatever a damaged archive makes its readers raise
-        raise ValueError(
-            f"{path} is not a readable Laconic file, or is damaged: {error}"
-        ) from error
+    with open(path, "rb") as stream:
+        try:
+            return _read_archive(stream, kind)
+        except WrongKind as error:
+            raise ValueError(f"{path} {error}") from error
+        except Exception as error:  # whatever a damaged archive makes its readers raise
+            raise ValueError(
+                f"{path} is not a readable Laconic file, or is damaged: {error}"
+            ) from error
+
+
+def _read_archive(stream: BinaryIO, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    first = stream.readline(64)
+    if first.startswith(MARK):
+        is_kind = first.decode("ascii", "replace").strip()
+        raise WrongKind(f"is a {is_kind!r} file, not a 'laconic {kind}' one")
+    if not first.startswith(b"PK") or not is_zipfile(stream):
+        raise ValueError("it is something else, or its end is missing")
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    header, arrays, _ = parse(stream, size, kind)
     return header, arrays
 
 
@@ -122,7 +127,7 @@ def _members(stream: BinaryIO, size: int) -> dict[str, np.ndarray]:
     with ZipFile(stream) as archive:
         listed = archive.infolist()
         if any(member.compress_type != ZIP_STORED for member in listed):
-            raise ValueError("its parts are compressed, as those of no Laconic file are")
+            raise ValueError("it is compressed; Laconic files never are")
         if sum(member.file_size for member in listed) > size:
             raise ValueError("its parts claim to be larger than the file")
         for member in listed:

@@ -78,8 +78,10 @@ class Patches(TransformerMixin, BaseEstimator):
 
     *Cost.* n images of P positions take n P (size² + masks) · n_templates operations once and n
     bytes an atom (uint8); a round is one pass over these. The images stay where they are.
-    Features are computed in float32 whatever the images are. Weights of rows do not change the
-    templates.
+    Features are computed in float32 whatever the images are.
+
+    *Weights.* Templates are learned from the images alone: weights of rows do not change them. So
+    an image of weight 2 is not quite the image twice: windows are drawn from both copies of that.
 
     Examples
     --------

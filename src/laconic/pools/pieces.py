@@ -45,8 +45,9 @@ class Pieces(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_centres : int, default=1500
-        Candidate centres, found by mini-batch k-means. Where there are no more distinct rows than
-        this, the rows themselves.
+        Candidate centres, found by mini-batch k-means of the distinct rows, weighted. Where there
+        are no more distinct rows than this, the rows themselves. The order of the rows does not
+        matter, and a row of weight 2 is the row twice.
     n_radii : int, default=35
         Radii of a centre, at most 255.
     min_share, max_share : float, default=0.01 and 0.5
@@ -199,7 +200,7 @@ class Pieces(TransformerMixin, BaseEstimator):
             if not np.isfinite(centres).all():
                 raise ValueError("centres hold missing or infinite values")
             return np.ldexp(centres, -power)
-        distinct = np.unique(X, axis=0)
+        distinct, place = np.unique(X, axis=0, return_inverse=True)
         if len(distinct) <= self.n_centres:
             return distinct.astype(np.float64)
         from sklearn.cluster import MiniBatchKMeans  # here, because it takes a while to import
@@ -211,7 +212,11 @@ class Pieces(TransformerMixin, BaseEstimator):
             n_init=1,
             random_state=self.random_state,
         )
+        # Batches are drawn by the numbers of rows. Each row comes once, in the order of the values,
+        # so that neither copies nor the order of the rows change what is drawn. In single precision
+        # sums of weights do not depend on the order of the terms.
+        sums = np.bincount(place.ravel(), weight).astype(np.float32)
         # On one thread: sums of several come in any order, and centres would differ by rounding.
         with threadpool_limits(1):
-            kmeans.fit(X, sample_weight=weight * len(X))
+            kmeans.fit(distinct, sample_weight=sums * len(distinct))
         return kmeans.cluster_centers_.astype(np.float64)

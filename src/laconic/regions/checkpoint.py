@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.model.journal import Saver
+from laconic.model.journal import Record, Saver
 from laconic.model.layout import Array, check_arrays, list_of, real_number, whole_number
 from laconic.regions.punch import Hole, Puncher, State
 
@@ -76,7 +76,7 @@ class HolesCheckpoint(Saver):
             "errors": state.errors,
             "held_errors": state.held_errors,
         }
-        written = self.journal.append(header, arrays)
+        written = self.file.append(header, arrays)
         if written:
             self._held, self._has_base = len(state.holes), True
         return written
@@ -85,28 +85,22 @@ class HolesCheckpoint(Saver):
 
     def resume(self) -> State | None:
         """The state in the file, with the puncher brought to it; None if there is none yet."""
-        if not self.journal.records:
-            return None
-        try:
-            return self._resumed()
-        except Exception as error:  # whatever a stranger's record makes its readers raise
-            raise self.unsound(error) from error
-        finally:
-            self.journal.records = []
+        with self.reading() as records:
+            return self._resumed(records) if records else None
 
-    def _resumed(self) -> State:
+    def _resumed(self, records: list[Record]) -> State:
         state: State | None = None
         train, held = self.puncher.train, self.puncher.held
-        for header, arrays in self.journal.records:
+        for header, arrays in records:
             if state is None:
                 state = State(_unpickled(arrays.pop("base")))
             arrays = check_arrays(arrays, self._layout(len(state.holes), header), {})
             for number, plain in enumerate(header["holes"], len(state.holes)):
                 centre, model = arrays[f"centre_{number}"], arrays[f"model_{number}"]
                 state.holes.append(_hole(plain, centre, _unpickled(model)))
-            state.errors = _shares(header["errors"], len(state.holes) + 1)
+            state.errors = _errors(header["errors"], len(state.holes) + 1)
             held_length = 0 if held is None else len(state.holes) + 1
-            state.held_errors = _shares(header["held_errors"], held_length)
+            state.held_errors = _errors(header["held_errors"], held_length)
         assert state is not None
         self._held, self._has_base = len(state.holes), True
         self.puncher.counts.counts = arrays["counts"].astype(np.float64)
@@ -152,7 +146,7 @@ def _hole(plain: dict[str, Any], centre: np.ndarray, model: Any) -> Hole:
     )
 
 
-def _shares(stored: Any, length: int) -> list[float]:
+def _errors(stored: Any, length: int) -> list[float]:
     """Errors of every number of holes."""
     return [real_number(e, "errors") for e in list_of(float, stored, "errors", length)]
 

@@ -14,8 +14,9 @@ from laconic.regions.ties import WEIGHT_TIE
 from laconic.regions.tiles import within
 from laconic.threads import Threads, row_blocks
 
-# Rows and errors whose distances are found together.
-ROWS, ERRORS = 2048, 512
+# Rows and errors whose distances are found together. So few stay in the cache of a core, and in
+# memory that the allocator does not give back after every block.
+ROWS, ERRORS = 128, 512
 # Squared distances that differ by less than this part of the numbers they are made of count as
 # equal: rounding must not decide on which side of a ball's edge a row lies.
 TIE = 1e-12
@@ -75,23 +76,31 @@ class ErrorCounts:
             self._add(rows[few], weight[few])
 
     def _add(self, rows: np.ndarray, weight: np.ndarray) -> None:
-        centres, squares = self._rows(rows), self._squares[rows]
+        centres, squares = self._rows(rows) * -2.0, self._squares[rows]
+        info = np.finfo(self.X.dtype)
         # Covers the rounding of products, squares and rows, as in `laconic.regions.tiles`.
-        doubt = (self.X.shape[1] + 40) * float(np.finfo(self.X.dtype).eps)
+        doubt = (self.X.shape[1] + 40) * float(info.eps)
+        raised = ((1.0 + doubt) * squares).astype(self.X.dtype)
 
         def near(block: slice) -> np.ndarray:
-            products = self._rows(block) @ centres.T
-            products = np.asarray(products.toarray() if sparse.issparse(products) else products)
-            # ‖v − c‖² ≤ ρ², with the products of v and c on one side.
-            products *= -2.0
-            sums = self._squares[block, None] + squares
-            sure = products <= self.radius**2 - (1.0 + doubt) * sums
-            found = sure @ weight
-            at, centre = np.nonzero((products <= self.radius**2 - (1.0 - doubt) * sums) & ~sure)
-            if len(at):
+            found = self._rows(block) @ centres.T
+            gap = np.asarray(found.toarray() if sparse.issparse(found) else found)
+            # ‖c‖² − 2⟨v, c⟩ ≤ ρ² − ‖v‖², less what rounding can come to.
+            gap += raised
+            own = self._squares[block]
+            limit = self.radius**2 - (1.0 + doubt) * own
+            sure = gap <= np.minimum(limit, info.max).astype(gap.dtype)[:, None]
+            counts = sure @ weight
+            # Pairs in doubt are rare. Two masks of bytes tell whether there is one in this block.
+            highest = limit + 2.0 * doubt * (own + squares.max())
+            maybe = gap <= np.minimum(highest, info.max).astype(gap.dtype)[:, None]
+            if np.count_nonzero(maybe) > np.count_nonzero(sure):
+                at, centre = np.divmod(np.flatnonzero(maybe ^ sure), len(rows))
+                close = gap[at, centre] <= limit[at] + 2.0 * doubt * (own[at] + squares[centre])
+                at, centre = at[close], centre[close]
                 inside = within(self.X, block.start + at, rows[centre], self.radius)
-                found += np.bincount(at[inside], weight[centre[inside]], minlength=len(found))
-            return found
+                counts += np.bincount(at[inside], weight[centre[inside]], minlength=len(counts))
+            return counts
 
         blocks = row_blocks(self.X.shape[0], ROWS)
         for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):

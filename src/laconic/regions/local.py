@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import has_fit_parameter
 
+from laconic.edge import class_prices
 from laconic.losses import (
     ExponentialLoss,
     LogisticLoss,
@@ -51,8 +52,8 @@ def fit_model(
 ) -> Any:
     """A fitted clone; ``weights`` are None where every row counts the same.
 
-    An estimator whose ``class_weight`` is None gets the class weights there, because it may count
-    copies by the sample weights, as error clumping does. For others they are multiplied.
+    An estimator that has a ``class_weight`` gets the class weights there, times its own, because it
+    may count copies by the sample weights, as error clumping does. For others they are multiplied.
     """
     model = clone(estimator)
     if seed is not None:
@@ -62,9 +63,12 @@ def fit_model(
         model = model.fit(X, y)
     else:
         weight = weights.product
-        if model.get_params(deep=False).get("class_weight", "has none") is None:
-            prices = dict(zip(y.tolist(), weights.price.tolist(), strict=True))
-            if any(price != 1.0 for price in prices.values()):
+        own = model.get_params(deep=False).get("class_weight", "has none")
+        if own is None or own == "balanced" or isinstance(own, dict):
+            if np.any(weights.price != 1.0):
+                classes, codes = np.unique(y, return_inverse=True)
+                price = weights.price * class_prices(own, classes, codes, weights.copies)
+                prices = dict(zip(y.tolist(), price.tolist(), strict=True))
                 model.set_params(class_weight=prices)
             weight = weights.copies
         model = model.fit(X, y, sample_weight=weight)

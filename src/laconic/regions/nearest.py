@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from laconic.regions.ties import Digests
 from laconic.threads import row_blocks
 
 # Distances that differ by less than this part count as equal.
@@ -37,12 +38,14 @@ def nearest_rows(
     metric : str or callable
     n_jobs : int
     """
-    m = X.shape[0]
-    copies = np.ones(m) if weight is None else np.maximum(weight, 1.0)
+    first, equal_to = _distinct(X)
+    n_rows, X, m = X.shape[0], X[first], len(first)
+    # Equal rows are copies of one: found one by one, their lists would grow with their number.
+    copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
     noise = _noise(X) if metric == "euclidean" else 0.0
     pending, listed = np.arange(m), min(n_neighbors + 1, m)
-    ends: list[np.ndarray] = []
+    ends = [np.stack([pending, pending])]  # some metrics have rows that are far from themselves
     while len(pending):
         distance, near = index.kneighbors(X[pending], listed)
         # No row that is not listed is nearer than this.
@@ -62,7 +65,16 @@ def nearest_rows(
         ends.append(np.stack([pending[at], near[at, place]]))
         pending, listed = pending[~known], min(2 * listed, m)
     i, j = np.concatenate(ends, axis=1)
-    return sparse.csr_matrix((np.ones(len(i), dtype=bool), (i, j)), shape=(m, m))
+    within = sparse.csr_matrix((np.ones(len(i), dtype=bool), (i, j)), shape=(m, m))
+    every = np.arange(n_rows), equal_to
+    belongs = sparse.csr_matrix((np.ones(n_rows, dtype=bool), every), shape=(n_rows, m))
+    return belongs @ within @ belongs.T
+
+
+def _distinct(X: Any) -> tuple[list[int], np.ndarray]:
+    """Numbers of rows that are all different, and which of them every row is equal to."""
+    _, first, equal_to = np.unique(Digests(X).values, return_index=True, return_inverse=True)
+    return first.tolist(), equal_to.ravel()
 
 
 def _reach(

@@ -17,6 +17,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 
 from laconic.regions.graph import NeighbourGraph, graph_of
+from laconic.regions.ties import Digests
 from laconic.regions.tiles import euclidean_graph
 from laconic.threads import Threads, row_blocks
 
@@ -149,8 +150,9 @@ def auto_radius(
     """The radius within which a given share of the pairs of rows lie.
 
     Up to a weight of 1,000 all pairs count, each with the product of its rows' weights and the
-    copies of one row as pairs at distance 0. Of more, 1,000 evenly spaced copies are taken. So an
-    integer weight is the same as repeated rows.
+    copies of one row as pairs at distance 0. Of more, 1,000 copies are taken, evenly spaced in an
+    order that is as good as random but depends on the values of the rows only. So an integer weight
+    is the same as repeated rows, in any order.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def auto_radius(
     X = _checked(X)
     m = X.shape[0]
     weight = np.ones(m) if weight is None else np.asarray(weight, dtype=np.float64)
-    some, weight = _sampled(weight)
+    some, weight = _sampled(X, weight)
     X = X[some]
     distances, of = _pair_distances(X, metric), np.triu_indices(X.shape[0], 1)
     part = weight / weight.max()  # products of the weights themselves might be too small
@@ -183,19 +185,19 @@ def auto_radius(
     return float(distances[order[min(at, len(order) - 1)]]) * (1.0 + 1e-9)
 
 
-def _sampled(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sampled(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of copies that are spaced evenly among all, where those are many, and how many each."""
     m, total = len(weight), weight.sum()
     if total <= SAMPLED_ROWS:
         if m <= SAMPLED_ROWS:
             return np.arange(m), weight
         weight, total = weight * (m / total), m
-    ends = np.cumsum(weight).round(
-        9
-    )  # sums of thirds, say, that are whole numbers but for rounding
+    order = Digests(X).order()
+    # Sums of thirds, say, are whole numbers but for rounding.
+    ends = np.cumsum(weight[order]).round(9)
     copies = np.linspace(0, total - 1, SAMPLED_ROWS).round()
     rows = np.minimum(np.searchsorted(ends, copies, side="right"), m - 1)
-    some, counts = np.unique(rows, return_counts=True)
+    some, counts = np.unique(order[rows], return_counts=True)
     return some, counts.astype(np.float64)
 
 

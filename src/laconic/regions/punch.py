@@ -233,7 +233,7 @@ class Puncher:
     def _centres(self) -> Iterator[int]:
         """Centres to look at, the candidates first; of equal rows, one."""
         missed, ranked = np.flatnonzero(self.train.wrong), self._ranked()
-        seen: set[bytes] = set()
+        seen: set[int] = set()
         for row in chain(
             islice(ranked, 1),
             self._drawn(missed),
@@ -251,13 +251,13 @@ class Puncher:
         order = np.argsort(rank, kind="stable")
         start = 0
         for end in [*(np.flatnonzero(np.diff(rank[order])) + 1).tolist(), len(order)]:
-            yield from self.digests.ordered(order[start:end])
+            yield from self.digests.different(order[start:end])
             start = end
 
     def _drawn(self, missed: np.ndarray) -> Iterator[int]:
         """Misclassified rows drawn at random, for the candidates but one."""
         if self.candidates > 1:
-            yield from self.draws.ordered(missed)[: self.candidates - 1]
+            yield from self.draws.different(missed)[: self.candidates - 1]
 
     def _failing(self, rows: Iterable[int], missed: np.ndarray) -> Iterator[int]:
         """Those of the rows that are misclassified, or equal to one that is.

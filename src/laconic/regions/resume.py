@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from laconic.model.journal import Saver, Slate
+from laconic.model.journal import Record, Saver, Slate
 from laconic.model.layout import Array, Number, check_arrays, list_of, whole_number
 from laconic.regions.problem import Problem
 
@@ -73,27 +73,24 @@ class Resumable(Saver, Generic[S]):
             numbers = {n: part.kind(getattr(state, n)) for n, part in _of(self.kind, Number)}
             problems.append({"number": number, **numbers})
             arrays |= {f"{number}_{n}": getattr(state, n) for n, _ in _of(self.kind, Array)}
-        return self.journal.append({"problems": problems}, arrays)
+        return self.file.append({"problems": problems}, arrays)
 
     # -- reading -------------------------------------------------------------------------------
 
     def resume(self, n_problems: int, problem: Callable[[int], Problem]) -> None:
         """Take up the states in the file, for so many problems; ``problem`` makes them."""
-        if not self.journal.records:
-            return
-        try:
-            self._states = self._resumed(n_problems, problem)
-        except Exception as error:  # whatever a stranger's record makes its readers raise
-            raise self.unsound(error) from error
-        finally:
-            self.journal.records = []
+        with self.reading() as records:
+            if records:
+                self._states = self._resumed(records[0], n_problems, problem)
 
     def state(self, number: int) -> S | None:
         """Where a problem stands, for a solver to change; None where it has not been begun."""
         return self._copied(self._states[number]) if number in self._states else None
 
-    def _resumed(self, n_problems: int, problem: Callable[[int], Problem]) -> dict[int, S]:
-        header, arrays = self.journal.records[0]
+    def _resumed(
+        self, record: Record, n_problems: int, problem: Callable[[int], Problem]
+    ) -> dict[int, S]:
+        header, arrays = record
         stored = list_of(dict, header["problems"], "problems")
         numbers = [whole_number(p["number"], "number", 0, n_problems - 1) for p in stored]
         if len(set(numbers)) < len(numbers):

@@ -8,9 +8,9 @@ weight). With w_i = s_i p_i, c_ij = 1/√(d_i d_j) or one constant c, the quadra
 It is the form of s_i rows of weight p_i each: copies are neighbours of each other, and share their
 slack. So a sample weight of 2 is the row twice, whatever the class weights. Degrees add up weights,
 d_i = Σ_{j ∈ N_i} w_j + w_i − p_i, and 1/c is the largest degree there can be, Σ_i w_i less the
-smallest p_i (m − 1 in the paper). The mean is over m = Σ_i w_i. Where s_i < 1 there is no copy of
-the row, so w_i − p_i is then taken as 0: the row's slack costs, and its neighbours are forgiven,
-the weight's part of what they would be for a whole row.
+smallest min(s_i, 1) p_i (m − 1 in the paper). The mean is over m = Σ_i w_i. Where s_i < 1 there is
+no copy of the row, so w_i − p_i is then taken as 0: the row's slack costs, and its neighbours are
+forgiven, the weight's part of what they would be for a whole row.
 
 A price counts for the row and for its neighbours alike: the slack that a row is allowed, (Mξ)_i
 below, is η times a mean of its neighbours' slacks in which dear ones count for more (exactly so

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +66,7 @@ class SubsetProblem:
     _narrow: np.ndarray = field(init=False)
     _two_sided: np.ndarray = field(init=False)
     _labels: np.ndarray = field(init=False)
+    _chains: Chains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._code = LOSSES[self.loss]
@@ -81,10 +81,14 @@ class SubsetProblem:
         """Columns to choose from."""
         return self.columns.shape[1]
 
-    @cached_property
+    @property
     def chains(self) -> Chains:
         """The columns as nested sets of rows."""
-        return find_chains(self._narrow * self.y.astype(np.int8) > 0)
+        # Before Python 3.12, `cached_property` has one lock for all problems: a child that is
+        # forked while another thread is in here would wait for it for ever.
+        if self._chains is None:
+            self._chains = find_chains(self._narrow * self.y.astype(np.int8) > 0)
+        return self._chains
 
     def fit(
         self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf

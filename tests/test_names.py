@@ -1,0 +1,119 @@
+"""Names of features, costs by name, and probabilities under class weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
+from problems import random_problem
+
+TEXTS = ["the cat sat", "a dog ran", "the cat ran", "a dog sat", "cat and cat", "dog and dog"] * 6
+ANIMALS = ["cat", "dog"] * 18
+
+
+def test_names_go_through_pipelines():
+    X, y = random_problem(d=4)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    pipeline = make_pipeline(StandardScaler(), ShareBoostClassifier(2)).fit(frame, y)
+    used = {frame.columns[atom.feature] for atom in pipeline[-1].atoms_}
+    assert set(pipeline.get_feature_names_out()) == used
+    assert set(pipeline[-1].get_feature_names_out(list("wxyz"))) <= set("wxyz")
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps", "products"])
+def test_input_features_follow_the_contract_of_scikit_learn(pool):
+    X, y = random_problem(d=4)
+    model = ShareBoostClassifier(2, pool=pool).fit(X, y)
+    named = ShareBoostClassifier(2, pool=pool).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert model.get_feature_names_out(list("abcd")).tolist() == (
+        named.get_feature_names_out().tolist()
+    )
+    with pytest.raises(ValueError, match="should have length equal"):
+        model.get_feature_names_out(["a", "b"])
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        named.get_feature_names_out(list("wxyz"))
+
+
+def test_words_of_a_text_are_named(tmp_path, capsys):
+    pipeline = make_pipeline(TfidfVectorizer(), ShareBoostClassifier(2)).fit(TEXTS, ANIMALS)
+    model = pipeline[-1].name_features(pipeline[:-1].get_feature_names_out())
+    assert {"cat", "dog"} >= set(model.get_feature_names_out())
+    model.describe()
+    assert "cat" in capsys.readouterr().out
+    assert set(model.at(1).predictor_.names()) < {"cat", "dog"}
+    model.predictor_.save(tmp_path / "m")
+    assert Predictor.load(tmp_path / "m").names() == model.predictor_.names()
+    assert pipeline.predict(TEXTS[:2]).tolist() == ANIMALS[:2]
+    pipeline.fit(TEXTS, ANIMALS)
+    assert pipeline[-1].get_feature_names_out()[0].startswith("x")
+
+
+def test_names_that_cannot_be_given():
+    X, y = random_problem(d=3)
+    model = ShareBoostClassifier(2).fit(X, y)
+    for wrong in (["a", "b"], ["a", "b", "b"]):
+        with pytest.raises(ValueError, match="names must be 3 different ones"):
+            model.name_features(wrong)
+    named = ShareBoostClassifier(2).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.raises(ValueError, match="have names already"):
+        named.name_features(list("xyz"))
+
+
+# -- costs -----------------------------------------------------------------------------------------
+
+
+def test_features_without_a_cost_cost_one(assert_identical):
+    X, y = random_problem(d=3)
+    frame = pd.DataFrame(X, columns=["alcohol", "ash", "hue"])
+    for costs in ({"alcohol": 5}, pd.Series({"alcohol": 5})):
+        some = ShareBoostClassifier(3, costs=costs, max_cost=6).fit(frame, y)
+        every = ShareBoostClassifier(3, costs=[5, 1, 1], max_cost=6).fit(frame, y)
+        assert_identical(some, every)
+    with pytest.raises(ValueError, match=r"costs names 'alcohl'.*did you mean 'alcohol'\?"):
+        ShareBoostClassifier(3, costs={"alcohl": 5}).fit(frame, y)
+
+
+# -- class weights ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ShareBoostClassifier(6, loss="log", class_weight="balanced", alpha=1e-9, tol=1e-12),
+        ShareBoostClassifier(6, class_weight="balanced", alpha=1e-9, tol=1e-12),
+        ShareBoostClassifier(6, loss="log", class_weight={0: 1, 1: 7.0, 2: 2}, alpha=1e-9),
+    ],
+    ids=["log", "margin", "dict"],
+)
+def test_corrected_probabilities_are_those_of_a_fit_without_class_weights(model):
+    """Where every cell of a table has a weight of its own, a model can say any probability."""
+    rng = np.random.default_rng(0)
+    cell = rng.integers(0, 4, 6000)
+    X = np.eye(4)[cell]
+    shares = np.array([[0.9, 0.05, 0.05], [0.6, 0.3, 0.1], [0.8, 0.1, 0.1], [0.5, 0.2, 0.3]])
+    y = np.array([rng.choice(3, p=shares[c]) for c in cell])
+    counted = np.array([[np.mean(y[cell == c] == k) for k in range(3)] for c in range(4)])
+    model.fit(X, y)
+    np.testing.assert_allclose(model.corrected_proba(np.eye(4)), counted, atol=2e-3)
+    assert np.abs(model.predict_proba(np.eye(4)) - counted).max() > 0.05
+
+
+def test_without_class_weights_there_is_nothing_to_correct():
+    X, y = random_problem(k=2)
+    for model in (ShareBoostClassifier(3), TotalQBoostClassifier(3, price=0.0)):
+        model.fit(X, y)
+        np.testing.assert_allclose(model.corrected_proba(X), model.predict_proba(X), rtol=1e-14)
+
+
+def test_a_card_of_two_classes_has_one_column(capsys):
+    X, y = random_problem(k=2)
+    model = ShareBoostClassifier(2).fit(X, y)
+    model.describe()
+    said = capsys.readouterr().out
+    assert "points" in said
+    assert "a sum above zero says 1, else 0" in " ".join(said.split())
+    difference = model.atom_coef_[1] - model.atom_coef_[0]
+    assert f"{difference[0]:.2f}"[:4] in said
