@@ -111,7 +111,9 @@ class Rows:
             self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
 
     def _store(self, n_rows: int) -> Store:
-        return (Packed if self.pool.binary else Written)(n_rows, self.dtype)
+        if self.pool.binary or self.pool.signs:
+            return Packed(n_rows, self.dtype, self.pool.signs)
+        return Written(n_rows, self.dtype)
 
     # -- which columns are in ------------------------------------------------------------------
 

@@ -220,19 +220,17 @@ class BoundStumps(BoundPool):
 
     def _sums(self, job: _Job, residual: np.ndarray) -> np.ndarray:
         codings = self._coding[job.start : job.stop]
-        k = residual.shape[1]
         if job.codes is not None:
             [coding] = codings
             assert coding.starts is not None
             starts = coding.starts[job.codes.start : job.codes.stop + 1]
-            sums = np.empty((len(starts) - 1, k))
+            sums = np.empty((len(starts) - 1, residual.shape[1]))
             self._kernels.accumulate_sorted(
                 coding.order, starts, residual, not coding.categorical, sums
             )
             return sums
         bases = np.cumsum([0, *(c.n_codes for c in codings)])
-        by_code = np.zeros((bases[-1], k))
-        self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual, by_code)
+        by_code = self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual)
         parts = np.split(by_code, bases[1:-1])
         return np.concatenate([c.sums(part) for c, part in zip(codings, parts, strict=True)])
 
