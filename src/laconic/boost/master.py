@@ -170,12 +170,11 @@ class RowsProblem:
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each atom of the support is dropped, by the quadratic model."""
-        drops = self._at(fit).dropping(
+        return self._at(fit).costs_of_dropping(
             padded(self.rows, fit.weights),
             [self._groups[atom] for atom in fit.support],
             self._inside(fit.support),
         )
-        return np.array([rise for rise, _ in drops])
 
     def _at(self, fit: Fit) -> Objective:
         objective = Objective(self.rows, self.penalty)

@@ -129,10 +129,11 @@ class Packed:
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Some columns of some rows."""
-        bits = self._bits.take(rows, columns.stop)[:, columns]
+        out = self._bits.take(rows, columns.stop).T[columns].astype(self._dtype)
         if self._signs:
-            bits = bits << 1
-        return np.subtract(bits, self._shifts[columns], dtype=self._dtype, casting="same_kind")
+            out += out
+        out -= self._shifts[columns, None].astype(self._dtype)
+        return out.T
 
     def copy(self, n: int) -> Packed:
         """A store of its own."""

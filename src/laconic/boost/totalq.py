@@ -195,7 +195,7 @@ class TotalLoop(Loop):
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
         # The decrease of the loss is shared out by what dropping each atom would cost.
-        rises = np.array([r for r, _ in objective.dropping(W, [columns[k] for k in kept], inside)])
+        rises = objective.costs_of_dropping(W, [columns[k] for k in kept], inside)
         gains = rises * (self._first - objective.loss) / max(float(rises.sum()), 1e-300)
         return self.record(solution, tuple(gains.tolist()), kept)
 

@@ -54,10 +54,15 @@ class Coding(NamedTuple):
             return "missing", 0.0, self.n_codes - 1
         return "eq" if self.categorical else "le", float(self.values[j]), j
 
-    def sums(self, by_code: np.ndarray) -> np.ndarray:
+    def sums(self, by_code: np.ndarray, out: np.ndarray) -> None:
         """From residual sums of every code to those of every stump, (n_atoms, k)."""
-        head, rest = by_code[: len(self.values)], by_code[len(by_code) - self.missing :]
-        return np.concatenate([head if self.categorical else np.cumsum(head, axis=0), rest])
+        n = len(self.values)
+        if self.categorical:
+            out[:n] = by_code[:n]
+        else:
+            np.cumsum(by_code[:n], axis=0, out=out[:n])
+        if self.missing:
+            out[n] = by_code[-1]
 
 
 def midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -238,7 +243,7 @@ def accumulate(codes: np.ndarray, base: np.ndarray, residual: np.ndarray) -> np.
     # Features come in pairs: the sums of an odd last one are formed twice, and kept once.
     spare = n - int(base[-2]) if len(codes) % 2 else 0
     sums = np.zeros((n + spare, k))
-    (_FEW[k - 1] if k <= len(_FEW) else _accumulate_many)(codes, base, residual, sums)
+    (_FEW[k - 1] if k <= len(_FEW) else accumulate_many)(codes, base, residual, sums)
     return sums[:n]
 
 
@@ -329,14 +334,16 @@ _FEW = (_accumulate_1, _accumulate_2, _accumulate_3, _accumulate_4)
 
 
 @compiled
-def _accumulate_many(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+def accumulate_many(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    """`accumulate` of any number of outputs; it adds to ``sums``."""
     n_features, n_rows = codes.shape
     for low in range(0, n_rows, _SUM):
         count = _SUM if n_rows - low > _SUM else n_rows - low
         for f in range(n_features):
+            first = base[f]
             for p in range(count):
                 i = np.uintp(low + p)
-                at = np.uintp(base[f] + codes[f, i])
+                at = np.uintp(first + codes[f, i])
                 for j in range(residual.shape[1]):
                     sums[at, j] += residual[i, j]
 

@@ -168,6 +168,7 @@ class BoundStumps(BoundPool):
         self._coding = [codings[f] for f in self._feature]
         self._offsets = np.cumsum([0, *(c.n_atoms for c in self._coding)])
         self.n_atoms = self.n_columns = int(self._offsets[-1])
+        self._known_jobs: dict[int, list[_Job]] = {}
         self._write_codes(X, blocks)
 
     def _write_codes(self, X: Any, blocks: list[slice]) -> None:
@@ -197,6 +198,11 @@ class BoundStumps(BoundPool):
 
     def _jobs(self, k: int) -> list[_Job]:
         """Cut the sums into jobs, by shape alone."""
+        if k not in self._known_jobs:
+            self._known_jobs[k] = self._cut(k)
+        return self._known_jobs[k]
+
+    def _cut(self, k: int) -> list[_Job]:
         jobs: list[_Job] = []
         for slot, coding in enumerate(self._coding):
             first, n = int(self._offsets[slot]), len(coding.values)
@@ -231,8 +237,12 @@ class BoundStumps(BoundPool):
             return sums
         bases = np.cumsum([0, *(c.n_codes for c in codings)])
         by_code = self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual)
-        parts = np.split(by_code, bases[1:-1])
-        return np.concatenate([c.sums(part) for c, part in zip(codings, parts, strict=True)])
+        out = np.empty((self._offsets[job.stop] - job.first, residual.shape[1]))
+        at = 0
+        for coding, first, last in zip(codings, bases, bases[1:], strict=False):
+            coding.sums(by_code[first:last], out[at : at + coding.n_atoms])
+            at += coding.n_atoms
+        return out
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Residual sums of every stump, a few features at a time; see `BoundPool.gradients`.

@@ -20,14 +20,16 @@ adding is ranked by that gain times H_jj / c_j.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.subset import kernels
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset import solver
+from laconic.subset.kernels import best_swaps
+from laconic.subset.problem import TOLERANCE, Fit, SubsetProblem
 
 # Curvature below this part of its own: a column that the support already says.
 SPANNED = 1e-6
@@ -136,10 +138,12 @@ class Moves:
         self.k = len(fit.support)
         # One row more than the support needs: room for a column that comes in.
         self._S = problem.matrix(fit.support, spare=1)
+        self._objective = problem.objective(self._S, np.full(self.k + 1, problem.l1), self.k)
         S = self._S[:-1]
         _, first, second = problem.derivatives(S, fit.weights)
-        self._inverse = kernels.inverse_curvature(S, second)
-        across, self._slope, self._own = problem.across(S, first, second)
+        self._inverse = np.linalg.inv(solver.curvature(S, second))
+        across, slope, self._own = problem.across(S, first, second)
+        self._slope = np.ascontiguousarray(slope)
         self._along = across @ self._inverse
         left = self._own - np.einsum("jk,jk->j", across, self._along)
         self._left = np.maximum(left, SPANNED * self._own + 1e-300)
@@ -162,7 +166,7 @@ class Moves:
     def swaps(self, count: int) -> list[Move]:
         """The best swaps, one for each column of the support, best first."""
         into, change = np.empty(self.k, dtype=np.int64), np.empty(self.k)
-        kernels.best_swaps(
+        best_swaps(
             self._along,
             self._slope,
             self._left,
@@ -179,22 +183,24 @@ class Moves:
 
     def make(self, move: Move, target: float = np.inf) -> Fit:
         """The fit after a move; not to the end where it cannot reach ``target``."""
-        S, k = self._S, self.k
+        S = self._S
         self.problem.copy_column(move.into, S[-1])
         gone = S[move.out].copy() if move.out >= 0 else None
         if gone is not None:
             S[move.out] = 0.0
-        w, value = self.problem.settle(S, k, self.start(move), self._inverse_after(move), target)
+        w, value = solver.settle(
+            self._objective, self.start(move), self._inverse_after(move), TOLERANCE, target
+        )
         if gone is not None:
             S[move.out] = gone
-        support = np.append(self.fit.support, move.into)
-        weights = np.append(w[:k], w[-1])
-        stay = np.arange(k + 1) != move.out
-        stay[k] = move.into >= 0
-        stay = np.flatnonzero(stay)
-        stay = stay[np.argsort(support[stay])]
-        kept = tuple(support[stay].astype(int).tolist())
-        return Fit(kept, np.append(weights[stay], w[k:-1]), value)
+        support, places = list(self.fit.support), list(range(len(S) - 1))
+        if move.out >= 0:
+            del support[move.out], places[move.out]
+        if move.into >= 0:
+            at = bisect_left(support, move.into)
+            support.insert(at, move.into)
+            places.insert(at, len(S) - 1)
+        return Fit(tuple(support), w[places], value)
 
     def start(self, move: Move) -> np.ndarray:
         """Weights after a move by the quadratic model.
@@ -202,15 +208,17 @@ class Moves:
         Those of the old support, zero for the column that went; the intercept, if there is one; and
         the column that came last.
         """
-        n = len(self.fit.weights)
-        shift, step = np.zeros(n), 0.0
+        fit, out = self.fit, np.zeros(len(self.fit.weights) + 1)
+        shift = out[:-1]
         if move.into >= 0:
-            step = self._step(move)
-            shift -= step * self._along[move.into]
+            out[-1] = self._step(move)
+            shift -= out[-1] * self._along[move.into]
         if move.out >= 0:
-            over = self.fit.weights[move.out] + shift[move.out]
+            over = fit.weights[move.out] + shift[move.out]
             shift -= self._inverse[:, move.out] * (over / self._spare[move.out])
-        out = np.append(self.fit.weights + np.clip(shift, -FAR, FAR), step)
+        np.maximum(shift, -FAR, out=shift)
+        np.minimum(shift, FAR, out=shift)
+        shift += fit.weights
         if move.out >= 0:
             out[move.out] = 0.0
         if self.problem.nonnegative:
@@ -225,19 +233,24 @@ class Moves:
             shared = self._along[j, move.out] / self._spare[move.out]
             pull += self.fit.weights[move.out] * shared
             bend += self._along[j, move.out] * shared
-        size = max(abs(pull) - self.problem.l1, 0.0) / bend
-        return min(max(np.sign(pull) * size, -FAR), FAR)
+        size = min(max(abs(pull) - self.problem.l1, 0.0) / bend, FAR)
+        return float(size if pull > 0 else -size)
 
     def _inverse_after(self, move: Move) -> np.ndarray:
         """Inverse curvature among the rows that `start` has weights for."""
         n = len(self._inverse)
+        inverse = np.zeros((n + 1, n + 1))
+        inverse[:n, :n] = self._inverse
         if move.into >= 0:
-            along, left = self._along[move.into], self._left[move.into]
-            inverse = kernels.grow_inverse(self._inverse, along, left)
-        else:
-            inverse = np.zeros((n + 1, n + 1))
-            inverse[:n, :n] = self._inverse
-        return inverse if move.out < 0 else kernels.shrink_inverse(inverse, move.out)
+            # H with one more row and column: from H⁻¹, H⁻¹h and what is left of h.
+            along = np.full(n + 1, -1.0)
+            along[:n] = self._along[move.into]
+            inverse += along[:, None] * (along / self._left[move.into])
+        if move.out >= 0:
+            column = inverse[:, move.out].copy()
+            inverse -= column[:, None] * (column / max(column[move.out], 1e-300))
+            inverse[move.out] = inverse[:, move.out] = 0.0
+        return inverse
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:

@@ -8,14 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.subset import kernels
+from laconic.losses import BINARY_LOSSES, BinaryLoss
+from laconic.subset import solver
 from laconic.subset.chains import Chains, find_chains
 
-LOSSES = {
-    "exponential": kernels.EXPONENTIAL,
-    "logistic": kernels.LOGISTIC,
-    "squared_hinge": kernels.SQUARED_HINGE,
-}
 # Predicted relative gain below which a solve ends; the values compared are then good to about this.
 TOLERANCE = 1e-10
 # Columns that correlate by more than this are alike.
@@ -62,14 +58,14 @@ class SubsetProblem:
     l1: float = 0.0
     nonnegative: bool = False
     intercept: bool = True
-    _code: int = field(init=False)
+    _loss: BinaryLoss = field(init=False)
     _narrow: np.ndarray = field(init=False)
     _two_sided: np.ndarray = field(init=False)
     _labels: np.ndarray = field(init=False)
     _chains: Chains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._code = LOSSES[self.loss]
+        self._loss = BINARY_LOSSES[self.loss]()
         self.l1 = float(self.l1)  # as the compiled parts want it
         columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
         self._two_sided = columns.min(axis=1, initial=0) < 0
@@ -115,45 +111,17 @@ class SubsetProblem:
         Returns the weights, the objective, and the decrease that the last Newton step promised.
         """
         start = np.zeros(len(S)) if start is None else start
-        free = np.zeros(len(S) - len(price))
-        tilt = np.zeros(len(S)) if tilt is None else tilt
-        return kernels.solve(
-            S,
-            self.weight,
-            start,
-            self._code,
-            np.append(price, free),
-            tilt,
-            self.nonnegative,
-            len(S) - 1 if self.intercept else -1,
-            tol,
-            target,
-        )
+        objective = self.objective(S, price, len(price), tilt)
+        return solver.solve(objective, start, tol, target)
 
-    def settle(
-        self, S: np.ndarray, k: int, start: np.ndarray, inverse: np.ndarray, target: float
-    ) -> tuple[np.ndarray, float]:
-        """`solve` from nearly the answer, with nearly the inverse curvature there.
-
-        Row k of ``S`` is the intercept, where there is one.
-        """
-        price = np.full(len(S), self.l1)
-        free = k if self.intercept else -1
-        if free >= 0:
-            price[free] = 0.0
-        w, value, _ = kernels.settle(
-            S,
-            self.weight,
-            start,
-            self._code,
-            price,
-            inverse,
-            self.nonnegative,
-            free,
-            TOLERANCE,
-            target,
-        )
-        return w, value
+    def objective(
+        self, S: np.ndarray, price: np.ndarray, k: int, tilt: np.ndarray | None = None
+    ) -> solver.Objective:
+        """What is minimised over the weights of ``S``, whose row ``k`` may be the intercept."""
+        free = -1
+        if self.intercept:
+            free, price = k, np.insert(price, k, 0.0)
+        return solver.Objective(self._loss, S, self.weight, price, self.nonnegative, free, tilt)
 
     def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
         """The first columns that do not correlate by more than `ALIKE` with one before, a few."""
@@ -187,7 +155,7 @@ class SubsetProblem:
         n = len(fit.support)
         S = self.matrix(fit.support)
         second = self.derivatives(S, fit.weights)[2]
-        inverse = kernels.inverse_curvature(S, second)
+        inverse = np.linalg.inv(solver.curvature(S, second))
         return 0.5 * fit.weights[:n] ** 2 / np.maximum(np.diag(inverse)[:n], 1e-300)
 
     def gains(self, fit: Fit) -> np.ndarray:
@@ -253,7 +221,4 @@ class SubsetProblem:
         self, S: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Mean loss, and its first and second derivatives in the margins."""
-        margins = weights @ S
-        first, second = np.empty_like(margins), np.empty_like(margins)
-        loss = kernels.differentiate(self._code, margins, self.weight, first, second)
-        return loss, first, second
+        return solver.differentiate(self._loss, weights @ S, self.weight)
