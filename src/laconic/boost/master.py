@@ -53,6 +53,7 @@ class SignsMaster:
         self._weight = weight
         self._columns = np.empty((len(y), 0), dtype=np.int8, order="F")
         self._held: list[int] = []
+        self._last: SubsetProblem | None = None
 
     def problem(self) -> SubsetProblem:
         """The problem over the columns in."""
@@ -61,8 +62,7 @@ class SignsMaster:
         if keep < len(atoms):
             new = self.rows.pool.columns(atoms[keep:]).astype(np.int8)
             self._columns = np.asfortranarray(np.hstack([self._columns[:, :keep], new]))
-        self._held = list(atoms)
-        return SubsetProblem(
+        problem = SubsetProblem(
             self._columns[:, : len(atoms)],
             self._labels,
             self._weight,
@@ -71,6 +71,10 @@ class SignsMaster:
             nonnegative=False,
             intercept=self.rows.intercept,
         )
+        if self._last is not None and keep == self._last.n_columns:
+            problem.take_over(self._last)
+        self._held, self._last = list(atoms), problem
+        return problem
 
     def weights(self, fit: Fit) -> np.ndarray:
         """A fit as weights of the rows' columns, which are centred beside an intercept."""

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.compiled import compiled
 from laconic.pools.histograms import accumulate_many
 
 # Rows in one word of packed sets.
@@ -29,6 +28,10 @@ class Chains(NamedTuple):
     """Where each chain begins in ``order``, and the end."""
     order: np.ndarray
     """Columns, chain after chain, each from the smallest set to the largest."""
+    sizes: np.ndarray
+    """How many rows each column's set has."""
+    packed: np.ndarray
+    """(n_columns, n_words): the sets, a bit a row."""
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """Sums of (n_rows, k) values over the rows of each column's set: (n_columns, k)."""
@@ -42,6 +45,33 @@ class Chains(NamedTuple):
             out[self.order[begin : begin + length]] = sums.cumsum(axis=0) if length > 1 else sums
         return out
 
+    def extended(self, member: np.ndarray) -> Chains:
+        """The chains with more columns, each put between the sets of a chain if it fits there."""
+        levels, offsets, order, sizes, packed = self
+        for one in member:
+            number, size, bits = len(order), int(one.sum()), _packed(one[None])[0]
+            length = np.diff(offsets)
+            at = np.zeros(len(length), dtype=np.int64)  # sets of each chain that are no larger
+            if len(order):
+                at = np.add.reduceat(sizes[order] <= size, offsets[:-1], dtype=np.int64)
+            before = order[np.maximum(offsets[:-1] + at - 1, 0)]
+            behind = order[np.minimum(offsets[:-1] + at, number - 1)]
+            fits = (at == 0) | ~(packed[before] & ~bits).any(axis=1)
+            fits &= (at == length) | ~(bits & ~packed[behind]).any(axis=1)
+            if fits.any():
+                gap = np.where(fits, size - np.where(at == 0, 0, sizes[before]), size + 1)
+                chain = int(gap.argmin())
+                levels = levels.copy()
+                levels[chain] += ~one
+                order = np.insert(order, offsets[chain] + at[chain], number)
+                offsets = offsets + (np.arange(len(offsets)) > chain)
+            else:
+                levels = np.append(levels, (~one[None]).astype(levels.dtype), axis=0)
+                order = np.append(order, number)
+                offsets = np.append(offsets, number + 1)
+            sizes, packed = np.append(sizes, size), np.append(packed, bits[None], axis=0)
+        return Chains(levels, offsets, order, sizes, packed)
+
 
 def find_chains(member: np.ndarray) -> Chains:
     """Arrange columns in chains, larger sets behind the nearest smaller one that they contain.
@@ -51,45 +81,29 @@ def find_chains(member: np.ndarray) -> Chains:
     member : bool ndarray of shape (n_columns, n_rows)
         Which rows each column's set holds.
     """
-    n, m = member.shape
-    words = -(-max(m, 1) // WORD)
-    packed = np.zeros((n, words * WORD // 8), dtype=np.uint8)
-    packed[:, : -(-m // 8)] = np.packbits(member, axis=1)
-    sizes = member.sum(axis=1)
+    n = len(member)
+    sizes, packed = member.sum(axis=1), _packed(member)
     by_size = np.argsort(sizes, kind="stable")
     chain, last, place = np.empty((3, n), dtype=np.int64)
-    link(packed.view(np.uint64), by_size, last, place, chain)
+    count = 0
+    for p, j in enumerate(by_size):
+        inside = np.flatnonzero(~(packed[last[:count]] & ~packed[j]).any(axis=1))
+        best = inside[place[inside].argmax()] if len(inside) else count
+        count = max(count, best + 1)
+        chain[j], last[best], place[best] = best, j, p
     order = by_size[np.argsort(chain[by_size], kind="stable")]
     counts = np.bincount(chain, minlength=0)
     offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
     # Sets of a chain contain one another, so a row is in as many as come from its level on.
-    kind = np.uint16 if n < 2**16 else np.uint32
+    kind = np.uint16 if n < 2**15 else np.uint32
     within = np.add.reduceat(member[order], offsets[:-1], axis=0, dtype=kind)
-    return Chains(counts.astype(kind)[:, None] - within, offsets, order)
+    levels = counts.astype(kind)[:, None] - within
+    return Chains(levels, offsets, order, sizes, packed)
 
 
-@compiled
-def link(packed, by_size, last, place, chain):  # type: ignore[no-untyped-def]
-    """Fill the number of the chain of each column: that whose last set is the largest one within.
-
-    ``last`` gets the last set of every chain, and ``place`` where that is among the sizes.
-    """
-    n, words = packed.shape
-    count = 0
-    for p in range(n):
-        j = by_size[p]
-        best = -1
-        for c in range(count):
-            if best >= 0 and place[c] < place[best]:
-                continue
-            k = 0
-            while k < words and packed[last[c], k] & ~packed[j, k] == 0:
-                k += 1
-            if k == words:
-                best = c
-        if best < 0:
-            best = count
-            count += 1
-        chain[j] = best
-        last[best] = j
-        place[best] = p
+def _packed(member: np.ndarray) -> np.ndarray:
+    """Sets as words of 64 bits."""
+    n, m = member.shape
+    packed = np.zeros((n, -(-max(m, 1) // WORD) * WORD // 8), dtype=np.uint8)
+    packed[:, : -(-m // 8)] = np.packbits(member, axis=1)
+    return packed.view(np.uint64)

@@ -83,8 +83,17 @@ class SubsetProblem:
         # Before Python 3.12, `cached_property` has one lock for all problems: a child that is
         # forked while another thread is in here would wait for it for ever.
         if self._chains is None:
-            self._chains = find_chains(self._narrow * self.y.astype(np.int8) > 0)
+            self._chains = find_chains(self._sets())
         return self._chains
+
+    def take_over(self, smaller: SubsetProblem) -> None:
+        """Extend the chains of a problem that has the first columns of this one, if it has any."""
+        if smaller._chains is not None:
+            self._chains = smaller._chains.extended(self._sets(smaller.n_columns))
+
+    def _sets(self, first: int = 0) -> np.ndarray:
+        """Which rows the columns from ``first`` on are positive in, (n_columns, n_rows)."""
+        return self._narrow[first:] * self.y.astype(np.int8) > 0
 
     def fit(
         self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf

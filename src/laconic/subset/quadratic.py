@@ -96,14 +96,12 @@ def least_of_model(
     free: int,
 ) -> np.ndarray:
     """The least point of the model at ``w``; the price of weight ``free`` must be zero."""
-    if w.all():  # most often none of the weights stands or stops at zero
+    kinks = np.full(len(w), True) if positive else price > 0
+    if free >= 0:
+        kinks[free] = False
+    if (w != 0)[kinks].all():  # most often no weight stands or stops at a kink
         x = w - solve_positive(H, gradient + price * np.sign(w))
-        crosses = x * w < 0
-        if not positive:
-            crosses &= price > 0
-        if free >= 0:
-            crosses[free] = False
-        if not crosses.any():
+        if not (x * w < 0)[kinks].any():
             return x
     x, slope, fallen = w, gradient, 0.0
     for _ in range(10 * len(w) + 10):

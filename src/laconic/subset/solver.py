@@ -13,12 +13,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from laconic.losses import BinaryLoss
 from laconic.subset.quadratic import choose_orthant, least_of_model
 
 # Times that a fall of the objective may be more than `reach` says; more where the Newton step is by
-# the curvature of another point.
+# the curvature of another point, or the first ones from no weights.
 HOPE, STALE_HOPE = 2.0, 12.0
 # Steps by one curvature go on while what they promise shrinks by this factor each.
 SHRINK = 0.4
@@ -27,6 +28,10 @@ RIDGE = 1e-8
 # In solves finer than this: once steps promise a relative gain below `NEAR` the ridge
 # is less, down to what keeps curvatures invertible, since steps would crawl where the loss is flat.
 FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
+# Times the loss of no weights above which Newton steps take longer from a start than from none.
+LOST = 20.0
+# Steps from no weights that are not given up as soon as others: the first ones promise little.
+PATIENCE = 8
 # Longest change of a weight in a step: longer ones overflow the loss and teach nothing. After so
 # many steps of that length in a row, a tilted objective has no least point, or one beyond interest.
 FAR, RUNAWAY = 20.0, 15
@@ -53,6 +58,10 @@ class Objective(NamedTuple):
         if self.tilt is not None:
             value -= self.tilt @ w
         return float(value), u
+
+    def lost(self, value: float) -> bool:
+        """Whether a value is so far above that of no weights that these are the better start."""
+        return not value <= LOST * float(self.loss.at(np.float64(0.0))[0])
 
     def slope(self, u: np.ndarray) -> np.ndarray:
         """Gradient of all but the prices."""
@@ -102,18 +111,22 @@ def solve(
     """
     w = start
     value, u = objective.at(w)
-    if not math.isfinite(value):
-        w = np.zeros_like(w)
+    patience = 0
+    if objective.lost(value):
+        w, patience = np.zeros_like(w), PATIENCE
         value, u = objective.at(w)
     decrement, far = np.inf, 0
-    for _ in range(200):
+    for taken in range(200):
         damp, noise = 1.0, 0.0
         if tol < FINE:
             damp = max(min(1.0, decrement / (NEAR * max(value, 1e-3))), LEAST_DAMP)
             # Differences of the objective below its own rounding say nothing about the step.
             noise = 4.0 * np.finfo(np.float64).eps * abs(value)
         step, slope, decrement = _newton_step(objective, w, u, damp)
-        if not decrement > 0 or (target < np.inf and reach(value, HOPE * decrement) > target):
+        if not decrement > 0:
+            break
+        hope = HOPE if taken >= patience else STALE_HOPE
+        if target < np.inf and reach(value, hope * decrement) > target:
             break
         t = min(1.0, FAR / max(float(np.abs(step).max()), 1e-300))
         far = far + 1 if t < 1.0 and objective.tilt is not None else 0
@@ -189,12 +202,12 @@ def settle(
     """
     w, price = start, objective.price
     value, u = objective.at(w)
-    last, fresh = np.inf, False
+    last, fresh, factor = np.inf, False, None
     for _ in range(60):
-        if not math.isfinite(value):
+        if objective.lost(value):
             break
         slope = objective.slope(u) + price * np.sign(w)
-        step = inverse @ slope
+        step = inverse @ slope if factor is None else dpotrs(factor, slope)[0]
         decrement = 0.5 * float(slope @ step)
         if reach(value, (HOPE if fresh else STALE_HOPE) * decrement) > target:
             return w, value
@@ -212,7 +225,9 @@ def settle(
             break
         else:
             H = curvature(objective.S, objective.weight * objective.loss.bend(u))
-            inverse = np.linalg.inv(H)
+            factor, indefinite = dpotrf(H)
+            if indefinite:
+                break
             last, fresh = np.inf, True
     w, value, _ = solve(objective, w, tol, target)
     return w, value
