@@ -139,7 +139,7 @@ class KinkedModel:
 
     def _solve(self, face: np.ndarray, pull: np.ndarray) -> np.ndarray:
         at = np.flatnonzero(face)
-        H, r = self._H[np.ix_(at, at)], pull[at]
+        H, r = self._H[at[:, None], at], pull[at]
         full = self._full(face)[at]
         if full.any():
             # Columns as a whole get no pull, and a curvature like any other.

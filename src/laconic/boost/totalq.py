@@ -190,7 +190,8 @@ class TotalLoop(Loop):
         ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
         inside: np.ndarray = np.any(W, axis=1)
         inside[: int(self.rows.intercept)] = True
-        columns = [first + np.flatnonzero(inside[first:last]) for first, last in pairwise(ends)]
+        on = np.flatnonzero(inside)
+        columns = [on[first:last] for first, last in pairwise(np.searchsorted(on, ends).tolist())]
         kept = tuple(k for k, own in enumerate(columns) if len(own))
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)

@@ -7,6 +7,7 @@ over the rows answers for all of its thresholds at once, so a round costs O(rows
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -167,7 +168,8 @@ class BoundStumps(BoundPool):
         self._feature = np.array([f for f, c in enumerate(codings) if c.n_atoms], dtype=np.int64)
         self._coding = [codings[f] for f in self._feature]
         self._offsets = np.cumsum([0, *(c.n_atoms for c in self._coding)])
-        self.n_atoms = self.n_columns = int(self._offsets[-1])
+        self._firsts: list[int] = self._offsets.tolist()
+        self.n_atoms = self.n_columns = self._firsts[-1]
         self._known_jobs: dict[int, list[_Job]] = {}
         self._write_codes(X, blocks)
 
@@ -278,8 +280,8 @@ class BoundStumps(BoundPool):
         """Slot of an atom, and its place among the slot's stumps."""
         if not 0 <= index < self.n_atoms:
             raise IndexError(f"atom {index} is not in this pool of {self.n_atoms} atoms")
-        slot = int(np.searchsorted(self._offsets, index, side="right")) - 1
-        return slot, int(index - self._offsets[slot])
+        slot = bisect_right(self._firsts, index) - 1
+        return slot, int(index) - self._firsts[slot]
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Training columns of the atoms, 0 or 1, (n_rows, len(atoms)), Fortran order."""

@@ -63,7 +63,8 @@ class Chains(NamedTuple):
                 chain = int(gap.argmin())
                 levels = levels.copy()
                 levels[chain] += ~one
-                order = np.insert(order, offsets[chain] + at[chain], number)
+                place = offsets[chain] + at[chain]
+                order = np.concatenate([order[:place], [number], order[place:]])
                 offsets = offsets + (np.arange(len(offsets)) > chain)
             else:
                 levels = np.append(levels, (~one[None]).astype(levels.dtype), axis=0)

@@ -59,6 +59,7 @@ class SubsetProblem:
     nonnegative: bool = False
     intercept: bool = True
     _loss: BinaryLoss = field(init=False)
+    _most: float = field(init=False)
     _narrow: np.ndarray = field(init=False)
     _two_sided: np.ndarray = field(init=False)
     _labels: np.ndarray = field(init=False)
@@ -66,6 +67,7 @@ class SubsetProblem:
 
     def __post_init__(self) -> None:
         self._loss = BINARY_LOSSES[self.loss]()
+        self._most = solver.LOST * float(self._loss.at(np.float64(0.0))[0])
         self.l1 = float(self.l1)  # as the compiled parts want it
         columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
         self._two_sided = columns.min(axis=1, initial=0) < 0
@@ -129,8 +131,10 @@ class SubsetProblem:
         """What is minimised over the weights of ``S``, whose row ``k`` may be the intercept."""
         free = -1
         if self.intercept:
-            free, price = k, np.insert(price, k, 0.0)
-        return solver.Objective(self._loss, S, self.weight, price, self.nonnegative, free, tilt)
+            free, price = k, np.concatenate([price[:k], np.zeros(1), price[k:]])
+        return solver.Objective(
+            self._loss, S, self.weight, price, self.nonnegative, free, self._most, tilt
+        )
 
     def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
         """The first columns that do not correlate by more than `ALIKE` with one before, a few."""

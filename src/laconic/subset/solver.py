@@ -49,6 +49,8 @@ class Objective(NamedTuple):
     price: np.ndarray
     positive: bool
     free: int
+    most: float
+    """A start of a higher value is worse than one at zero."""
     tilt: np.ndarray | None = None
 
     def at(self, w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -58,10 +60,6 @@ class Objective(NamedTuple):
         if self.tilt is not None:
             value -= self.tilt @ w
         return float(value), u
-
-    def lost(self, value: float) -> bool:
-        """Whether a value is so far above that of no weights that these are the better start."""
-        return not value <= LOST * float(self.loss.at(np.float64(0.0))[0])
 
     def slope(self, u: np.ndarray) -> np.ndarray:
         """Gradient of all but the prices."""
@@ -112,7 +110,7 @@ def solve(
     w = start
     value, u = objective.at(w)
     patience = 0
-    if objective.lost(value):
+    if not value <= objective.most:
         w, patience = np.zeros_like(w), PATIENCE
         value, u = objective.at(w)
     decrement, far = np.inf, 0
@@ -204,7 +202,7 @@ def settle(
     value, u = objective.at(w)
     last, fresh, factor = np.inf, False, None
     for _ in range(60):
-        if objective.lost(value):
+        if not value <= objective.most:
             break
         slope = objective.slope(u) + price * np.sign(w)
         step = inverse @ slope if factor is None else dpotrs(factor, slope)[0]
