@@ -363,6 +363,50 @@ def test_orthant_steps_among_nearly_alike_columns(seed):
     assert solution.certificate.evaluations < 100
 
 
+def separable(n_classes, m, d, seed):
+    """Columns of questions about points in as many clusters as classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(m) % n_classes
+    features = 3.0 * rng.normal(size=(n_classes, 2))[y] + 0.3 * rng.normal(size=(m, 2))
+    X = features[:, np.arange(d) % 2] > rng.permutation(features)[:d, np.arange(d) % 2].diagonal()
+    return X.astype(float), y
+
+
+@pytest.mark.parametrize(("n_classes", "d"), [(3, 14), (4, 12), (9, 8)])
+def test_orthant_steps_where_classes_are_separable(n_classes, d):
+    """A shift of a column's weights changes only their l1 norm, and tails of the loss are long."""
+    X, y = separable(n_classes, 90, d, seed=n_classes)
+    rows = all_in(X, y, loss="log")
+    solution = Orthant().solve(rows, L1(1e-6), zeros(rows))
+    assert solution.certificate.converged
+    assert solution.certificate.gap <= 1e-9
+    assert solution.certificate.evaluations < 150
+
+
+def test_hessian_of_a_face_is_that_of_the_products():
+    X, y = random_problem(2, m=60, d=4)
+    rows = all_in(X, y, loss="margin")
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=zeros(rows).shape)
+    rows.evaluate(W)
+    face = rng.random(W.shape) < 0.6
+    units = np.eye(W.size).reshape(-1, *W.shape)[face.ravel()]
+    products = [rows.curve(unit)[face] for unit in units]
+    np.testing.assert_allclose(rows.hessian(face), products, atol=1e-14)
+
+
+def test_a_solve_that_cannot_reach_its_target_is_given_up():
+    X, y = random_problem(1, m=120, d=5)
+    rows = all_in(X, y, loss="log")
+    whole = Orthant().solve(rows, L1(0.02), zeros(rows))
+    near = Orthant().solve(rows, L1(0.02), zeros(rows), target=1.01 * whole.value)
+    assert near.value == whole.value
+    short = Orthant().solve(rows, L1(0.02), zeros(rows), target=0.5 * whole.value)
+    assert short.value > 0.5 * whole.value
+    assert short.certificate.evaluations < whole.certificate.evaluations
+    assert not short.certificate.converged
+
+
 # -- rounding --------------------------------------------------------------------------------------
 
 

@@ -5,10 +5,10 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from laconic import ShareBoostClassifier
+from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.look.console import majority_line, size_table
 from laconic.look.measures import majority, majority_rate, measures
-from laconic.sizes import one_standard_error
+from laconic.sizes import cross_validate_prices, one_standard_error
 from problems import random_problem
 
 
@@ -103,3 +103,15 @@ def test_the_table_says_what_always_saying_the_same_is_worth(scoring):
     name = {None: "accuracy", "roc_auc": "roc_auc"}.get(scoring, "score")
     assert {f"cv {name}", "test AUC", "test log loss"} <= set(heads)
     assert "of the training rows" in majority_line(model, None)
+
+
+def test_a_bar_goes_over_folds_and_prices(capsys):
+    X, y = rare_class()
+    model = TotalQBoostClassifier(3)
+    quiet = cross_validate_prices(model, X, y, (0.1, 0.01), 3)
+    assert capsys.readouterr().out == ""
+    shown = cross_validate_prices(model, X, y, (0.1, 0.01), 3, verbose=1)
+    bar = capsys.readouterr().out
+    assert "choosing the price" in bar
+    assert "6/6" in bar
+    assert np.array_equal(quiet, shown)

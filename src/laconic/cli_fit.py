@@ -113,6 +113,6 @@ def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
     if args.cv:
         from laconic.sizes import PRICES, cross_validate_prices, one_standard_error
 
-        scores = cross_validate_prices(model, X, y, PRICES, args.cv, args.scoring)
+        scores = cross_validate_prices(model, X, y, PRICES, args.cv, args.scoring, verbose=1)
         model.set_params(price=PRICES[one_standard_error(scores)])
     return model.set_params(checkpoint=args.checkpoint, verbose=1)

@@ -14,6 +14,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+# Nobody calls a kernel by its address. Division by zero gives infinity, as in NumPy: to raise an
+# error instead would take checks, and time to compile them.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+
 
 def compiled(
     function: Callable[..., Any] | None = None, *, signature: Any = None, **options: Any
@@ -33,7 +37,7 @@ def compiled(
         return partial(compiled, signature=signature, **options)
     from numba import config, njit
 
-    dispatcher = njit(**{"nogil": True, **options})(function)
+    dispatcher = njit(**{**OPTIONS, **options})(function)
     if config.DISABLE_JIT:  # it is the function itself
         return dispatcher
     with suppress(OSError, RuntimeError):  # Numba finds no folder that it can write to

@@ -171,9 +171,9 @@ class LogLoss(_SoftmaxLoss):
 class BinaryLoss(ABC):
     """A convex loss l of the margin y f, y = ±1, for one score f (TotalQBoost eq. (1)).
 
-    A subclass has a name and the four abstract methods; the first two see margins of any
-    shape, and are compiled for `laconic.subset` as they stand. The state is u = −l′(margin), the
-    dual weight of every row, eq. (5). The second class is the positive one.
+    A subclass has a name and the four abstract methods; the first two see margins of any shape. The
+    state is u = −l′(margin), the dual weight of every row, eq. (5). The second class is the
+    positive one.
     """
 
     name: str

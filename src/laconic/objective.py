@@ -30,6 +30,9 @@ class Problem(Protocol):
     def hessian_blocks(self) -> list[np.ndarray]:
         """Diagonal blocks of that Hessian, (n_outputs, w, w), that cover the columns in order."""
 
+    def hessian(self, face: np.ndarray) -> np.ndarray | None:
+        """That Hessian among the weights of ``face``, a mask, in their order; or None if large."""
+
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
         """The mixing weight and class distribution that cancel the intercept's gradient."""
 
@@ -207,9 +210,14 @@ class Objective:
         rows where they are many), with inverse A_c for class c: dropping the columns J raises Φ by
         ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
         """
+        return self._dropping(W, atoms, self.class_inverses(W, inside))
+
+    @staticmethod
+    def _dropping(
+        W: np.ndarray, atoms: list[np.ndarray], blocks: list[tuple[slice | np.ndarray, np.ndarray]]
+    ) -> Iterator[tuple[float, np.ndarray]]:
         every = np.arange(len(W))
-        blocks = [(every[columns], A) for columns, A in self.class_inverses(W, inside)]
-        inverses = [(columns, A) for columns, A in blocks if len(columns)]
+        inverses = [(every[columns], A) for columns, A in blocks if A.size]
         for J in atoms:
             columns, inverse = next(pair for pair in inverses if J[-1] <= pair[0][-1])
             own = np.searchsorted(columns, J)
@@ -218,6 +226,19 @@ class Objective:
             moved[columns] -= np.matmul(inverse[:, :, own], pull)[:, :, 0].T
             moved[J] = 0.0
             yield 0.5 * float(np.sum(W[J].T * pull[:, :, 0])), moved
+
+    def costs_of_dropping(
+        self, W: np.ndarray, atoms: list[np.ndarray], inside: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What dropping the columns of every atom costs; see `dropping`."""
+        blocks = self.class_inverses(W, inside)
+        if len(blocks) > 1 or any(len(J) != 1 for J in atoms):
+            return np.array([rise for rise, _ in self._dropping(W, atoms, blocks)])
+        [(columns, inverse)] = blocks
+        J = np.concatenate([np.empty(0, dtype=np.int64), *atoms])
+        own = np.searchsorted(np.arange(len(W))[columns], J)
+        bend = np.einsum("cii->ic", inverse)[own]
+        return 0.5 * np.sum(W[J] ** 2 / bend, axis=1)
 
     def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
         held = W[self.free :]

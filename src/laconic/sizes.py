@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from laconic.bars import progress_bar
 from laconic.doubts import told_already
 
 # Prices to choose from, of one atom in mean loss, dearest first.
@@ -65,15 +66,33 @@ def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: A
 
 
 def cross_validate_prices(
-    estimator: Any, X: Any, y: Any, prices: Sequence[float], cv: Any, scoring: Any = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    prices: Sequence[float],
+    cv: Any,
+    scoring: Any = None,
+    verbose: int = 0,
 ) -> np.ndarray:
-    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices)."""
+    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices).
+
+    ``verbose=1`` shows a bar over all folds and prices.
+    """
     scorer = check_scoring(estimator, scoring)
     y, scores = np.asarray(y), []
-    for fit, test in check_cv(cv, y, classifier=True).split(X, y):
-        with _whole() as models:
-            models += estimator.fit_path(_safe_indexing(X, fit), y[fit], price=prices)
-        scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
+    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
+        if bar is not None:
+            unit = f"fits: {len(folds)} folds of {len(prices)} prices"
+            task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
+        for fit, test in folds:
+            part = _safe_indexing(X, fit), y[fit], None, "price", prices
+            with _whole() as models:
+                for model in estimator._fitted(*part):
+                    models.append(model)
+                    if bar is not None:
+                        bar.advance(task)
+            scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
     return np.array(scores)
 
 

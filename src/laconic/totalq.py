@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -316,6 +316,12 @@ class TotalQBoostClassifier(PathClassifier):
         name, values = ("price", price) if price is not None else ("l1", l1)
         if not isinstance(values, Iterable):
             raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
+        return list(self._fitted(X, y, sample_weight, name, values))
+
+    def _fitted(
+        self, X: Any, y: Any, sample_weight: Any, name: str, values: Iterable[float]
+    ) -> Iterator[TotalQBoostClassifier]:
+        """The models of `fit_path`; those of prices as soon as each is fitted."""
         models = [clone(self).set_params(**{name: float(value)}) for value in values]
         for model in models:
             model._validate_params()
@@ -325,12 +331,14 @@ class TotalQBoostClassifier(PathClassifier):
             for model in models:
                 model.__dict__.update(shared._learned_of_data())
             if name == "price":
-                shared._fit_prices(models, bound)
+                yield from shared._fit_prices(models, bound)
             else:
                 shared._fit_l1(models, bound)
-        return models
+                yield from models
 
-    def _fit_prices(self, models: list[TotalQBoostClassifier], bound: _Bound) -> None:
+    def _fit_prices(
+        self, models: list[TotalQBoostClassifier], bound: _Bound
+    ) -> Iterator[TotalQBoostClassifier]:
         """Every price from the same hot start; the search over its sizes is done once."""
         start, master = State(), make_master(*bound[1:], self.l1)
         hot = min(self.hot_start, self.max_rounds)
@@ -343,6 +351,7 @@ class TotalQBoostClassifier(PathClassifier):
             loop.sizes = loop.sizes if found is None else found
             model._run(loop, state)
             found = loop.sizes
+            yield model
 
     def _fit_l1(self, models: list[TotalQBoostClassifier], bound: _Bound) -> None:
         """Every l1 from the model of the next larger one."""

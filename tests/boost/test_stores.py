@@ -1,19 +1,26 @@
 """Columns kept as numbers and eight to a byte are the same columns."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from laconic import ShareBoostClassifier
+from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.boost.rows import Rows
 from laconic.boost.stores import Packed, Written
 from laconic.pools.stumps import BoundStumps
 
 N_ROWS = 300
 
 
+signs = partial(Packed, signs=True)
+
+
 def filled(store, n, seed=0, dtype=np.float64):
     """A store of random binary columns, and the centred matrix it stands for."""
     rng = np.random.default_rng(seed)
     X = (rng.random((N_ROWS, n)) < rng.uniform(0.05, 0.95, n)).astype(dtype)
+    X = 2 * X - 1 if store is signs else X
     means = X.mean(axis=0, dtype=np.float64)
     held = store(N_ROWS, np.dtype(dtype))
     for at in range(n):
@@ -21,7 +28,7 @@ def filled(store, n, seed=0, dtype=np.float64):
     return held, X - means
 
 
-@pytest.mark.parametrize("store", [Written, Packed])
+@pytest.mark.parametrize("store", [Written, Packed, signs])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 32, 33, 70])
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -41,13 +48,14 @@ def test_products_sums_and_parts(store, dtype, n, k):
     np.testing.assert_allclose(held.take(some, slice(n // 2, n)), X[some, n // 2 :], **close)
 
 
-@pytest.mark.parametrize("store", [Written, Packed])
+@pytest.mark.parametrize("store", [Written, Packed, signs])
 def test_a_column_put_in_the_place_of_another(store):
     held, X = filled(store, 20)
     other, Y = filled(store, 12, seed=5)
     new = other.take(slice(None), slice(4, 6)) > 0
     copy = held.copy(10)
-    held.put(10, new.astype(float), new.mean(axis=0))
+    new = np.where(new, 1.0, -1.0 if store is signs else 0.0)
+    held.put(10, new, new.mean(axis=0))
     expected = np.hstack([X[:, :10], Y[:, 4:6]])
     np.testing.assert_allclose(held.take(slice(None), slice(0, 12)), expected, atol=1e-12)
     weights = np.random.default_rng(2).normal(size=(3, 12))
@@ -65,4 +73,28 @@ def test_stumps_are_the_same_either_way(monkeypatch, settings):
     written = ShareBoostClassifier(12, pool="stumps", tol=1e-10, **settings).fit(X, y)
     assert packed.atoms_ == written.atoms_
     np.testing.assert_allclose(packed.path_.losses, written.path_.losses, rtol=1e-10)
+    np.testing.assert_allclose(packed.atom_coef_, written.atom_coef_, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "log"])
+def test_signs_are_the_same_either_way(monkeypatch, loss):
+    """Stumps of TotalQBoost take one bit a row, and are the columns that they were as numbers."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    stores = []
+
+    def numbers(self, n_rows):
+        return Written(n_rows, self.dtype)
+
+    def store(self, n_rows, make=Rows._store):
+        stores.append(make(self, n_rows))
+        return stores[-1]
+
+    monkeypatch.setattr(Rows, "_store", store)
+    packed = TotalQBoostClassifier(12, loss=loss).fit(X, y)
+    assert all(isinstance(store, Packed) for store in stores)
+    monkeypatch.setattr(Rows, "_store", numbers)
+    written = TotalQBoostClassifier(12, loss=loss).fit(X, y)
+    assert packed.atoms_ == written.atoms_
+    assert packed.objective_ == pytest.approx(written.objective_, rel=1e-9)
     np.testing.assert_allclose(packed.atom_coef_, written.atom_coef_, rtol=1e-5, atol=1e-8)

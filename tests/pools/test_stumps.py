@@ -302,9 +302,8 @@ def test_accumulate_is_add_at(k, dtype, code, n_features):
     m = histograms._SUM + 1000
     codes = rng.integers(0, 200, (n_features, m)).astype(code)
     residual = rng.standard_normal((m, k)).astype(dtype)
-    base = 200 * np.arange(n_features)
-    sums = np.zeros((200 * n_features, k))
-    histograms.accumulate(codes, base, residual, sums)
+    base = 200 * np.arange(n_features + 1)
+    sums = histograms.accumulate(codes, base, residual)
     twin = np.zeros_like(sums)
     for f in range(n_features):
         np.add.at(twin, base[f] + codes[f].astype(int), residual)

@@ -24,11 +24,17 @@ def sets(kind, seed=0, n_rows=90):
 KINDS = ("stumps", "both signs", "unrelated", "constant")
 
 
+def grown(member):
+    """The chains of some columns, and then of the others one by one."""
+    return find_chains(member[: len(member) // 3]).extended(member[len(member) // 3 :])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 130])
-def test_every_column_is_in_one_chain_and_holds_the_one_before(kind, n_rows):
+@pytest.mark.parametrize("find", [find_chains, grown])
+def test_every_column_is_in_one_chain_and_holds_the_one_before(kind, n_rows, find):
     member = sets(kind, n_rows=n_rows)
-    chains = find_chains(member)
+    chains = find(member)
     assert sorted(chains.order.tolist()) == list(range(len(member)))
     for begin, end in zip(chains.offsets, chains.offsets[1:], strict=False):
         for a, b in zip(chains.order[begin:end], chains.order[begin + 1 : end], strict=False):
@@ -36,17 +42,26 @@ def test_every_column_is_in_one_chain_and_holds_the_one_before(kind, n_rows):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_are_those_of_the_columns(kind):
+@pytest.mark.parametrize("find", [find_chains, grown])
+def test_sums_are_those_of_the_columns(kind, find):
     member = sets(kind)
     rows = np.random.default_rng(1).normal(size=(member.shape[1], 4))
-    np.testing.assert_allclose(find_chains(member).sums(rows), member @ rows, atol=1e-12)
+    np.testing.assert_allclose(find(member).sums(rows), member @ rows, atol=1e-12)
 
 
-def test_thresholds_of_a_feature_in_any_order_are_few_chains():
+@pytest.mark.parametrize("find", [find_chains, grown])
+def test_thresholds_of_a_feature_in_any_order_are_few_chains(find):
     """A feature is one chain; a set that two features share by chance may cut a chain in two."""
-    assert len(find_chains(sets("stumps")).levels) <= 6
-    assert len(find_chains(sets("both signs")).levels) == 2
-    assert len(find_chains(sets("constant")).levels) == 1
+    assert len(find(sets("stumps")).levels) <= 6
+    assert len(find(sets("both signs")).levels) == 2
+    assert len(find(sets("constant")).levels) == 1
+
+
+def test_chains_of_no_columns_grow():
+    member = sets("stumps")
+    rows = np.ones((member.shape[1], 1))
+    chains = find_chains(member[:0]).extended(member)
+    np.testing.assert_array_equal(chains.sums(rows)[:, 0], member.sum(axis=1))
 
 
 def test_no_columns_and_no_rows():

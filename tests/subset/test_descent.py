@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from subset_problems import brute_force, make
+from subset_problems import LOSS, brute_force, make
 
 from laconic.subset.descent import descend
-from laconic.subset.problem import LOSSES
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", LOSS)
 @pytest.mark.parametrize("price", [3e-4, 3e-3, 2e-2])
 def test_never_worse_than_its_start_nor_better_than_brute_force(loss, price):
     for seed in range(4):

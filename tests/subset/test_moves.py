@@ -102,10 +102,14 @@ def test_refits_start_at_the_minimum_of_the_model(case):
     for move in (Move(0.0, 1, -1), *moves.swaps(1), *moves.adds(1)):
         out = SUPPORT[move.out] if move.out >= 0 else -1
         whole = change(problem, fit, out, move.into)[1]
-        new = whole[move.into] if move.into >= 0 else 0.0
-        expected = np.concatenate([whole[list(SUPPORT)], whole[n:], [new]])
         if problem.nonnegative:
-            expected[:3] = np.maximum(expected[:3], 0.0)
+            whole[:n] = np.maximum(whole[:n], 0.0)
+        columns = [*SUPPORT, *range(n, len(whole))]
+        if move.out < 0:
+            columns.append(move.into)
+        else:
+            columns[move.out : move.out + 1] = [move.into] if move.into >= 0 else []
+        expected = whole[columns]
         np.testing.assert_allclose(moves.start(move), expected, rtol=1e-5, atol=1e-7)
 
 

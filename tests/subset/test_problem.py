@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 from subset_problems import LOSS, SETTINGS, SLOPE, make
 
-from laconic.subset.problem import LOSSES, SubsetProblem
+from laconic.subset.problem import SubsetProblem
 
 CONVEX = {
     "exponential": lambda g: cvxpy.exp(-g),
@@ -43,7 +43,7 @@ def test_fit_is_the_optimum_of_a_second_solver(loss, nonnegative, intercept, bin
     np.testing.assert_allclose(fit.value, direct + 0.01 * np.abs(w[:n]).sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", LOSS)
 @pytest.mark.parametrize("nonnegative", [True, False])
 @pytest.mark.parametrize("l1", [1e-6, 1e-3])
 def test_nearly_alike_columns_do_not_stop_a_solve(loss, nonnegative, l1):
@@ -77,7 +77,7 @@ def test_more_l1_never_has_a_lower_value():
     assert np.all(np.diff(values) > 0)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", LOSS)
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_gains_of_adding(loss, nonnegative):
     """Exact for the exponential loss: the best step along the column alone, by a scalar search."""

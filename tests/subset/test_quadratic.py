@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from laconic.subset.quadratic import least_of_model
+from laconic.subset.quadratic import least_of_model, solve_positive
 
 
 def value(H, g, price, w, x):
@@ -46,3 +46,18 @@ def test_least_point_is_that_of_all_faces(positive, alike, cold):
         best = least_over_faces(H, g, price, w, positive, 4)
         np.testing.assert_allclose(value(H, g, price, w, x), best, rtol=1e-8)
         assert not positive or np.all(x[:4] >= 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_solving_with_a_positive_matrix(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(60, 2 * n))
+    H, b = A.T @ A, rng.normal(size=2 * n)
+    np.testing.assert_allclose(solve_positive(H, b), np.linalg.solve(H, b), rtol=1e-8)
+
+
+def test_solving_with_a_matrix_that_rounding_made_indefinite():
+    column = np.array([1.0, 1.0, 1.0 + 1e-9])
+    H = np.outer(column, column) - 1e-16 * np.eye(3)
+    found = solve_positive(H, column)
+    np.testing.assert_allclose(H @ found, column, rtol=1e-6)

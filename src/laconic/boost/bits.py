@@ -7,9 +7,14 @@ written as numbers would take up to 64 times the memory traffic.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from laconic.compiled import compiled
+
+# Which of eight columns each of the 256 bytes has, (256, 8).
+PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") * 1.0
 
 
 class Bits:
@@ -37,15 +42,19 @@ class Bits:
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """``weights`` (n_outputs, n_columns) times the first columns: (n_outputs, n_rows)."""
-        out = np.zeros((len(weights), self.codes.shape[1]), dtype=weights.dtype)
-        _multiply(self.codes, np.ascontiguousarray(weights), out)
+        (k, n), dtype = weights.shape, weights.dtype
+        places, out = _places(n), np.zeros((k, self.codes.shape[1]), dtype=dtype)
+        whole, tables = np.zeros((k, 8 * len(places)), dtype=dtype), np.zeros((4, 256), dtype=dtype)
+        whole[:, :n] = weights
+        _multiply(self.codes, places, whole, tables, out)
         return out
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows)."""
-        out = np.zeros((n, len(values)))
-        _add_up(self.codes, np.ascontiguousarray(values), out)
-        return out
+        places, k = _places(n), len(values)
+        totals = np.zeros((k, len(places), 256))
+        _add_up(self.codes, places, np.ascontiguousarray(values), totals)
+        return (totals.reshape(-1, 256) @ PATTERNS).reshape(k, -1)[:, :n].T
 
     def take(self, rows: np.ndarray | slice, n: int) -> np.ndarray:
         """The first ``n`` columns of some rows, as zeros and ones (uint8)."""
@@ -53,55 +62,41 @@ class Bits:
         return np.unpackbits(codes, axis=0, bitorder="little")[:n].T
 
 
+@cache
+def _places(n: int) -> np.ndarray:
+    """The bytes of ``n`` columns, four by four; the last one fills the last four up."""
+    count = -(-n // 8)
+    return np.minimum(np.arange(-(-count // 4) * 4), count - 1)
+
+
 @compiled
-def _multiply(codes, weights, out):  # type: ignore[no-untyped-def]
+def _multiply(codes, places, weights, tables, out):  # type: ignore[no-untyped-def]
     """Look the sums of eight weights up, for four bytes of every row at a time."""
-    rows, n = codes.shape[1], weights.shape[1]
-    tables = np.zeros((4, 256), dtype=weights.dtype)
-    for c in range(len(weights)):
-        line = out[c]
-        for first in range(0, n, 32):
+    for c in range(out.shape[0]):
+        for first in range(0, places.size, 4):
             for b in range(4):
                 for bit in range(8):
-                    at, half = first + 8 * b + bit, 1 << bit
-                    weight = weights[c, at] if at < n else weights.dtype.type(0)
+                    half = 1 << bit
                     for pattern in range(half):
+                        weight = weights[c, 8 * (first + b) + bit]
                         tables[b, half + pattern] = tables[b, pattern] + weight
-            j = first // 8
-            last = min(j + 4, (n + 7) // 8) - 1
-            t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
-            b0, b1 = codes[j], codes[min(j + 1, last)]
-            b2, b3 = codes[min(j + 2, last)], codes[min(j + 3, last)]
-            for i in range(rows):
-                line[i] += (t0[b0[i]] + t1[b1[i]]) + (t2[b2[i]] + t3[b3[i]])
+            p, q = places[first], places[first + 1]
+            r, s = places[first + 2], places[first + 3]
+            for i in range(codes.shape[1]):
+                one = tables[0, codes[p, i]] + tables[1, codes[q, i]]
+                out[c, i] += one + (tables[2, codes[r, i]] + tables[3, codes[s, i]])
 
 
 @compiled
-def _add_up(codes, values, out):  # type: ignore[no-untyped-def]
-    """Add every row's value to the entry of its byte, and entries to the columns they have."""
-    rows, n = codes.shape[1], len(out)
-    totals = np.empty((4, 256))
-    for c in range(len(values)):
-        line = values[c]
-        for first in range(0, n, 32):
-            totals[:] = 0.0
-            j = first // 8
-            last = min(j + 4, (n + 7) // 8) - 1
-            t0, t1, t2, t3 = totals[0], totals[1], totals[2], totals[3]
-            b0, b1 = codes[j], codes[min(j + 1, last)]
-            b2, b3 = codes[min(j + 2, last)], codes[min(j + 3, last)]
-            for i in range(rows):
-                v = line[i]
-                t0[b0[i]] += v
-                t1[b1[i]] += v
-                t2[b2[i]] += v
-                t3[b3[i]] += v
-            for b in range(4):
-                for bit in range(7, -1, -1):
-                    at, half = first + 8 * b + bit, 1 << bit
-                    whole = 0.0
-                    for pattern in range(half):
-                        whole += totals[b, half + pattern]
-                        totals[b, pattern] += totals[b, half + pattern]
-                    if at < n:
-                        out[at, c] = whole
+def _add_up(codes, places, values, totals):  # type: ignore[no-untyped-def]
+    """Add every row's value to the entries of its bytes, four bytes at a time."""
+    for c in range(values.shape[0]):
+        for j in range(0, places.size, 4):
+            p, q = places[j], places[j + 1]
+            r, s = places[j + 2], places[j + 3]
+            for i in range(codes.shape[1]):
+                value = values[c, i]
+                totals[c, j, codes[p, i]] += value
+                totals[c, j + 1, codes[q, i]] += value
+                totals[c, j + 2, codes[r, i]] += value
+                totals[c, j + 3, codes[s, i]] += value

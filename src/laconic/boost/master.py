@@ -53,6 +53,7 @@ class SignsMaster:
         self._weight = weight
         self._columns = np.empty((len(y), 0), dtype=np.int8, order="F")
         self._held: list[int] = []
+        self._last: SubsetProblem | None = None
 
     def problem(self) -> SubsetProblem:
         """The problem over the columns in."""
@@ -61,8 +62,7 @@ class SignsMaster:
         if keep < len(atoms):
             new = self.rows.pool.columns(atoms[keep:]).astype(np.int8)
             self._columns = np.asfortranarray(np.hstack([self._columns[:, :keep], new]))
-        self._held = list(atoms)
-        return SubsetProblem(
+        problem = SubsetProblem(
             self._columns[:, : len(atoms)],
             self._labels,
             self._weight,
@@ -71,6 +71,10 @@ class SignsMaster:
             nonnegative=False,
             intercept=self.rows.intercept,
         )
+        if self._last is not None and keep == self._last.n_columns:
+            problem.take_over(self._last)
+        self._held, self._last = list(atoms), problem
+        return problem
 
     def weights(self, fit: Fit) -> np.ndarray:
         """A fit as weights of the rows' columns, which are centred beside an intercept."""
@@ -135,21 +139,26 @@ class RowsProblem:
         """Atoms to choose from."""
         return len(self._groups)
 
-    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
-        """Optimise the weights of a support, from ``start`` where given."""
+    def fit(
+        self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
+    ) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given.
+
+        Where the value can hardly come down to ``target``, the weights may be short of the best.
+        """
         W = padded(self.rows, start)
         inside = self._inside(support)
         W[~inside] = 0.0
-        solution = self._corrector.solve(self.rows, self.penalty, W, inside=inside)
+        solution = self._corrector.solve(self.rows, self.penalty, W, target, inside)
         return Fit(support, solution.weights, solution.value)
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one more atom."""
-        return self.fit(tuple(sorted((*fit.support, column))), fit.weights)
+        """The fit with one more atom; ``target`` as in `fit`."""
+        return self.fit(tuple(sorted((*fit.support, column))), fit.weights, target)
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one atom less."""
-        return self.fit(tuple(c for c in fit.support if c != column), fit.weights)
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one atom less; ``target`` as in `fit`."""
+        return self.fit(tuple(c for c in fit.support if c != column), fit.weights, target)
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a Newton step along every weight alone, added up over each atom's."""
@@ -165,12 +174,11 @@ class RowsProblem:
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each atom of the support is dropped, by the quadratic model."""
-        drops = self._at(fit).dropping(
+        return self._at(fit).costs_of_dropping(
             padded(self.rows, fit.weights),
             [self._groups[atom] for atom in fit.support],
             self._inside(fit.support),
         )
-        return np.array([rise for rise, _ in drops])
 
     def _at(self, fit: Fit) -> Objective:
         objective = Objective(self.rows, self.penalty)

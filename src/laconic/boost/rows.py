@@ -37,6 +37,8 @@ SERIAL = 1 << 22
 # Rows per column that the preconditioner of a class is estimated from; for local atoms, whose rows
 # serve all classes, more.
 PRECONDITIONER_ROWS = 12
+# Most weights among which a Hessian is written down: with more, conjugate gradients are quicker.
+FACE = 1000
 LOCAL_ROWS = 16
 
 
@@ -109,7 +111,9 @@ class Rows:
             self._put(np.ones((len(y), 1), dtype=self.dtype), np.zeros(1))
 
     def _store(self, n_rows: int) -> Store:
-        return (Packed if self.pool.binary else Written)(n_rows, self.dtype)
+        if self.pool.binary or self.pool.signs:
+            return Packed(n_rows, self.dtype, self.pool.signs)
+        return Written(n_rows, self.dtype)
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -314,6 +318,31 @@ class Rows:
             return self._sums(block, self.loss.curve(block.weight, block.state, moved))
 
         return self._column_sums(self._over_blocks(one))
+
+    def hessian(self, face: np.ndarray) -> np.ndarray | None:
+        """Hessian of the loss among the weights of ``face``, a mask (n_columns, n_outputs).
+
+        In the order of ``np.nonzero``, in float64. None where they are more than `FACE`, or columns
+        are local.
+        """
+        if self._locals or np.count_nonzero(face) > FACE:
+            return None
+        columns, outputs = np.nonzero(face)
+        held = slice(0, self.n_columns)
+
+        def one(block: Block) -> np.ndarray:
+            assert block.state is not None
+            written = block.columns.take(slice(None), held).T[columns].astype(np.float64)
+            out = np.empty((len(columns), len(columns)))
+            for c in np.unique(outputs):
+                unit = np.zeros_like(block.state)
+                unit[c] = 1.0
+                bend = self.loss.curve(block.weight, block.state, unit)
+                own = outputs == c
+                out[:, own] = (written * bend[outputs]) @ written[own].T
+            return out
+
+        return total(self._over_blocks(one))
 
     def hessian_blocks(self) -> list[np.ndarray]:
         """Diagonal blocks of the Hessian that cover the columns in order, (n_outputs, w, w) each.

@@ -87,40 +87,57 @@ class Written:
 
 
 class Packed:
-    """Columns of zeros and ones, eight to a byte: `laconic.boost.bits`."""
+    """Columns of two values a unit apart, eight to a byte: `laconic.boost.bits`.
 
-    def __init__(self, n_rows: int, dtype: np.dtype[Any]) -> None:
+    Parameters
+    ----------
+    n_rows : int
+    dtype : dtype
+        Of columns and products as numbers.
+    signs : bool
+        Whether columns are of -1 and 1, not of 0 and 1.
+    """
+
+    def __init__(self, n_rows: int, dtype: np.dtype[Any], signs: bool = False) -> None:
         from laconic.boost.bits import Bits
 
         self._bits = Bits(n_rows)
         self._dtype = dtype
-        self._means = np.zeros(0)
+        self._signs = signs
+        self._shifts = np.zeros(0)  # a column is unit · bit − shift
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
         """Write columns."""
         for at, column in enumerate(columns.T, start=first):
-            self._bits.put(at, column)
-        self._means = np.append(self._means[:first], means)
+            self._bits.put(at, column > 0)
+        self._shifts = np.append(self._shifts[:first], means + 1.0 if self._signs else means)
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Weights times the first columns."""
-        out = self._bits.product(weights)
-        out -= (weights @ self._means[: weights.shape[1]].astype(weights.dtype))[:, None]
+        shifts = self._shifts[: weights.shape[1]].astype(weights.dtype, copy=False)
+        out = self._bits.product(2 * weights if self._signs else weights)
+        out -= (weights @ shifts)[:, None]
         return out
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Sums over rows."""
-        whole = values.sum(axis=1, dtype=np.float64)
-        return self._bits.sums(values, n) - np.outer(self._means[:n], whole)
+        sums = self._bits.sums(values, n)
+        if self._signs:
+            sums *= 2.0
+        sums -= self._shifts[:n, None] * values.sum(axis=1, dtype=np.float64)
+        return sums
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Some columns of some rows."""
-        bits = self._bits.take(rows, columns.stop)[:, columns]
-        return np.subtract(bits, self._means[columns], dtype=self._dtype, casting="same_kind")
+        out = self._bits.take(rows, columns.stop).T[columns].astype(self._dtype)
+        if self._signs:
+            out += out
+        out -= self._shifts[columns, None].astype(self._dtype)
+        return out.T
 
     def copy(self, n: int) -> Packed:
         """A store of its own."""
-        out = Packed(self._bits.codes.shape[1], self._dtype)
+        out = Packed(self._bits.codes.shape[1], self._dtype, self._signs)
         out._bits.codes = self._bits.codes.copy()
-        out._means = self._means[:n].copy()
+        out._shifts = self._shifts[:n].copy()
         return out

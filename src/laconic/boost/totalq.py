@@ -196,12 +196,13 @@ class TotalLoop(Loop):
         ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
         inside: np.ndarray = np.any(W, axis=1)
         inside[: int(self.rows.intercept)] = True
-        columns = [first + np.flatnonzero(inside[first:last]) for first, last in pairwise(ends)]
+        on = np.flatnonzero(inside)
+        columns = [on[first:last] for first, last in pairwise(np.searchsorted(on, ends).tolist())]
         kept = tuple(k for k, own in enumerate(columns) if len(own))
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
         # The decrease of the loss is shared out by what dropping each atom would cost.
-        rises = np.array([r for r, _ in objective.dropping(W, [columns[k] for k in kept], inside)])
+        rises = objective.costs_of_dropping(W, [columns[k] for k in kept], inside)
         gains = rises * (self._first - objective.loss) / max(float(rises.sum()), 1e-300)
         return self.record(solution, tuple(gains.tolist()), kept)
 

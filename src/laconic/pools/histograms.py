@@ -20,7 +20,6 @@ SAMPLE = 200_000  # rows that bin edges are found from
 NARROW = 65_536  # a feature with more codes keeps its rows in sorted order instead of codes
 _SURVEY = 255  # distinct values listed without sorting, where bins do not say
 _READ = 16_384  # rows read at once: a block of eight features stays in a core's cache
-_STEP = 256  # values searched for in step
 _SUM = 8_192  # rows summed at once: their residuals stay in cache from feature to feature
 
 
@@ -55,10 +54,15 @@ class Coding(NamedTuple):
             return "missing", 0.0, self.n_codes - 1
         return "eq" if self.categorical else "le", float(self.values[j]), j
 
-    def sums(self, by_code: np.ndarray) -> np.ndarray:
+    def sums(self, by_code: np.ndarray, out: np.ndarray) -> None:
         """From residual sums of every code to those of every stump, (n_atoms, k)."""
-        head, rest = by_code[: len(self.values)], by_code[len(by_code) - self.missing :]
-        return np.concatenate([head if self.categorical else np.cumsum(head, axis=0), rest])
+        n = len(self.values)
+        if self.categorical:
+            out[:n] = by_code[:n]
+        else:
+            np.cumsum(by_code[:n], axis=0, out=out[:n])
+        if self.missing:
+            out[n] = by_code[-1]
 
 
 def midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -177,134 +181,180 @@ def write_codes(X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray
             encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
 
 
+def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: np.ndarray) -> None:
+    """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
+    most = listed.shape[1]
+    for f, values in enumerate(block):
+        missing[f] |= bool(np.isnan(values).any())
+        low, step = 0, 2 * most  # many lists are full after a few rows
+        while low < len(values) and counts[f] < most:
+            part, known = values[low : low + step], listed[f, : counts[f]]
+            fresh = part[_is_new(part, known)] if len(known) else part
+            fresh = fresh[~np.isnan(fresh)]
+            if len(fresh):
+                merged = np.unique(np.append(known, fresh))[:most]
+                counts[f] = len(merged)
+                listed[f, : len(merged)] = merged
+            low, step = low + step, len(values)
+
+
+def _is_new(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which values are not in a sorted list, which is not empty."""
+    ranks = np.empty(len(values), dtype=np.uint32)
+    _rank(values, known, ranks)
+    return np.asarray(known.take(ranks, mode="clip") != values)
+
+
+def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) -> None:
+    """Codes of the values of one feature: the number of cuts below, or ``missing``."""
+    ranks = np.empty(len(values), dtype=np.uint32)
+    _rank(values, cuts, ranks)
+    np.copyto(out, ranks, casting="unsafe")
+    gaps = np.isnan(values)
+    if gaps.any():
+        out[gaps] = missing
+
+
 @compiled
-def _rank(values: Any, listed: Any, n: int, ranks: Any) -> None:
-    """How many of the first ``n`` > 0 of an ascending list are below each value (NaN: any number).
+def _rank(values: Any, listed: Any, ranks: Any) -> None:
+    """How many of an ascending list are below each value; for NaN any of its places.
 
     Binary search of all values in step, which has no branch to mispredict and vectorises.
     """
-    ranks[:] = 0
-    while n > 1:
-        half = n >> 1
+    for i in range(values.size):
+        ranks[i] = 0
+    n = listed.size
+    while n > 0:
+        half = (n + 1) >> 1
         for i in range(values.size):
             at = ranks[i]
             above = at + half
             ranks[i] = above if listed[above - 1] < values[i] else at
         n -= half
-    for i in range(values.size):
-        at = ranks[i]
-        ranks[i] = at + 1 if listed[at] < values[i] else at
 
 
-@compiled
-def survey(block: Any, listed: Any, counts: Any, missing: Any) -> None:
-    """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
-    n_features, n_rows = block.shape
-    ranks = np.zeros(_STEP, dtype=np.uint32)
-    for f in range(n_features):
-        n = counts[f]
-        for low in range(0, n_rows, _STEP):
-            values = block[f, low : low + _STEP]
-            if 0 < n < listed.shape[1]:
-                _rank(values, listed[f], n, ranks)
-            for i in range(values.size):
-                v = values[i]
-                if np.isnan(v):
-                    missing[f] = True
-                elif n < listed.shape[1] and (n == 0 or listed[f, min(ranks[i], n - 1)] != v):
-                    # Unknown, or moved by a value that was added after its rank was found.
-                    place = np.searchsorted(listed[f, :n], v)
-                    if place == n or listed[f, place] != v:
-                        for j in range(n, place, -1):
-                            listed[f, j] = listed[f, j - 1]
-                        listed[f, place] = v
-                        n += 1
-        counts[f] = n
+def accumulate(codes: np.ndarray, base: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """Residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``, from zero.
 
-
-@compiled
-def encode(values: Any, cuts: Any, missing: int, out: Any) -> None:
-    """Codes of the values of one feature: the number of cuts below, or ``missing``."""
-    ranks = np.zeros(_STEP, dtype=np.uint32)
-    for low in range(0, values.size, _STEP):
-        part = values[low : low + _STEP]
-        if cuts.size > 0:
-            _rank(part, cuts, cuts.size, ranks)
-        for i in range(part.size):
-            out[low + i] = missing if np.isnan(part[i]) else ranks[i]
-
-
-@compiled
-def _add2(h: Any, c: int, r0: float, r1: float) -> None:
-    a0, a1 = h[c, 0] + r0, h[c, 1] + r1
-    h[c, 0], h[c, 1] = a0, a1
-
-
-@compiled
-def _add3(h: Any, c: int, r0: float, r1: float, r2: float) -> None:
-    a0, a1, a2 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2
-    h[c, 0], h[c, 1], h[c, 2] = a0, a1, a2
-
-
-@compiled
-def _add4(h: Any, c: int, r0: float, r1: float, r2: float, r3: float) -> None:
-    a0, a1, a2, a3 = h[c, 0] + r0, h[c, 1] + r1, h[c, 2] + r2, h[c, 3] + r3
-    h[c, 0], h[c, 1], h[c, 2], h[c, 3] = a0, a1, a2, a3
-
-
-@compiled
-def accumulate(codes: Any, base: Any, residual: Any, sums: Any) -> None:
-    """Residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``.
-
-    Rows come in order for every feature, so a sum depends on that feature alone. Few outputs are
-    written out one by one, all loads before all stores, or the compiler could not vectorise them;
-    two features at a time, or rows of equal codes would wait for each other's sums.
+    The last entry of ``base`` is the number of sums. Rows come in order for every feature, so a sum
+    depends on that feature alone.
     """
+    k, n = residual.shape[1], int(base[-1])
+    # Features come in pairs: the sums of an odd last one are formed twice, and kept once.
+    spare = n - int(base[-2]) if len(codes) % 2 else 0
+    sums = np.zeros((n + spare, k))
+    (_FEW[k - 1] if k <= len(_FEW) else accumulate_many)(codes, base, residual, sums)
+    return sums[:n]
+
+
+# A kernel for each number of outputs: only the one that is asked for is compiled. Few outputs are
+# written out one by one, all loads before all stores, or the compiler could not vectorise them; two
+# features at a time, or rows of equal codes would wait for each other's sums. Places are unsigned:
+# a negative one would count from the end, and to look for that takes half of the time.
+
+
+@compiled
+def _accumulate_1(codes: Any, base: Any, residual: Any, sums: Any) -> None:
     n_features, n_rows = codes.shape
-    k = residual.shape[1]
-    paired = n_features - n_features % 2 if k <= 4 else 0
     for low in range(0, n_rows, _SUM):
-        high = min(low + _SUM, n_rows)
-        for f in range(0, paired, 2):
-            h, c = sums[base[f] :], codes[f]
-            g, e = sums[base[f + 1] :], codes[f + 1]
-            if k == 1:
-                for i in range(low, high):
-                    h[c[i], 0] += residual[i, 0]
-                    g[e[i], 0] += residual[i, 0]
-            elif k == 2:
-                for i in range(low, high):
-                    r0, r1 = residual[i, 0], residual[i, 1]
-                    _add2(h, c[i], r0, r1)
-                    _add2(g, e[i], r0, r1)
-            elif k == 3:
-                for i in range(low, high):
-                    r0, r1, r2 = residual[i, 0], residual[i, 1], residual[i, 2]
-                    _add3(h, c[i], r0, r1, r2)
-                    _add3(g, e[i], r0, r1, r2)
-            else:
-                for i in range(low, high):
-                    r0, r1, r2, r3 = residual[i, 0], residual[i, 1], residual[i, 2], residual[i, 3]
-                    _add4(h, c[i], r0, r1, r2, r3)
-                    _add4(g, e[i], r0, r1, r2, r3)
-        for f in range(paired, n_features):
-            h, c = sums[base[f] :], codes[f]
-            for i in range(low, high):
-                code = c[i]
-                for j in range(k):
-                    h[code, j] += residual[i, j]
+        count = _SUM if n_rows - low > _SUM else n_rows - low
+        for f in range(0, n_features, 2):
+            g = f + 1 if f + 1 < n_features else f
+            first, second = base[f], base[f + 1]
+            for p in range(count):
+                i = np.uintp(low + p)
+                r0 = residual[i, 0]
+                sums[np.uintp(first + codes[f, i]), 0] += r0
+                sums[np.uintp(second + codes[g, i]), 0] += r0
+
+
+@compiled
+def _accumulate_2(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    n_features, n_rows = codes.shape
+    for low in range(0, n_rows, _SUM):
+        count = _SUM if n_rows - low > _SUM else n_rows - low
+        for f in range(0, n_features, 2):
+            g = f + 1 if f + 1 < n_features else f
+            first, second = base[f], base[f + 1]
+            for p in range(count):
+                i = np.uintp(low + p)
+                r0, r1 = residual[i, 0], residual[i, 1]
+                at = np.uintp(first + codes[f, i])
+                a0, a1 = sums[at, 0] + r0, sums[at, 1] + r1
+                sums[at, 0], sums[at, 1] = a0, a1
+                at = np.uintp(second + codes[g, i])
+                a0, a1 = sums[at, 0] + r0, sums[at, 1] + r1
+                sums[at, 0], sums[at, 1] = a0, a1
+
+
+@compiled
+def _accumulate_3(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    n_features, n_rows = codes.shape
+    for low in range(0, n_rows, _SUM):
+        count = _SUM if n_rows - low > _SUM else n_rows - low
+        for f in range(0, n_features, 2):
+            g = f + 1 if f + 1 < n_features else f
+            first, second = base[f], base[f + 1]
+            for p in range(count):
+                i = np.uintp(low + p)
+                r0, r1, r2 = residual[i, 0], residual[i, 1], residual[i, 2]
+                at = np.uintp(first + codes[f, i])
+                a0, a1, a2 = sums[at, 0] + r0, sums[at, 1] + r1, sums[at, 2] + r2
+                sums[at, 0], sums[at, 1], sums[at, 2] = a0, a1, a2
+                at = np.uintp(second + codes[g, i])
+                a0, a1, a2 = sums[at, 0] + r0, sums[at, 1] + r1, sums[at, 2] + r2
+                sums[at, 0], sums[at, 1], sums[at, 2] = a0, a1, a2
+
+
+@compiled
+def _accumulate_4(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    n_features, n_rows = codes.shape
+    for low in range(0, n_rows, _SUM):
+        count = _SUM if n_rows - low > _SUM else n_rows - low
+        for f in range(0, n_features, 2):
+            g = f + 1 if f + 1 < n_features else f
+            first, second = base[f], base[f + 1]
+            for p in range(count):
+                i = np.uintp(low + p)
+                r0, r1 = residual[i, 0], residual[i, 1]
+                r2, r3 = residual[i, 2], residual[i, 3]
+                at = np.uintp(first + codes[f, i])
+                a0, a1 = sums[at, 0] + r0, sums[at, 1] + r1
+                a2, a3 = sums[at, 2] + r2, sums[at, 3] + r3
+                sums[at, 0], sums[at, 1] = a0, a1
+                sums[at, 2], sums[at, 3] = a2, a3
+                at = np.uintp(second + codes[g, i])
+                a0, a1 = sums[at, 0] + r0, sums[at, 1] + r1
+                a2, a3 = sums[at, 2] + r2, sums[at, 3] + r3
+                sums[at, 0], sums[at, 1] = a0, a1
+                sums[at, 2], sums[at, 3] = a2, a3
+
+
+_FEW = (_accumulate_1, _accumulate_2, _accumulate_3, _accumulate_4)
+
+
+@compiled
+def accumulate_many(codes: Any, base: Any, residual: Any, sums: Any) -> None:
+    """`accumulate` of any number of outputs; it adds to ``sums``."""
+    n_features, n_rows = codes.shape
+    for low in range(0, n_rows, _SUM):
+        count = _SUM if n_rows - low > _SUM else n_rows - low
+        for f in range(n_features):
+            first = base[f]
+            for p in range(count):
+                i = np.uintp(low + p)
+                at = np.uintp(first + codes[f, i])
+                for j in range(residual.shape[1]):
+                    sums[at, j] += residual[i, j]
 
 
 @compiled
 def accumulate_sorted(order: Any, starts: Any, residual: Any, running: bool, sums: Any) -> None:
     """Residual sums of consecutive codes, rows sorted; of all codes so far where ``running``."""
-    k = residual.shape[1]
-    total = np.zeros(k)
     for code in range(starts.size - 1):
-        if not running:
-            total[:] = 0.0
+        for j in range(residual.shape[1]):
+            sums[code, j] = sums[code - 1, j] if running and code > 0 else 0.0
         for p in range(starts[code], starts[code + 1]):
             row = order[p]
-            for j in range(k):
-                total[j] += residual[row, j]
-        sums[code] = total
+            for j in range(residual.shape[1]):
+                sums[code, j] += residual[row, j]

@@ -7,6 +7,7 @@ over the rows answers for all of its thresholds at once, so a round costs O(rows
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -168,7 +169,9 @@ class BoundStumps(BoundPool):
         self._feature = np.array([f for f, c in enumerate(codings) if c.n_atoms], dtype=np.int64)
         self._coding = [codings[f] for f in self._feature]
         self._offsets = np.cumsum([0, *(c.n_atoms for c in self._coding)])
-        self.n_atoms = self.n_columns = int(self._offsets[-1])
+        self._firsts: list[int] = self._offsets.tolist()
+        self.n_atoms = self.n_columns = self._firsts[-1]
+        self._known_jobs: dict[int, list[_Job]] = {}
         self._write_codes(X, blocks)
 
     def _write_codes(self, X: Any, blocks: list[slice]) -> None:
@@ -204,6 +207,11 @@ class BoundStumps(BoundPool):
 
     def _jobs(self, k: int) -> list[_Job]:
         """Cut the sums into jobs, by shape alone."""
+        if k not in self._known_jobs:
+            self._known_jobs[k] = self._cut(k)
+        return self._known_jobs[k]
+
+    def _cut(self, k: int) -> list[_Job]:
         jobs: list[_Job] = []
         for slot, coding in enumerate(self._coding):
             first, n = int(self._offsets[slot]), len(coding.values)
@@ -227,21 +235,23 @@ class BoundStumps(BoundPool):
 
     def _sums(self, job: _Job, residual: np.ndarray) -> np.ndarray:
         codings = self._coding[job.start : job.stop]
-        k = residual.shape[1]
         if job.codes is not None:
             [coding] = codings
             assert coding.starts is not None
             starts = coding.starts[job.codes.start : job.codes.stop + 1]
-            sums = np.empty((len(starts) - 1, k))
+            sums = np.empty((len(starts) - 1, residual.shape[1]))
             self._kernels.accumulate_sorted(
                 coding.order, starts, residual, not coding.categorical, sums
             )
             return sums
         bases = np.cumsum([0, *(c.n_codes for c in codings)])
-        by_code = np.zeros((bases[-1], k))
-        self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual, by_code)
-        parts = np.split(by_code, bases[1:-1])
-        return np.concatenate([c.sums(part) for c, part in zip(codings, parts, strict=True)])
+        by_code = self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual)
+        out = np.empty((self._offsets[job.stop] - job.first, residual.shape[1]))
+        at = 0
+        for coding, first, last in zip(codings, bases, bases[1:], strict=False):
+            coding.sums(by_code[first:last], out[at : at + coding.n_atoms])
+            at += coding.n_atoms
+        return out
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Residual sums of every stump, a few features at a time; see `BoundPool.gradients`.
@@ -277,8 +287,8 @@ class BoundStumps(BoundPool):
         """Slot of an atom, and its place among the slot's stumps."""
         if not 0 <= index < self.n_atoms:
             raise IndexError(f"atom {index} is not in this pool of {self.n_atoms} atoms")
-        slot = int(np.searchsorted(self._offsets, index, side="right")) - 1
-        return slot, int(index - self._offsets[slot])
+        slot = bisect_right(self._firsts, index) - 1
+        return slot, int(index) - self._firsts[slot]
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Training columns of the atoms, 0 or 1, (n_rows, len(atoms)), Fortran order."""

@@ -171,7 +171,7 @@ def make_problem(
 ) -> SubsetProblem:
     """Check what a user gives, and make it a problem."""
     from laconic.edge import check_labels
-    from laconic.subset.problem import LOSSES
+    from laconic.losses import BINARY_LOSSES
 
     check_labels(y)
     columns, y = np.asarray(columns), np.asarray(y)
@@ -184,8 +184,8 @@ def make_problem(
     mixed = (columns == 0).any(axis=0) & (columns == -1).any(axis=0)
     if not known.all() or mixed.any():
         raise ValueError("columns must hold 0 and 1, or -1 and 1, only")
-    if loss not in LOSSES:
-        known = ", ".join(repr(name) for name in LOSSES)
+    if loss not in BINARY_LOSSES:
+        known = ", ".join(repr(name) for name in BINARY_LOSSES)
         raise ValueError(f"loss must be one of {known}, not {loss!r}")
     check_number("l1", l1)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.compiled import compiled
+from laconic.pools.histograms import accumulate_many
 
 # Rows in one word of packed sets.
 WORD = 64
@@ -28,12 +28,50 @@ class Chains(NamedTuple):
     """Where each chain begins in ``order``, and the end."""
     order: np.ndarray
     """Columns, chain after chain, each from the smallest set to the largest."""
+    sizes: np.ndarray
+    """How many rows each column's set has."""
+    packed: np.ndarray
+    """(n_columns, n_words): the sets, a bit a row."""
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """Sums of (n_rows, k) values over the rows of each column's set: (n_columns, k)."""
+        lengths = np.diff(self.offsets)
+        bases = self.offsets + np.arange(len(self.offsets))  # rows of no set have a level, too
+        bins = np.zeros((bases[-1], rows.shape[1]))
+        accumulate_many(self.levels, bases, np.ascontiguousarray(rows), bins)
         out = np.empty((len(self.order), rows.shape[1]))
-        add_up(self.levels, self.offsets, self.order, np.ascontiguousarray(rows), out)
+        for begin, base, length in zip(self.offsets, bases, lengths, strict=False):
+            sums = bins[base : base + length]
+            out[self.order[begin : begin + length]] = sums.cumsum(axis=0) if length > 1 else sums
         return out
+
+    def extended(self, member: np.ndarray) -> Chains:
+        """The chains with more columns, each put between the sets of a chain if it fits there."""
+        levels, offsets, order, sizes, packed = self
+        for one in member:
+            number, size, bits = len(order), int(one.sum()), _packed(one[None])[0]
+            length = np.diff(offsets)
+            at = np.zeros(len(length), dtype=np.int64)  # sets of each chain that are no larger
+            if len(order):
+                at = np.add.reduceat(sizes[order] <= size, offsets[:-1], dtype=np.int64)
+            before = order[np.maximum(offsets[:-1] + at - 1, 0)]
+            behind = order[np.minimum(offsets[:-1] + at, number - 1)]
+            fits = (at == 0) | ~(packed[before] & ~bits).any(axis=1)
+            fits &= (at == length) | ~(bits & ~packed[behind]).any(axis=1)
+            if fits.any():
+                gap = np.where(fits, size - np.where(at == 0, 0, sizes[before]), size + 1)
+                chain = int(gap.argmin())
+                levels = levels.copy()
+                levels[chain] += ~one
+                place = offsets[chain] + at[chain]
+                order = np.concatenate([order[:place], [number], order[place:]])
+                offsets = offsets + (np.arange(len(offsets)) > chain)
+            else:
+                levels = np.append(levels, (~one[None]).astype(levels.dtype), axis=0)
+                order = np.append(order, number)
+                offsets = np.append(offsets, number + 1)
+            sizes, packed = np.append(sizes, size), np.append(packed, bits[None], axis=0)
+        return Chains(levels, offsets, order, sizes, packed)
 
 
 def find_chains(member: np.ndarray) -> Chains:
@@ -44,93 +82,29 @@ def find_chains(member: np.ndarray) -> Chains:
     member : bool ndarray of shape (n_columns, n_rows)
         Which rows each column's set holds.
     """
-    n, m = member.shape
-    words = -(-max(m, 1) // WORD)
-    packed = np.zeros((n, words * WORD // 8), dtype=np.uint8)
-    packed[:, : -(-m // 8)] = np.packbits(member, axis=1)
-    sizes = member.sum(axis=1)
+    n = len(member)
+    sizes, packed = member.sum(axis=1), _packed(member)
     by_size = np.argsort(sizes, kind="stable")
-    chain = link(packed.view(np.uint64), by_size)
+    chain, last, place = np.empty((3, n), dtype=np.int64)
+    count = 0
+    for p, j in enumerate(by_size):
+        inside = np.flatnonzero(~(packed[last[:count]] & ~packed[j]).any(axis=1))
+        best = inside[place[inside].argmax()] if len(inside) else count
+        count = max(count, best + 1)
+        chain[j], last[best], place[best] = best, j, p
     order = by_size[np.argsort(chain[by_size], kind="stable")]
     counts = np.bincount(chain, minlength=0)
     offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
-    levels = np.empty((len(counts), m), dtype=np.uint16 if n < 2**16 else np.uint32)
-    assign_levels(member, offsets, order, levels)
-    return Chains(levels, offsets, order)
+    # Sets of a chain contain one another, so a row is in as many as come from its level on.
+    kind = np.uint16 if n < 2**15 else np.uint32
+    within = np.add.reduceat(member[order], offsets[:-1], axis=0, dtype=kind)
+    levels = counts.astype(kind)[:, None] - within
+    return Chains(levels, offsets, order, sizes, packed)
 
 
-@compiled
-def link(packed, by_size):  # type: ignore[no-untyped-def]
-    """Number of the chain of each column: that whose last set is the largest one within it."""
-    n, words = packed.shape
-    chain = np.empty(n, dtype=np.int64)
-    last = np.empty(n, dtype=np.int64)
-    place = np.empty(n, dtype=np.int64)  # of the last set of a chain among the sizes
-    count = 0
-    for p in range(n):
-        j = by_size[p]
-        best = -1
-        for c in range(count):
-            if best >= 0 and place[c] < place[best]:
-                continue
-            inside = True
-            for k in range(words):
-                if packed[last[c], k] & ~packed[j, k]:
-                    inside = False
-                    break
-            if inside:
-                best = c
-        if best < 0:
-            best = count
-            count += 1
-        chain[j], last[best], place[best] = best, j, p
-    return chain
-
-
-@compiled
-def assign_levels(member, offsets, order, levels):  # type: ignore[no-untyped-def]
-    """Fill the level of every row in every chain."""
-    chains, m = levels.shape
-    for c in range(chains):
-        begin, end = offsets[c], offsets[c + 1]
-        for i in range(m):
-            low, high = 0, end - begin  # the first set that holds the row, by halving
-            while low < high:
-                mid = (low + high) // 2
-                if member[order[begin + mid], i]:
-                    high = mid
-                else:
-                    low = mid + 1
-            levels[c, i] = low
-
-
-@compiled
-def add_up(levels, offsets, order, rows, out):  # type: ignore[no-untyped-def]
-    """Sums of the rows' values over every column's set, by running sums along the chains."""
-    chains, m = levels.shape
-    k = rows.shape[1]
-    for c in range(chains):
-        begin, length = offsets[c], offsets[c + 1] - offsets[c]
-        if length == 1:
-            add_up_one(levels[c], rows, out[order[begin]])
-            continue
-        bins = np.zeros((length + 1, k))
-        for i in range(m):
-            level = levels[c, i]
-            for a in range(k):
-                bins[level, a] += rows[i, a]
-        for t in range(length):
-            for a in range(k):
-                if t > 0:
-                    bins[t, a] += bins[t - 1, a]
-                out[order[begin + t], a] = bins[t, a]
-
-
-@compiled
-def add_up_one(level, rows, out):  # type: ignore[no-untyped-def]
-    """Sums over the one set of a chain."""
-    out[:] = 0.0
-    for i in range(len(level)):
-        if level[i] == 0:
-            for a in range(len(out)):
-                out[a] += rows[i, a]
+def _packed(member: np.ndarray) -> np.ndarray:
+    """Sets as words of 64 bits."""
+    n, m = member.shape
+    packed = np.zeros((n, -(-max(m, 1) // WORD) * WORD // 8), dtype=np.uint8)
+    packed[:, : -(-m // 8)] = np.packbits(member, axis=1)
+    return packed.view(np.uint64)

@@ -7,7 +7,7 @@ and as long as none of them helps only the new column is tried.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -37,8 +37,8 @@ class Searchable(Protocol):
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one more column; it need not be the best where that is above ``target``."""
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one column less."""
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one column less; ``target`` as above."""
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a step along every column alone; -inf for those in."""
@@ -67,29 +67,75 @@ def descend(
         tried = [problem.without(fit, c) for c, _ in _ranked(problem, fit)[:DROPS]]
         fit, fresh = min(tried, key=lambda f: f.value), None
     while True:
-        moved = _drop(problem, price, fit) if fresh is None else None
+        moved, dropped = None, _Dropped(problem, price, fit)
+        if fresh is None:
+            moved = _drop(price, fit, dropped)
         moved = moved or _add_or_exchange(problem, price, cap, fit, fresh)
         if moved is None and fresh is None:
-            moved = _replace(problem, price, fit)
+            moved = _replace(problem, price, fit, dropped)
         if moved is None:
             return fit
         fit, fresh = moved, None
 
 
+class _Dropped:
+    """The fits with one column less, cheapest first by the quadratic model; each is made once.
+
+    They end before one that costs more than anything could make up for, by the model or in truth:
+    what could would have come in before. Where the model takes a column for cheap that is not,
+    those behind it are no better.
+    """
+
+    def __init__(self, problem: Searchable, price: float, fit: Fit) -> None:
+        self._problem, self._fit = problem, fit
+        self._most = SLACK * price if price > 0 else np.inf
+        self._ranked: list[tuple[int, float]] | None = None
+        self._made: list[tuple[int, float, Fit]] = []
+
+    def upto(self, rise: float, count: int) -> Iterator[tuple[int, Fit]]:
+        """Columns and the fits without them: ``count`` at most, whose rises are at most that."""
+        if self._ranked is None:
+            self._ranked = _ranked(self._problem, self._fit)[: DROPS + 1]
+        for at in range(count):
+            if at == len(self._made) and not self._make(rise):
+                return
+            column, expected, new = self._made[at]
+            if expected > rise:
+                return
+            yield column, new
+
+    def _make(self, rise: float) -> bool:
+        """Make the next fit; say whether it is worth a look."""
+        assert self._ranked is not None
+        if not self._ranked or self._ranked[0][1] > min(rise, self._most):
+            return False
+        column, expected = self._ranked.pop(0)
+        target = self._fit.value + self._most
+        new = self._problem.without(self._fit, column, target)
+        if new.value > target:
+            self._ranked.clear()
+            return False
+        self._made.append((column, expected, new))
+        return True
+
+
 def _better(new: Fit, old: Fit, price: float) -> bool:
     """Whether the objective falls, or stays with fewer columns."""
-    before, after = (f.value + price * len(f.support) for f in (old, new))
-    smaller = len(new.support) < len(old.support)
-    return after <= before if smaller else after < before - WORTH * abs(before)
+    target = _target(old, price, len(new.support))
+    return new.value <= target if len(new.support) < len(old.support) else new.value < target
 
 
-def _drop(problem: Searchable, price: float, fit: Fit) -> Fit | None:
+def _target(old: Fit, price: float, size: int) -> float:
+    """The value that a fit of a size needs to count as better than another."""
+    before = old.value + price * len(old.support)
+    return before - price * size - (WORTH * abs(before) if size >= len(old.support) else 0.0)
+
+
+def _drop(price: float, fit: Fit, dropped: _Dropped) -> Fit | None:
     """The fit less a column that costs more than it saves."""
-    for column, rise in _ranked(problem, fit)[:DROPS]:
-        if rise <= SLACK * price:
-            new = problem.without(fit, column)
-            if _better(new, fit, price):
-                return new
+    for _, new in dropped.upto(SLACK * price, DROPS):
+        if _better(new, fit, price):
+            return new
     return None
 
 
@@ -109,23 +155,21 @@ def _add_or_exchange(
         gained = fit.value - grown.value
         for other, rise in _ranked(problem, grown)[: DROPS + 1]:
             if other != column and rise < SLACK * gained:
-                new = problem.without(grown, other)
+                new = problem.without(grown, other, _target(fit, price, len(fit.support)))
                 if _better(new, fit, price):
                     return new
     return None
 
 
-def _replace(problem: Searchable, price: float, fit: Fit) -> Fit | None:
+def _replace(problem: Searchable, price: float, fit: Fit, dropped: _Dropped) -> Fit | None:
     """The fit with a column out and, seen from there, the best one in."""
-    for column, rise in _ranked(problem, fit)[: DROPS + 1]:
-        if 0 < SLACK * price < rise:  # what could make up for it would have come in before
-            break
-        reduced = problem.without(fit, column)
+    for column, reduced in dropped.upto(np.inf, DROPS + 1):
         gains = problem.gains(reduced)
         gains[column] = -np.inf
         for other in _best(gains)[:1]:
             if SLACK * gains[other] > reduced.value - fit.value:
-                new = problem.with_column(reduced, other)
+                target = _target(fit, price, len(fit.support))
+                new = problem.with_column(reduced, other, target)
                 if _better(new, fit, price):
                     return new
     return None

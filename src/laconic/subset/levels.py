@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from laconic.subset.problem import SubsetProblem
+from laconic.subset.solver import curvature
 
 # Largest bound on a weight that is believed; beyond, the level set is all but unbounded.
 LARGEST = 1e6
@@ -23,6 +24,10 @@ LARGEST = 1e6
 SMALLEST = 1e-12
 # Most lines of one weight, and the ratio of two t at which more of them would gain nothing.
 LINES, CLOSE = 24, 1.2
+# The first t of a weight, as a part of what is thought to be tight: the fourth of a fourth.
+DEEP = 1.0 / 16.0
+# Predicted relative gain below which a solve for a line ends: what it may have missed is taken off.
+ROUGH = 1e-7
 # What a solve may have missed of a minimum, in decreases that its last Newton step promised.
 MISSED = 10.0
 
@@ -49,6 +54,10 @@ class LevelSet:
         """
         S = problem.matrix(range(problem.n_columns))
         price = np.full(problem.n_columns, problem.l1)
+        lowest, lowest_value, _ = problem.solve(S, price)
+        spare = np.diag(np.linalg.inv(curvature(S, problem.derivatives(S, lowest)[2])))
+        # By the quadratic model F(w) = min F + ½ t² A_jj, with A the inverse curvature.
+        tight = np.sqrt(2.0 * max(level - lowest_value, SMALLEST) / np.maximum(spare, 1e-300))
         sides = []
         for sign in (1.0, -1.0):
             one_sided = problem.nonnegative and sign < 0
@@ -58,7 +67,7 @@ class LevelSet:
             for j in columns:
                 if late():
                     return None
-                lines[:, j] = _lines(problem, S, price, level, j, sign)
+                lines[:, j] = _lines(problem, S, price, level, j, sign, lowest, tight[j])
             sides.append(lines)
         return cls(sides)
 
@@ -72,25 +81,37 @@ class LevelSet:
 
 
 def _lines(
-    problem: SubsetProblem, S: np.ndarray, price: np.ndarray, level: float, j: int, sign: float
+    problem: SubsetProblem,
+    S: np.ndarray,
+    price: np.ndarray,
+    level: float,
+    j: int,
+    sign: float,
+    start: np.ndarray,
+    tight: float,
 ) -> np.ndarray:
     """Values of t and the minima of F(w) − t sign w_j, around the tightest for a level.
 
-    The bound is tight at the t where F(w) reaches the level, so t is doubled until F does, and
-    then halved in.
+    The bound is tight at the t where F(w) reaches the level. That is sought from ``tight``, by
+    doubling until F reaches the level, or halving until it does not, and then between. Smaller t
+    come first: they are tight for the levels of nodes deep in a tree.
     """
     out = np.empty((2, LINES))
-    tilt, w = np.zeros(len(S)), np.zeros(len(S))
-    low, high, t, at = 0.0, np.inf, 1e-3, 0
+    tilt, w = np.zeros(len(S)), start
+    low, high, t, at = 0.0, np.inf, tight * DEEP, 0
     while at < LINES and not (np.isfinite(high) and high < CLOSE * low):
         tilt[j] = sign * t
-        w, lowest, promised = problem.solve(S, price, w, tilt)
-        out[:, at] = t, lowest - MISSED * promised
-        if lowest + t * sign * w[j] > level:
+        found, lowest, promised = problem.solve(S, price, w, tilt, tol=ROUGH)
+        out[:, at] = t, lowest - MISSED * promised  # minus infinity where there is no least point
+        if np.isinf(promised):
             high = t
         else:
-            low = t
-        t = 2.0 * t if np.isinf(high) else 0.5 * (low + high)
+            w = found
+            low, high = (low, t) if lowest + t * sign * w[j] > level else (t, high)
+        if np.isfinite(high):
+            t = 0.5 * (low + high)
+        else:
+            t *= 4.0 if t < tight else 2.0
         at += 1
     out[:, at:] = out[:, at - 1 : at]
     return out

@@ -20,14 +20,15 @@ adding is ranked by that gain times H_jj / c_j.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.subset import kernels
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset import solver
+from laconic.subset.problem import TOLERANCE, Fit, SubsetProblem
 
 # Curvature below this part of its own: a column that the support already says.
 SPANNED = 1e-6
@@ -136,10 +137,13 @@ class Moves:
         self.k = len(fit.support)
         # One row more than the support needs: room for a column that comes in.
         self._S = problem.matrix(fit.support, spare=1)
-        S = self._S[:-1]
+        S, price = self._S[:-1], np.full(self.k + 1, problem.l1)
+        self._added = problem.objective(self._S, price, self.k)
+        self._swapped = problem.objective(S, price[:-1], self.k)
         _, first, second = problem.derivatives(S, fit.weights)
-        self._inverse = kernels.inverse_curvature(S, second)
-        across, self._slope, self._own = problem.across(S, first, second)
+        self._inverse = np.linalg.inv(solver.curvature(S, second))
+        across, slope, self._own = problem.across(S, first, second)
+        self._slope = np.ascontiguousarray(slope)
         self._along = across @ self._inverse
         left = self._own - np.einsum("jk,jk->j", across, self._along)
         self._left = np.maximum(left, SPANNED * self._own + 1e-300)
@@ -161,62 +165,81 @@ class Moves:
 
     def swaps(self, count: int) -> list[Move]:
         """The best swaps, one for each column of the support, best first."""
-        into, change = np.empty(self.k, dtype=np.int64), np.empty(self.k)
-        kernels.best_swaps(
-            self._along,
-            self._slope,
-            self._left,
-            self._barred,
-            self.fit.weights[: self.k],
-            self._spare,
-            self.problem.l1,
-            self.problem.nonnegative,
-            into,
-            change,
-        )
+        if self.k == 0:
+            return []
+        shared = self._along[:, : self.k] / self._spare
+        pull = self.fit.weights[: self.k] * shared - self._slope[:, None]
+        if not self.problem.nonnegative:
+            np.abs(pull, out=pull)
+        pull -= self.problem.l1
+        np.maximum(pull, 0.0, out=pull)
+        pull *= pull
+        shared *= self._along[:, : self.k]
+        shared += self._left[:, None]  # the curvature that is left of j once s is gone
+        pull /= shared
+        pull[self._barred] = -np.inf
+        into = pull.argmax(axis=0)
+        most = pull[into, np.arange(self.k)]
+        change = 0.5 * (self.fit.weights[: self.k] ** 2 / self._spare - most)
         best = _smallest(change, count)
-        return [Move(change[s], int(s), int(into[s])) for s in best if into[s] >= 0]
+        return [Move(change[s], int(s), int(into[s])) for s in best if most[s] >= 0]
 
     def make(self, move: Move, target: float = np.inf) -> Fit:
         """The fit after a move; not to the end where it cannot reach ``target``."""
-        S, k = self._S, self.k
-        self.problem.copy_column(move.into, S[-1])
-        gone = S[move.out].copy() if move.out >= 0 else None
-        if gone is not None:
-            S[move.out] = 0.0
-        w, value = self.problem.settle(S, k, self.start(move), self._inverse_after(move), target)
-        if gone is not None:
-            S[move.out] = gone
-        support = np.append(self.fit.support, move.into)
-        weights = np.append(w[:k], w[-1])
-        stay = np.arange(k + 1) != move.out
-        stay[k] = move.into >= 0
-        stay = np.flatnonzero(stay)
-        stay = stay[np.argsort(support[stay])]
-        kept = tuple(support[stay].astype(int).tolist())
-        return Fit(kept, np.append(weights[stay], w[k:-1]), value)
+        start, inverse = self.start(move), self._inverse_after(move)
+        support, places = list(self.fit.support), list(range(len(self.fit.weights)))
+        if move.out >= 0:
+            del support[move.out], places[move.out]
+        if move.into >= 0:
+            at = bisect_left(support, move.into)
+            support.insert(at, move.into)
+            places.insert(at, move.out)  # the last one, -1, where none goes
+        w, value = self._settled(move, start, inverse, target)
+        return Fit(tuple(support), w[places] if move.into >= 0 else w, value)
+
+    def _settled(
+        self, move: Move, start: np.ndarray, inverse: np.ndarray, target: float
+    ) -> tuple[np.ndarray, float]:
+        """Weights in the order of `start`, and the value."""
+        problem, k = self.problem, self.k
+        S = self._S if move.out < 0 else self._S[:-1]
+        if move.into < 0:
+            S = np.delete(S, move.out, axis=0)
+            objective = problem.objective(S, np.full(k - 1, problem.l1), k - 1)
+            return solver.settle(objective, start, inverse, TOLERANCE, target)
+        gone = S[move.out].copy()
+        problem.copy_column(move.into, S[move.out])
+        objective = self._added if move.out < 0 else self._swapped
+        found = solver.settle(objective, start, inverse, TOLERANCE, target)
+        S[move.out] = gone
+        return found
 
     def start(self, move: Move) -> np.ndarray:
         """Weights after a move by the quadratic model.
 
-        Those of the old support, zero for the column that went; the intercept, if there is one; and
-        the column that came last.
+        Those of the old support and of the intercept, if there is one. A column that comes in has
+        the place of the one that goes, or the last.
         """
-        n = len(self.fit.weights)
+        n, fit = len(self.fit.weights), self.fit
         shift, step = np.zeros(n), 0.0
         if move.into >= 0:
             step = self._step(move)
             shift -= step * self._along[move.into]
         if move.out >= 0:
-            over = self.fit.weights[move.out] + shift[move.out]
+            over = fit.weights[move.out] + shift[move.out]
             shift -= self._inverse[:, move.out] * (over / self._spare[move.out])
-        out = np.append(self.fit.weights + np.clip(shift, -FAR, FAR), step)
-        if move.out >= 0:
-            out[move.out] = 0.0
+        np.maximum(shift, -FAR, out=shift)
+        np.minimum(shift, FAR, out=shift)
+        shift += fit.weights
         if self.problem.nonnegative:
-            out[: self.k] = np.maximum(out[: self.k], 0.0)
-            out[-1] = max(out[-1], 0.0)
-        return out
+            shift[: self.k] = np.maximum(shift[: self.k], 0.0)
+            step = max(step, 0.0)
+        if move.out < 0:
+            return np.append(shift, step)
+        if move.into < 0:
+            return np.delete(shift, move.out)
+        shift[move.out] = step
+        return shift
 
     def _step(self, move: Move) -> float:
         """The weight of the column that comes in, by the quadratic model."""
@@ -225,19 +248,28 @@ class Moves:
             shared = self._along[j, move.out] / self._spare[move.out]
             pull += self.fit.weights[move.out] * shared
             bend += self._along[j, move.out] * shared
-        size = max(abs(pull) - self.problem.l1, 0.0) / bend
-        return min(max(np.sign(pull) * size, -FAR), FAR)
+        size = min(max(abs(pull) - self.problem.l1, 0.0) / bend, FAR)
+        return float(size if pull > 0 else -size)
 
     def _inverse_after(self, move: Move) -> np.ndarray:
         """Inverse curvature among the rows that `start` has weights for."""
-        n = len(self._inverse)
+        inverse, out, n = self._inverse, move.out, len(self._inverse)
         if move.into >= 0:
-            along, left = self._along[move.into], self._left[move.into]
-            inverse = kernels.grow_inverse(self._inverse, along, left)
-        else:
-            inverse = np.zeros((n + 1, n + 1))
-            inverse[:n, :n] = self._inverse
-        return inverse if move.out < 0 else kernels.shrink_inverse(inverse, move.out)
+            # H with one more row and column: from H⁻¹, H⁻¹h and what is left of h.
+            along = np.full(n + 1, -1.0)
+            along[:n] = self._along[move.into]
+            grown = along[:, None] * (along / self._left[move.into])
+            grown[:n, :n] += inverse
+            inverse = grown
+        if out < 0:
+            return inverse
+        column = inverse[:, out].copy()
+        inverse = inverse - column[:, None] * (column / max(column[out], 1e-300))
+        if move.into < 0:
+            return np.delete(np.delete(inverse, out, axis=0), out, axis=1)
+        inverse[out], inverse[:, out] = inverse[n], inverse[:, n]
+        inverse[out, out] = inverse[n, n]
+        return inverse[:n, :n]
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:

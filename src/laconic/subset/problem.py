@@ -8,14 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.subset import kernels
+from laconic.losses import BINARY_LOSSES, BinaryLoss
+from laconic.subset import solver
 from laconic.subset.chains import Chains, find_chains
 
-LOSSES = {
-    "exponential": kernels.EXPONENTIAL,
-    "logistic": kernels.LOGISTIC,
-    "squared_hinge": kernels.SQUARED_HINGE,
-}
 # Predicted relative gain below which a solve ends; the values compared are then good to about this.
 TOLERANCE = 1e-10
 # Columns that correlate by more than this are alike.
@@ -62,14 +58,16 @@ class SubsetProblem:
     l1: float = 0.0
     nonnegative: bool = False
     intercept: bool = True
-    _code: int = field(init=False)
+    _loss: BinaryLoss = field(init=False)
+    _most: float = field(init=False)
     _narrow: np.ndarray = field(init=False)
     _two_sided: np.ndarray = field(init=False)
     _labels: np.ndarray = field(init=False)
     _chains: Chains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._code = LOSSES[self.loss]
+        self._loss = BINARY_LOSSES[self.loss]()
+        self._most = solver.LOST * float(self._loss.at(np.float64(0.0))[0])
         self.l1 = float(self.l1)  # as the compiled parts want it
         columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
         self._two_sided = columns.min(axis=1, initial=0) < 0
@@ -87,8 +85,17 @@ class SubsetProblem:
         # Before Python 3.12, `cached_property` has one lock for all problems: a child that is
         # forked while another thread is in here would wait for it for ever.
         if self._chains is None:
-            self._chains = find_chains(self._narrow * self.y.astype(np.int8) > 0)
+            self._chains = find_chains(self._sets())
         return self._chains
+
+    def take_over(self, smaller: SubsetProblem) -> None:
+        """Extend the chains of a problem that has the first columns of this one, if it has any."""
+        if smaller._chains is not None:
+            self._chains = smaller._chains.extended(self._sets(smaller.n_columns))
+
+    def _sets(self, first: int = 0) -> np.ndarray:
+        """Which rows the columns from ``first`` on are positive in, (n_columns, n_rows)."""
+        return self._narrow[first:] * self.y.astype(np.int8) > 0
 
     def fit(
         self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
@@ -115,45 +122,19 @@ class SubsetProblem:
         Returns the weights, the objective, and the decrease that the last Newton step promised.
         """
         start = np.zeros(len(S)) if start is None else start
-        free = np.zeros(len(S) - len(price))
-        tilt = np.zeros(len(S)) if tilt is None else tilt
-        return kernels.solve(
-            S,
-            self.weight,
-            start,
-            self._code,
-            np.append(price, free),
-            tilt,
-            self.nonnegative,
-            len(S) - 1 if self.intercept else -1,
-            tol,
-            target,
-        )
+        objective = self.objective(S, price, len(price), tilt)
+        return solver.solve(objective, start, tol, target)
 
-    def settle(
-        self, S: np.ndarray, k: int, start: np.ndarray, inverse: np.ndarray, target: float
-    ) -> tuple[np.ndarray, float]:
-        """`solve` from nearly the answer, with nearly the inverse curvature there.
-
-        Row k of ``S`` is the intercept, where there is one.
-        """
-        price = np.full(len(S), self.l1)
-        free = k if self.intercept else -1
-        if free >= 0:
-            price[free] = 0.0
-        w, value, _ = kernels.settle(
-            S,
-            self.weight,
-            start,
-            self._code,
-            price,
-            inverse,
-            self.nonnegative,
-            free,
-            TOLERANCE,
-            target,
+    def objective(
+        self, S: np.ndarray, price: np.ndarray, k: int, tilt: np.ndarray | None = None
+    ) -> solver.Objective:
+        """What is minimised over the weights of ``S``, whose row ``k`` may be the intercept."""
+        free = -1
+        if self.intercept:
+            free, price = k, np.concatenate([price[:k], np.zeros(1), price[k:]])
+        return solver.Objective(
+            self._loss, S, self.weight, price, self.nonnegative, free, self._most, tilt
         )
-        return w, value
 
     def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
         """The first columns that do not correlate by more than `ALIKE` with one before, a few."""
@@ -176,17 +157,18 @@ class SubsetProblem:
         support = (*fit.support[:at], column, *fit.support[at:])
         return self.fit(support, np.insert(fit.weights, at, 0.0), target)
 
-    def without(self, fit: Fit, column: int) -> Fit:
-        """The fit with one column less."""
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one column less; ``target`` as in `fit`."""
         at = fit.support.index(column)
-        return self.fit(fit.support[:at] + fit.support[at + 1 :], np.delete(fit.weights, at))
+        support = fit.support[:at] + fit.support[at + 1 :]
+        return self.fit(support, np.delete(fit.weights, at), target)
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each column of the support is dropped, by the quadratic model."""
         n = len(fit.support)
         S = self.matrix(fit.support)
         second = self.derivatives(S, fit.weights)[2]
-        inverse = kernels.inverse_curvature(S, second)
+        inverse = np.linalg.inv(solver.curvature(S, second))
         return 0.5 * fit.weights[:n] ** 2 / np.maximum(np.diag(inverse)[:n], 1e-300)
 
     def gains(self, fit: Fit) -> np.ndarray:
@@ -252,7 +234,4 @@ class SubsetProblem:
         self, S: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Mean loss, and its first and second derivatives in the margins."""
-        margins = weights @ S
-        first, second = np.empty_like(margins), np.empty_like(margins)
-        loss = kernels.differentiate(self._code, margins, self.weight, first, second)
-        return loss, first, second
+        return solver.differentiate(self._loss, weights @ S, self.weight)

@@ -21,72 +21,108 @@ q(x) < q(w) makes x − w a direction in which the objective itself falls, at a 
 from __future__ import annotations
 
 import numpy as np
-
-from laconic.compiled import compiled
+from scipy.linalg.lapack import dposv
 
 # Share of the fall so far below which a step to the next face is not worth taking.
 NOTHING = 1e-12
+# What is first added to a diagonal, by its mean, if rounding makes a matrix indefinite.
+LEAST_RIDGE = 1e-15
+# The sign of a weight that may have either.
+EITHER = 2.0
 
 
-@compiled
-def choose_orthant(w, gradient, price, positive, free, sign):  # type: ignore[no-untyped-def]
-    """Fill the sign that each weight may have: its own, or where the gradient asks it to go.
+def choose_orthant(
+    w: np.ndarray, gradient: np.ndarray, price: np.ndarray, positive: bool, free: int
+) -> np.ndarray:
+    """The sign that each weight may have: its own, or where the gradient asks it to go.
 
     Zero for a weight that stays at zero, two for those that have no price and no bound: weight
     ``free``, and all whose price is zero where they may have either sign.
     """
-    for j in range(len(w)):
-        sign[j] = 0.0
-        if j == free or (price[j] == 0 and not positive):
-            sign[j] = 2.0
-        elif w[j] != 0:
-            sign[j] = np.sign(w[j])
-        elif gradient[j] + price[j] < 0:
-            sign[j] = 1.0
-        elif not positive and gradient[j] - price[j] > 0:
-            sign[j] = -1.0
+    sign = np.sign(w)
+    still = w == 0
+    if still.any():
+        leaves = gradient + price < 0
+        if positive:
+            sign[still] = leaves[still]
+        else:
+            sign[still] = (leaves * 1.0 - (gradient - price > 0))[still]
+    if not positive:
+        sign[price == 0] = EITHER
+    if free >= 0:
+        sign[free] = EITHER
+    return sign
 
 
-@compiled
-def step_on_face(H, gradient, price, x, sign):  # type: ignore[no-untyped-def]
+def solve_positive(H: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve with a positive definite matrix; one that rounding made indefinite gets a ridge."""
+    _, found, info = dposv(H, b)
+    ridge = LEAST_RIDGE
+    while info:
+        _, found, info = dposv(H + (ridge * np.trace(H) / len(H) + 1e-300) * np.eye(len(H)), b)
+        ridge *= 100.0
+    return np.asarray(found)
+
+
+def step_on_face(
+    H: np.ndarray, slope: np.ndarray, price: np.ndarray, x: np.ndarray, sign: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Newton step of the weights that have a sign, and how far the model falls with it.
 
     Weights at zero that it would take the other way lose their sign.
     """
     while True:
-        moving = np.flatnonzero(sign)
-        step = np.zeros(len(x))
-        slope = gradient[moving] + price[moving] * sign[moving]
-        if len(moving) == 0 or np.abs(slope).max() == 0:
-            return step, 0.0
-        step[moving] = -np.linalg.solve(np.ascontiguousarray(H[moving][:, moving]), slope)
-        left = False
-        for j in moving:
-            if sign[j] != 2.0 and x[j] == 0 and step[j] * sign[j] < 0:
-                sign[j] = 0.0
-                left = True
-        if not left:
-            return step, -0.5 * np.dot(slope, step[moving])
+        on = np.flatnonzero(sign)
+        pull = slope + price * sign
+        if not pull[on].any():
+            return np.zeros(len(x)), 0.0
+        if len(on) == len(x):
+            step = -solve_positive(H, pull)
+        else:
+            step = np.zeros(len(x))
+            step[on] = -solve_positive(H[on[:, None], on], pull[on])
+        leaves = (step * sign < 0) & (x == 0) & (sign != EITHER)
+        if not leaves.any():
+            return step, -0.5 * float(pull @ step)
+        sign[leaves] = 0.0
 
 
-@compiled
-def least_of_model(H, gradient, price, w, positive, free):  # type: ignore[no-untyped-def]
+def least_of_model(
+    H: np.ndarray,
+    gradient: np.ndarray,
+    price: np.ndarray,
+    w: np.ndarray,
+    positive: bool,
+    free: int,
+) -> np.ndarray:
     """The least point of the model at ``w``; the price of weight ``free`` must be zero."""
-    n = len(w)
-    x, slope, sign = w.copy(), gradient.copy(), np.empty(n)
-    fallen = 0.0
-    for _ in range(10 * n + 10):
-        choose_orthant(x, slope, price, positive, free, sign)
+    kinks = np.full(len(w), True) if positive else price > 0
+    if free >= 0:
+        kinks[free] = False
+    if (w != 0)[kinks].all():  # most often no weight stands or stops at a kink
+        x = w - solve_positive(H, gradient + price * np.sign(w))
+        if not (x * w < 0)[kinks].any():
+            return x
+    x, slope, fallen = w, gradient, 0.0
+    for _ in range(10 * len(w) + 10):
+        sign = choose_orthant(x, slope, price, positive, free)
         step, fall = step_on_face(H, slope, price, x, sign)
         if not fall > NOTHING * fallen:
             break
-        t, first = 1.0, -1
-        for j in range(n):
-            if sign[j] != 2.0 and (x[j] + t * step[j]) * x[j] < 0:
-                t, first = -x[j] / step[j], j
-        for j in range(n):
-            moved = x[j] + t * step[j]
-            x[j] = 0.0 if j == first or (sign[j] != 2.0 and moved * x[j] < 0) else moved
-        slope = gradient + np.dot(H, x - w)
-        fallen += t * (2.0 - t) * fall
+        end = x + step
+        passes = (end * x < 0) & (sign != EITHER)
+        if passes.any():
+            times = np.full(len(x), np.inf)
+            times[passes] = -x[passes] / step[passes]
+            first = int(times.argmin())
+            part = float(times[first])
+            end = x + part * step
+            end[(end * x < 0) & (sign != EITHER)] = 0.0
+            end[first] = 0.0
+        elif sign.all():  # the face has every weight, so this is the least point
+            return end
+        else:
+            part = 1.0
+        x, fallen = end, fallen + part * (2.0 - part) * fall
+        slope = gradient + H @ (x - w)
     return x
