@@ -232,7 +232,7 @@ class Objective:
     ) -> np.ndarray:
         """What dropping the columns of every atom costs; see `dropping`."""
         blocks = self.class_inverses(W, inside)
-        if len(blocks) > 1 or any(len(J) != 1 for J in atoms):
+        if len(blocks) != 1 or any(len(J) != 1 for J in atoms):
             return np.array([rise for rise, _ in self._dropping(W, atoms, blocks)])
         [(columns, inverse)] = blocks
         J = np.concatenate([np.empty(0, dtype=np.int64), *atoms])
