@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.look.console import majority_line, size_table
@@ -115,3 +115,27 @@ def test_a_bar_goes_over_folds_and_prices(capsys):
     assert "choosing the price" in bar
     assert "6/6" in bar
     assert np.array_equal(quiet, shown)
+
+
+@pytest.mark.filterwarnings("ignore:Only one class is present")
+def test_folds_that_cannot_be_used_are_named():
+    X, y = random_problem(m=120, d=3, k=2)
+    model = ShareBoostClassifier(2, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"must know them: call fit\(X, y, groups=\.\.\.\)"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="leaves only rows of class '0' to learn from"):
+        model.fit(X, y, groups=np.where(y == 1, 0, 1 + np.arange(120) % 4))
+    rare = np.zeros(120, dtype=int)
+    rare[[0, 30, 31]] = 1
+    few = ShareBoostClassifier(2, cv=KFold(5), scoring="roc_auc")
+    with pytest.raises(ValueError, match="no number for fold 3 of cv, .* of 1 of 2 classes"):
+        few.fit(X, rare)
+
+
+def test_a_model_without_atoms_is_told():
+    """Nothing can be learned of noise, or by accuracy of a rare class."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 3)), (np.arange(200) % 20 == 0).astype(int)
+    with pytest.warns(UserWarning, match='chooses no atom.*scoring="roc_auc"'):
+        model = ShareBoostClassifier(3, cv=3).fit(X, y)
+    assert model.n_atoms_ == 0

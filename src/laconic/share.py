@@ -460,6 +460,13 @@ class ShareBoostClassifier(PathClassifier):
             size = entries[int(np.argmin(losses))].size
         if self.cv is not None:
             size = min(size, entries[0].size + one_standard_error(self.cv_scores_))
+            if size == 0:
+                warnings.warn(
+                    "cross-validation chooses no atom, so the model says the same of every row: no "
+                    "size is clearly better by accuracy, or by the scoring given. Where a class is "
+                    'rare, try scoring="roc_auc" or "average_precision".',
+                    stacklevel=3,
+                )
         self._use(size)
 
     # -- guarantees ----------------------------------------------------------------------------

@@ -38,16 +38,40 @@ def cross_validate_sizes(
     """
     scorer = None if scoring is None else check_scoring(estimator, scoring)
     scores: list[list[float]] = []
-    for fit, test in check_cv(cv, y, classifier=True).split(X, y, groups):
+    for number, (fit, test) in enumerate(_folds(X, y, cv, groups), 1):
         test = test[weight[test] > 0]
         if len(test) == 0:
             continue
+        known = np.unique(y[fit][weight[fit] > 0])
+        if len(known) == 1:
+            raise ValueError(
+                f"fold {number} of cv leaves only rows of class {str(known[0])!r} to learn from; "
+                "use fewer folds, or a splitter that shares out the classes (StratifiedGroupKFold)"
+            )
         fold = clone(estimator)
         with _whole() as models:
             models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
         scores.append(_size_scores(fold, X[test], y[test], weight[test], scorer))
+        if not np.isfinite(scores[-1]).all():
+            raise ValueError(
+                f"scoring={scoring!r} gives no number for fold {number} of cv, which has test rows "
+                f"of {len(np.unique(y[test]))} of {len(np.unique(y))} classes; use fewer folds"
+            )
     longest = max(len(s) for s in scores)
     return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
+
+
+def _folds(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
+    """Rows to learn from and rows to test on of every fold."""
+    try:
+        return list(check_cv(cv, y, classifier=True).split(X, y, groups))
+    except ValueError as error:
+        if groups is None and "groups" in str(error):
+            raise ValueError(
+                f"cv={cv!r} keeps groups of rows together, so it must know them: call "
+                "fit(X, y, groups=...) (the groups of the constructor are of features)"
+            ) from error
+        raise
 
 
 def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: Any) -> list[float]:
