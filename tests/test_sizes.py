@@ -128,7 +128,7 @@ def test_folds_that_cannot_be_used_are_named():
     rare = np.zeros(120, dtype=int)
     rare[[0, 30, 31]] = 1
     few = ShareBoostClassifier(2, cv=KFold(5), scoring="roc_auc")
-    with pytest.raises(ValueError, match="no number for fold 3 of cv, .* of 1 of 2 classes"):
+    with pytest.raises(ValueError, match=r"no number for fold 3 of cv, .* of 1 of 2 classes"):
         few.fit(X, rare)
 
 
