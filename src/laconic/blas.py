@@ -48,7 +48,7 @@ def copy(context, source, row, target, place):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def]
-    """``out[:] = X[first:last].T @ Y[first:last]``."""
+    """``out[:] = X[first:last].T @ Y[first:last]``; the target may be flat."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         gemm, X, Y, first, last, out = arguments

@@ -30,8 +30,8 @@ def add_up(flat: Flat, values: np.ndarray, out: np.ndarray) -> None:
     table, rows, ends, heights, most = flat
     _, t, k = out.shape
     V, R = np.empty((most, t), dtype=table.dtype), np.empty((most, k), dtype=table.dtype)
-    some = np.empty((t, k), dtype=table.dtype)
-    _add_up(blas.address(table.dtype), table, rows, ends, heights, values, V, R, some, out)
+    some, sums = np.empty(t * k, dtype=table.dtype), out.reshape(len(out), -1)
+    _add_up(blas.address(table.dtype), table, rows, ends, heights, values, V, R, some, sums)
 
 
 @compiled
@@ -64,6 +64,5 @@ def _add_up(gemm, table, rows, ends, heights, values, V, R, some, out):  # type:
                 for c in range(R.shape[1]):
                     R[p, c] *= heights[first + p]
         blas.cross(gemm, V, R, 0, n, some)
-        for d in range(out.shape[1]):
-            for c in range(out.shape[2]):
-                out[j, d, c] = some[d, c]
+        for e in range(some.size):
+            out[j, e] = some[e]

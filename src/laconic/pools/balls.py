@@ -39,9 +39,10 @@ def sums_within(
     most, dtype = min(STRETCH, codes.shape[1]), table.dtype
     order, ends = np.empty(most, dtype=np.uint32), np.empty(n_codes + 1, dtype=np.uint32)
     V, R = np.empty((most, t), dtype=dtype), np.empty((most, outputs), dtype=dtype)
-    some, whole = np.empty((outputs, t), dtype=dtype), np.empty((outputs, t))
+    some, whole = np.empty(outputs * t, dtype=dtype), np.empty(outputs * t)
+    flat = sums.reshape(*sums.shape[:2], -1)
     gemm = blas.address(dtype)
-    _sum_within(gemm, codes, depths, table, residual, order, ends, V, R, some, whole, sums)
+    _sum_within(gemm, codes, depths, table, residual, order, ends, V, R, some, whole, flat)
 
 
 @compiled
@@ -79,20 +80,17 @@ def _sum_within(
             for p in range(inside):  # a loop for each array: together they take half as long again
                 blas.copy(table, order[p], V, p)
             for p in range(inside):
-                for c in range(k):
-                    R[p, c] = residual[order[p], c]
-                for c in range(k, R.shape[1]):
-                    R[p, c] = R[p, c - k] * depths[j, order[p]]
-            for c in range(R.shape[1]):
-                for d in range(V.shape[1]):
-                    whole[c, d] = 0.0
+                for c in range(R.shape[1]):
+                    if c < k:
+                        R[p, c] = residual[order[p], c]
+                    else:
+                        R[p, c] = R[p, c - k] * depths[j, order[p]]
             first = 0
             for b in range(n_codes):
                 blas.cross(gemm, R, V, first, ends[b], some)
-                for c in range(R.shape[1]):
-                    for d in range(V.shape[1]):
-                        whole[c, d] += some[c, d]
-                        sums[j, b, c, d] += whole[c, d]
+                for e in range(some.size):
+                    whole[e] = some[e] if b == 0 else whole[e] + some[e]
+                    sums[j, b, e] += whole[e]
                 first = ends[b]
 
 
