@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 import laconic
@@ -29,7 +30,7 @@ def twice(x):
 # Imports every module that defines kernels, and compiles some of each kind.
 FITS = """
 import numpy as np
-import laconic.regions.averaging, laconic.subset.chains, laconic.warp
+import laconic.boost.gathers, laconic.pools.balls, laconic.regions.averaging, laconic.warp
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.pools import Patches, kernels
 
@@ -150,6 +151,16 @@ def test_options_are_each_kernels_own():
     assert whole(1, 2) == 3
     with pytest.raises(TypeError):
         whole("1", "2")
+
+
+def test_kernels_make_no_arrays():
+    """They would count references, which takes as long to compile as the rest of a kernel."""
+
+    def make(n):
+        return np.empty(n)
+
+    with pytest.raises(numba.TypingError):
+        compiled(make)(3)
 
 
 def test_all_kernels_are_compiled_alike():

@@ -4,6 +4,11 @@ Every kernel of the package is decorated with `compiled`. What Numba compiles, i
 on disk: beside the module, in the user's cache folder, or in ``NUMBA_CACHE_DIR``. A cache is there
 for speed only. Where none can be written or read, each process compiles its kernels anew.
 
+The first fit on a machine waits for the compiler, and so kernels are written for it: few and short,
+loops over numbers in place of slices and whole-array expressions, one for each case rather than one
+for all, and none that calls another. What NumPy, BLAS or LAPACK do as fast is left to them.
+``benchmarks/cold_start.py`` measures the wait.
+
 Importing this module does not import Numba; decorating a function does.
 """
 
@@ -14,9 +19,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-# Nobody calls a kernel by its address. Division by zero gives infinity, as in NumPy: to raise an
-# error instead would take checks, and time to compile them.
-OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+# All but the first save time to compile. Nobody calls a kernel by its address. Division by zero
+# gives infinity, as in NumPy, and not an error, which would take checks. Kernels make no arrays but
+# are given those that they need, so that no references are counted.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
 
 
 def compiled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,12 +28,25 @@ class Block:
         self.local = LocalBlock()
 
 
+class Flat(NamedTuple):
+    """Local atoms of a block, one after another."""
+
+    table: np.ndarray
+    rows: np.ndarray
+    """Rows of all atoms; those of atom j are ``rows[ends[j]:ends[j + 1]]``."""
+    ends: np.ndarray
+    heights: np.ndarray
+    """Of the same rows; empty where all count fully."""
+    most: int
+    """Largest number of rows of an atom."""
+
+
 class LocalBlock:
     """Local columns on one block of rows: `laconic.pools.local.LocalColumns`, cut to the block."""
 
     def __init__(self, atoms: Sequence[LocalColumns] = ()) -> None:
         self.atoms = list(atoms)
-        self._flat: tuple[np.ndarray, ...] | None = None
+        self._flat: Flat | None = None
 
     def append(self, atom: LocalColumns, s: slice) -> None:
         """Cut an atom to the rows of the slice and keep it."""
@@ -42,33 +56,38 @@ class LocalBlock:
         self.atoms.append(LocalColumns(rows, atom.table[s], atom.change, heights))
         self._flat = None
 
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        """The table; rows of all atoms one after another; where each one's end; heights, if any."""
+    def _arrays(self) -> Flat:
         if self._flat is None:
             rows = [atom.rows for atom in self.atoms]
             heights = [atom.heights for atom in self.atoms if atom.heights is not None]
             table = np.ascontiguousarray(self.atoms[0].table)
             none = np.empty(0, dtype=table.dtype)
             ends = np.cumsum([0, *map(len, rows)])
-            self._flat = table, np.concatenate(rows), ends, np.concatenate([none, *heights])
+            self._flat = Flat(
+                table,
+                np.concatenate(rows),
+                ends,
+                np.concatenate([none, *heights]),
+                max(map(len, rows)),
+            )
         return self._flat
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Columns times weights (atoms, t, n_outputs) of the table: (n_outputs, n_rows)."""
         from laconic.boost.gathers import multiply  # here, because it imports Numba
 
-        arrays = self._arrays()
-        out = np.zeros((len(arrays[0]), weights.shape[2]), dtype=weights.dtype)
-        multiply(*arrays, weights, out)
+        flat = self._arrays()
+        out = np.zeros((len(flat.table), weights.shape[2]), dtype=weights.dtype)
+        multiply(flat, weights, out)
         return out.T
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over rows of every atom's table times class-major values: (atoms, t, n_outputs)."""
         from laconic.boost.gathers import add_up
 
-        arrays = self._arrays()
-        out = np.empty((len(self.atoms), arrays[0].shape[1], len(values)))
-        add_up(*arrays, np.ascontiguousarray(values.T), out)
+        flat = self._arrays()
+        out = np.empty((len(self.atoms), flat.table.shape[1], len(values)))
+        add_up(flat, np.ascontiguousarray(values.T), out)
         return out
 
 

@@ -6,72 +6,63 @@ each other. This module imports Numba, so it is imported at first use.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from laconic import blas
 from laconic.compiled import compiled
 
-
-@compiled
-def _gather(table: Any, rows: Any, out: Any) -> None:
-    """``out[:len(rows)] = table[rows]``."""
-    for p in range(rows.size):
-        given, taken = table[rows[p]], out[p]
-        for d in range(given.size):
-            taken[d] = given[d]
+if TYPE_CHECKING:
+    from laconic.boost.blocks import Flat
 
 
-@compiled
-def multiply(table: Any, rows: Any, ends: Any, heights: Any, weights: Any, out: Any) -> None:
-    """Add ``table[rows of j] @ weights[j]``, each row times its height, to those rows of ``out``.
-
-    The rows of atom j are ``rows[ends[j]:ends[j + 1]]``; without heights they all count fully.
-    """
-    n_atoms, t, k = weights.shape
-    most = 0
-    for j in range(n_atoms):
-        most = max(most, ends[j + 1] - ends[j])
+def multiply(flat: Flat, weights: np.ndarray, out: np.ndarray) -> None:
+    """Add ``table[rows of j] @ weights[j]``, times their heights, to those rows of ``out``."""
+    table, rows, ends, heights, most = flat
+    _, t, k = weights.shape
     V, S = np.empty((most, t), dtype=table.dtype), np.empty((most, k), dtype=table.dtype)
-    for j in range(n_atoms):
-        own = rows[ends[j] : ends[j + 1]]
-        n = own.size
-        if n == 0:
-            continue
-        _gather(table, own, V)
-        np.dot(V[:n], weights[j], S[:n])
-        for p in range(n):
-            to, values = out[own[p]], S[p]
-            if heights.size > 0:
-                height = heights[ends[j] + p]
-                for c in range(k):
-                    to[c] += height * values[c]
-            else:
-                for c in range(k):
-                    to[c] += values[c]
+    _multiply(blas.address(table.dtype), table, rows, ends, heights, weights, V, S, out)
+
+
+def add_up(flat: Flat, values: np.ndarray, out: np.ndarray) -> None:
+    """``out[j]`` = table[rows of j]ᵀ values[rows of j], each row times its height; (j, t, k)."""
+    table, rows, ends, heights, most = flat
+    _, t, k = out.shape
+    V, R = np.empty((most, t), dtype=table.dtype), np.empty((most, k), dtype=table.dtype)
+    some, sums = np.empty(t * k, dtype=table.dtype), out.reshape(len(out), -1)
+    _add_up(blas.address(table.dtype), table, rows, ends, heights, values, V, R, some, sums)
 
 
 @compiled
-def add_up(table: Any, rows: Any, ends: Any, heights: Any, values: Any, out: Any) -> None:
-    """``out[j]`` = table[rows of j]ᵀ values[rows of j], each row times its height; (j, t, k)."""
-    n_atoms, t, k = out.shape
-    most = 0
-    for j in range(n_atoms):
-        most = max(most, ends[j + 1] - ends[j])
-    V, R = np.empty((most, t), dtype=table.dtype), np.empty((most, k), dtype=table.dtype)
-    some = np.empty((t, k), dtype=table.dtype)
-    for j in range(n_atoms):
-        own = rows[ends[j] : ends[j + 1]]
-        n = own.size
-        if n == 0:
-            out[j] = 0.0
-            continue
-        _gather(table, own, V)
-        _gather(values, own, R)
+def _multiply(gemm, table, rows, ends, heights, weights, V, S, out):  # type: ignore[no-untyped-def]
+    for j in range(ends.size - 1):
+        first, n = ends[j], ends[j + 1] - ends[j]
+        for p in range(n):
+            blas.copy(table, rows[first + p], V, p)
+        blas.times(gemm, V, n, weights, j, S)
         if heights.size > 0:
             for p in range(n):
-                height, line = heights[ends[j] + p], R[p]
-                for c in range(k):
-                    line[c] *= height
-        np.dot(V[:n].T, R[:n], some)
-        out[j] = some
+                for c in range(S.shape[1]):
+                    S[p, c] *= heights[first + p]
+        for p in range(n):
+            row = rows[first + p]
+            for c in range(S.shape[1]):
+                out[row, c] += S[p, c]
+
+
+@compiled
+def _add_up(gemm, table, rows, ends, heights, values, V, R, some, out):  # type: ignore[no-untyped-def]
+    for j in range(ends.size - 1):
+        first, n = ends[j], ends[j + 1] - ends[j]
+        for p in range(n):
+            blas.copy(table, rows[first + p], V, p)
+        for p in range(n):
+            blas.copy(values, rows[first + p], R, p)
+        if heights.size > 0:
+            for p in range(n):
+                for c in range(R.shape[1]):
+                    R[p, c] *= heights[first + p]
+        blas.cross(gemm, V, R, 0, n, some)
+        for e in range(some.size):
+            out[j, e] = some[e]

@@ -208,9 +208,11 @@ class Rows:
         """Weights of the local atoms as weights of what their columns are made of."""
         if not self._locals:
             return None
-        parts = np.split(W[self._n_written :], len(self._locals))
-        pairs = zip(self._locals, parts, strict=True)
-        return np.array([local.change @ part for local, part in pairs], dtype=self.dtype)
+        parts = W[self._n_written :].reshape(len(self._locals), -1, W.shape[1])
+        out = np.empty((len(parts), len(self._locals[0].change), W.shape[1]), dtype=self.dtype)
+        for local, part, own in zip(self._locals, parts, out, strict=True):
+            own[:] = local.change @ part
+        return out
 
     def adds_nothing(self, atom: int) -> bool:
         """Whether the last atom let in is, up to rounding, a combination of the columns before.
@@ -463,9 +465,13 @@ class Rows:
         sums, n = total(parts), self._n_written
         if not self._locals:
             return sums
-        tables = np.split(sums[n:], len(self._locals))
-        pairs = zip(self._locals, tables, strict=True)
-        return np.vstack([sums[:n], *(local.change.T @ table for local, table in pairs)])
+        tables = sums[n:].reshape(len(self._locals), -1, self.n_outputs)
+        out = np.empty((self.n_columns, self.n_outputs))
+        out[:n] = sums[:n]
+        columns = out[n:].reshape(len(tables), -1, self.n_outputs)
+        for local, table, own in zip(self._locals, tables, columns, strict=True):
+            own[:] = local.change.T @ table
+        return out
 
     def _over_blocks(self, function: Callable[[Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))

@@ -73,7 +73,7 @@ class Box(NamedTuple):
         from laconic.model.windows import LANES, lane_maxima  # Numba loads with it
 
         pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
-        values = np.empty(LANES, dtype=np.float32)
+        sums, values = np.empty((2, LANES), dtype=np.float32)
         for start in range(0, len(images), LANES):
             rows = slice(start, start + LANES)
             n = len(images[rows])
@@ -82,7 +82,7 @@ class Box(NamedTuple):
                 for t, m, place in zip(run.template, run.mask, run.place, strict=True):
                     mask = self.masks[m].reshape(self.rows, self.columns)
                     box = (self.top, self.left, self.size)
-                    lane_maxima(pixels, run.templates[t], mask, *box, values)
+                    lane_maxima(pixels, run.templates[t], mask, *box, sums, values)
                     out[rows, place] = values[:n]
 
     def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:

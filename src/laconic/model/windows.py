@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -37,22 +36,23 @@ def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int
 
 @compiled(fastmath={"contract"})
 def lane_maxima(
-    pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, out: Any
+    pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, sums: Any, out: Any
 ) -> None:
     """Largest masked response of one atom, for `LANES` images side by side.
 
     ``pixels`` is (h, w, LANES), ``template`` (size²,), ``mask`` (rows, columns) over the box whose
-    upper left position is (top, left). No windows are copied and only positions under the mask are
-    computed, a register of images at a time.
+    upper left position is (top, left), ``sums`` room for `LANES` numbers. No windows are copied and
+    only positions under the mask are computed, a register of images at a time.
     """
-    sums = np.empty(LANES, dtype=np.float32)
-    out[:] = 0
+    for i in range(LANES):
+        out[i] = 0
     for y in range(mask.shape[0]):
         for x in range(mask.shape[1]):
             weight = mask[y, x]
             if weight == 0:
                 continue
-            sums[:] = 0
+            for i in range(LANES):
+                sums[i] = 0
             for dy in range(size):
                 for dx in range(size):
                     factor = template[dy * size + dx]

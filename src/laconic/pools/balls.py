@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic import blas
 from laconic.compiled import compiled
 
 # Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
@@ -18,110 +19,93 @@ from laconic.compiled import compiled
 STRETCH = 8192
 
 
-@compiled
-def _sort_codes(code: Any, order: Any, ends: Any) -> None:
-    """Rows by code, and where each code's rows end; rows of the last code come last."""
-    last = ends.size - 1
-    ends[:] = 0
-    for i in range(code.size):
-        ends[code[i]] += 1
-    start = 0
-    for b in range(last + 1):
-        count = ends[b]
-        ends[b] = start
-        start += count
-    for i in range(code.size):
-        b = code[i]
-        order[ends[b]] = i
-        ends[b] += 1
+def sums_within(
+    codes: np.ndarray,
+    depths: np.ndarray,
+    table: np.ndarray,
+    residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add Σ_i residual_ic table_id over the rows within every radius to ``sums``.
 
-
-@compiled
-def sums_by_code(codes: Any, depths: Any, table: Any, residual: Any, sums: Any) -> None:
-    """Add Σ_i residual_ic table_id over the rows of every code to ``sums``.
-
-    ``codes`` is (centres, rows), ``sums`` (centres, radii, k, t) in float64. Rows of the last code,
-    outside every ball, are left out. Where ``sums`` has several times the outputs of the residual,
-    the further parts get the same sums with every row times the first, second, ... power of its
-    entry of ``depths``, (centres, rows).
+    ``codes`` is (centres, rows), ``sums`` (centres, radii, k, t) in float64. Rows within radius b
+    have codes up to b. Where ``sums`` has several times the outputs of the residual, the further
+    parts get the same sums with every row times the first, second, ... power of its entry of
+    ``depths``, (centres, rows).
 
     A stretch of rows is put in the order of their codes; BLAS then sums the rows of each code.
     """
-    n_centres, n_rows = codes.shape
-    n_codes, outputs, t = sums.shape[1:]
-    k = residual.shape[1]
-    most = min(STRETCH, n_rows)
-    order, ends = np.empty(most, dtype=np.int32), np.empty(n_codes + 1, dtype=np.int32)
-    V = np.empty((most, t), dtype=table.dtype)
-    R = np.empty((most, outputs), dtype=table.dtype)
-    some = np.empty((outputs, t), dtype=table.dtype)
+    _, n_codes, outputs, t = sums.shape
+    most, dtype = min(STRETCH, codes.shape[1]), table.dtype
+    order, ends = np.empty(most, dtype=np.uint32), np.empty(n_codes + 1, dtype=np.uint32)
+    V, R = np.empty((most, t), dtype=dtype), np.empty((most, outputs), dtype=dtype)
+    some, whole = np.empty(outputs * t, dtype=dtype), np.empty(outputs * t)
+    flat = sums.reshape(*sums.shape[:2], -1)
+    gemm = blas.address(dtype)
+    _sum_within(gemm, codes, depths, table, residual, order, ends, V, R, some, whole, flat)
+
+
+@compiled
+def _sum_within(
+    gemm: int,
+    codes: Any,
+    depths: Any,
+    table: Any,
+    residual: Any,
+    order: Any,
+    ends: Any,
+    V: Any,
+    R: Any,
+    some: Any,
+    whole: Any,
+    sums: Any,
+) -> None:
+    n_rows, n_codes, k = codes.shape[1], sums.shape[1], residual.shape[1]
     for low in range(0, n_rows, STRETCH):
-        high = min(low + STRETCH, n_rows)
-        for j in range(n_centres):
-            _sort_codes(codes[j, low:high], order, ends)
+        count = STRETCH if n_rows - low > STRETCH else n_rows - low
+        for j in range(codes.shape[0]):
+            for b in range(n_codes + 1):  # rows by code, and where each code's rows end
+                ends[b] = 0
+            for i in range(count):
+                ends[codes[j, low + i]] += 1
+            start = 0
+            for b in range(n_codes + 1):
+                start += ends[b]
+                ends[b] = start - ends[b]
+            for i in range(count):
+                b = codes[j, low + i]
+                order[ends[b]] = low + i
+                ends[b] += 1
             inside = ends[n_codes - 1]
             for p in range(inside):  # a loop for each array: together they take half as long again
-                given, taken = table[low + order[p]], V[p]
-                for d in range(t):
-                    taken[d] = given[d]
+                blas.copy(table, order[p], V, p)
             for p in range(inside):
-                i = low + order[p]
-                for c in range(k):
-                    R[p, c] = residual[i, c]
-                if outputs > k:
-                    depth = depths[j, i]
-                    for c in range(k, outputs):
-                        R[p, c] = R[p, c - k] * depth
+                for c in range(R.shape[1]):
+                    if c < k:
+                        R[p, c] = residual[order[p], c]
+                    else:
+                        R[p, c] = R[p, c - k] * depths[j, order[p]]
             first = 0
             for b in range(n_codes):
-                last = ends[b]
-                if last > first:
-                    np.dot(R[first:last].T, V[first:last], some)
-                    for c in range(outputs):
-                        for d in range(t):
-                            sums[j, b, c, d] += some[c, d]
-                    first = last
+                blas.cross(gemm, R, V, first, ends[b], some)
+                for e in range(some.size):
+                    whole[e] = some[e] if b == 0 else whole[e] + some[e]
+                    sums[j, b, e] += whole[e]
+                first = ends[b]
 
 
-@compiled
-def sums_by_ball(sums: Any, k: int, origins: Any, factors: Any) -> None:
-    """From sums of every code to those of every ball's columns, in place, in the first k outputs.
+def sums_by_ball(sums: np.ndarray, k: int, origins: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """From sums within every radius to those of every ball's columns, less a factor, in place.
 
-    ``sums`` is (centres, radii, k or 2k, t). Entry d < n of the last axis becomes the sum of
-    linear (v_d − origin_d), entry n that of the constant, where n is the length of an origin;
-    ``factors`` is (centres, radii, 3): linear, constant and, for soft balls, how much of the second
-    half of the outputs is taken off the first.
+    ``sums`` is (centres, radii, k or 2k, t), the answer (centres, radii, k, t). Entry d < n of the
+    last axis becomes the sum of v_d − origin_d, entry n that of the constant, where n is the length
+    of an origin; ``factors`` is (centres, radii, 3): linear, constant and, for soft balls, how much
+    of the second half of the outputs is taken off the first.
     """
-    n_centres, n_radii, outputs = sums.shape[:3]
-    n = origins.shape[1]
-    for j in range(n_centres):
-        for b in range(1, n_radii):
-            for c in range(outputs):
-                before, here = sums[j, b - 1, c], sums[j, b, c]
-                for d in range(n + 1):
-                    here[d] += before[d]
-        for b in range(n_radii):
-            linear, constant, fall = factors[j, b]
-            for c in range(k):
-                here = sums[j, b, c]
-                if outputs > k:
-                    deep = sums[j, b, k + c]
-                    for d in range(n + 1):
-                        here[d] -= fall * deep[d]
-                count = here[n]
-                for d in range(n):
-                    here[d] = linear * (here[d] - origins[j, d] * count)
-                here[n] = constant * count
-
-
-@compiled
-def column_norms(sums: Any, k: int, norms: Any) -> None:
-    """l1 norms over the first k outputs of every ball's columns: (centres, radii, width)."""
-    n_centres, n_radii = sums.shape[:2]
-    width = norms.shape[2]
-    norms[:] = 0.0
-    for j in range(n_centres):
-        for b in range(n_radii):
-            for c in range(k):
-                for d in range(width):
-                    norms[j, b, d] += abs(sums[j, b, c, d])
+    out = sums[:, :, :k]
+    if sums.shape[2] > k:
+        out -= factors[:, :, 2, None, None] * sums[:, :, k:]
+    shift = np.zeros((len(origins), 1, 1, sums.shape[3]))
+    shift[:, 0, 0, :-1] = origins
+    out -= shift * out[..., -1:]
+    return out

@@ -106,7 +106,7 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
     lanes = width // item
     panel = PANEL_STEPS * lanes
 
-    @compiled(signature=_signature(dtype, dtype))
+    @compiled(signature=_signature(dtype, dtype), _nrt=True)  # it makes an array
     def kernel(X: Any, R: Any, sums: Any) -> None:
         rows, n_columns = X.shape
         tiles, passes, length = sums.shape

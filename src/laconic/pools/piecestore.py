@@ -19,8 +19,9 @@ from laconic.threads import Threads, row_blocks
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces
 
-# Centres that one task sums together: rows are read once for all of them.
-TOGETHER = 8
+# Centres that one task sums together, at least: rows are read once for all of them. At most as many
+# as have sums of a megabyte, and `MOST`.
+TOGETHER, MOST, MEGABYTE = 8, 64, 1 << 20
 # Bytes of sums that may wait to be asked for.
 WAVE = 1 << 26
 # A sum of squares around an origin that is below this part of its terms is rounding: it is zero.
@@ -103,11 +104,11 @@ class BoundPieces(BoundPool):
     # -- sums over rows ------------------------------------------------------------------------
 
     def _ball_sums(self, residual: np.ndarray) -> Callable[[slice], np.ndarray]:
-        """A function that sums the columns of all balls of some centres.
+        """A function that sums the columns of all balls of some centres, less their factors.
 
-        It gives (centres, radii, at least k, width), of which the first k outputs are the sums.
+        It gives (centres, radii, k, width).
         """
-        from laconic.pools.balls import sums_by_ball, sums_by_code  # it imports Numba
+        from laconic.pools.balls import sums_by_ball, sums_within  # it imports Numba
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
         k = residual.shape[1]
@@ -116,32 +117,42 @@ class BoundPieces(BoundPool):
 
         def sums_of(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
-            sums_by_code(self._codes[s], self._depths[s], self._table, residual, sums)
-            sums_by_ball(sums, k, origins[s], self._factors[s])
-            return sums
+            sums_within(self._codes[s], self._depths[s], self._table, residual, sums)
+            return sums_by_ball(sums, k, origins[s], self._factors[s])
 
         return sums_of
+
+    def _column_factors(self, s: slice) -> np.ndarray:
+        """Factors of the columns of some centres' balls, (centres, radii, width)."""
+        out = np.empty((s.stop - s.start, self._n_radii, self._n_features + 1))
+        out[...] = self._factors[s, :, :1]
+        out[:, :, -1] = self._factors[s, :, 1]
+        return out
+
+    def _tasks(self, k: int) -> list[slice]:
+        """Centres that are summed together."""
+        size = 8 * self._n_radii * k * (self._n_features + 1)
+        return row_blocks(len(self._centres), min(max(TOGETHER, MEGABYTE // size), MOST))
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums, a few centres at a time."""
         k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
-        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
-        for wave in row_blocks(len(tasks), max(1, WAVE // (16 * TOGETHER * size * k))):
+        sums_of, tasks = self._ball_sums(residual), self._tasks(k)
+        for wave in row_blocks(len(tasks), max(1, WAVE // (16 * tasks[0].stop * size * k))):
             for s, sums in zip(tasks[wave], self._threads.map(sums_of, tasks[wave]), strict=True):
-                yield s.start * size, sums[:, :, :k].transpose(0, 1, 3, 2).reshape(-1, k)
+                sums *= self._column_factors(s)[:, :, None]
+                yield s.start * size, sums.transpose(0, 1, 3, 2).reshape(-1, k)
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """l1 norms of the column sums, a few centres at a time."""
-        from laconic.pools.balls import column_norms
-
-        k, width = residual.shape[1], self._n_features + 1
-        sums_of, tasks = self._ball_sums(residual), row_blocks(len(self._centres), TOGETHER)
+        width = self._n_features + 1
+        sums_of, tasks = self._ball_sums(residual), self._tasks(residual.shape[1])
 
         def norms_of(s: slice) -> np.ndarray:
             sums = sums_of(s)
-            out = np.empty((*sums.shape[:2], width))
-            column_norms(sums, k, out)
-            return out.reshape(-1)
+            norms = np.abs(sums, out=sums).sum(axis=2)
+            norms *= self._column_factors(s)
+            return norms.reshape(-1)
 
         for s, norms in zip(tasks, self._threads.map(norms_of, tasks), strict=True):
             yield s.start * self._n_radii * width, norms
@@ -153,7 +164,7 @@ class BoundPieces(BoundPool):
         S₂ − 2 o_d S₁ + o_d² S₀, where S_p = Σ w h² v_d^p. A hard ball has h = 1, a soft one
         h² = 1 − 2 fall · t + fall² t² with its depth t: sums of three powers of the depth.
         """
-        from laconic.pools.balls import sums_by_code
+        from laconic.pools.balls import sums_within
 
         n = self._n_features
         table = np.empty((len(self._table), 2 * n + 1))  # coordinates, 1, squared coordinates
@@ -166,8 +177,7 @@ class BoundPieces(BoundPool):
         def squares_of(s: slice) -> np.ndarray:
             codes, depths = self._codes[s], self._depths[s]
             sums = np.zeros((len(codes), self._n_radii, powers, 2 * n + 1))
-            sums_by_code(codes, depths, table, heavy, sums)
-            np.cumsum(sums, axis=1, out=sums)
+            sums_within(codes, depths, table, heavy, sums)
             linear, constant, fall = np.moveaxis(self._factors[s, :, :, None], 2, 0)
             inside = sums[:, :, 0]
             if self._soft:

@@ -137,10 +137,10 @@ def take_pass(problem: Problem, state: Averages, learning_rate: float, seed: int
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def _score(x, u):  # type: ignore[no-untyped-def]
+def _score(X, row, u):  # type: ignore[no-untyped-def]
     total = 0.0
-    for f in range(len(x)):
-        total += x[f] * u[f]
+    for f in range(X.shape[1]):
+        total += X[row, f] * u[f]
     return total
 
 
@@ -151,17 +151,18 @@ def _steps(  # type: ignore[no-untyped-def]
     """Steps of the algorithm; Θ_I ξ = ξ_I − (left_I Σ_{j ∈ N_I} right_j ξ_j + own_I ξ_I)."""
     d = X.shape[1]
     for k in range(len(drawn)):
-        rate = gamma / np.sqrt(max(taken + k, 1))
+        rate = gamma / np.sqrt(taken + k if taken + k > 1 else 1)
         i = drawn[k]
         spread = 0.0
         hinge = xi = 0.0
         for p in range(ends[k], ends[k + 1] + 1):
             j = neighbours[p] if p < ends[k + 1] else i
-            score = _score(X[j], u[:d])
+            score = _score(X, j, u)
             if intercept:
                 score += u[d]
             g = 1.0 + rate * sign[j] * score
-            slack = max(-rate * mu[j], g, 0.0)
+            slack = g if g > 0.0 else 0.0
+            slack = -rate * mu[j] if -rate * mu[j] > slack else slack
             if p < ends[k + 1]:
                 spread += right[j] * slack
             else:
@@ -175,5 +176,5 @@ def _steps(  # type: ignore[no-untyped-def]
                 u[f] -= pressed * sign[i] * X[i, f]
             if intercept:
                 u[d] -= pressed * sign[i]
-        if pressed < 0 or (xi > max(0.0, hinge) and pressed > 0):
+        if pressed < 0 or (xi > 0.0 and xi > hinge and pressed > 0):
             mu[i] += pressed

@@ -1,0 +1,109 @@
+"""Products of small matrices inside kernels, by SciPy's BLAS.
+
+Numba can compile `np.dot` as well, which calls the same BLAS. But that takes seconds, most of them
+for its error messages. These intrinsics are a call and nothing else: shapes are not checked, arrays
+must be in C order, and all of one dtype. A kernel is given the `address` of BLAS with every call,
+so that what was compiled can be kept on disk.
+
+This module imports Numba, so it is imported at first use.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
+
+_INT, _LONG, _CHAR = ir.IntType(32), ir.IntType(64), ir.IntType(8)
+
+
+@cache
+def address(dtype: np.dtype[Any]) -> int:
+    """Where the product of matrices of a dtype, float32 or float64, lies in memory."""
+    name = {np.dtype(np.float32): "sgemm", np.dtype(np.float64): "dgemm"}[np.dtype(dtype)]
+    return int(get_cython_function_address("scipy.linalg.cython_blas", name))
+
+
+@intrinsic
+def copy(context, source, row, target, place):  # type: ignore[no-untyped-def]
+    """``target[place] = source[row]``, in as many columns as the target has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source, row, target, place = arguments
+        given, (_, step) = _open(context, builder, signature.args[0], source)
+        taken, (_, width) = _open(context, builder, signature.args[2], target)
+        given = builder.gep(given, [builder.mul(row, step)])
+        taken = builder.gep(taken, [builder.mul(place, width)])
+        item = context.get_abi_sizeof(given.type.pointee)
+        cgutils.raw_memcpy(builder, taken, given, width, item)
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, target, types.intp), generate
+
+
+@intrinsic
+def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def]
+    """``out[:] = X[first:last].T @ Y[first:last]``; the target may be flat."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, X, Y, first, last, out = arguments
+        _, x_type, y_type, _, _, out_type = signature.args
+        x, (_, p) = _open(context, builder, x_type, X)
+        y, (_, q) = _open(context, builder, y_type, Y)
+        target, _ = _open(context, builder, out_type, out)
+        x = builder.gep(x, [builder.mul(first, p)])
+        y = builder.gep(y, [builder.mul(first, q)])
+        # BLAS takes C order for columns: outᵀ = Yᵀ X.
+        _call(builder, gemm, "T", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
+        return context.get_dummy_value()
+
+    return types.void(types.intp, X, Y, types.intp, types.intp, out), generate
+
+
+@intrinsic
+def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
+    """``out[:n] = X[:n] @ Y[j]``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, X, n, Y, j, out = arguments
+        _, x_type, _, y_type, _, out_type = signature.args
+        x, _ = _open(context, builder, x_type, X)
+        y, (_, p, q) = _open(context, builder, y_type, Y)
+        target, _ = _open(context, builder, out_type, out)
+        y = builder.gep(y, [builder.mul(j, builder.mul(p, q))])
+        _call(builder, gemm, "N", (q, n, p), (y, q), (x, p), (target, q))
+        return context.get_dummy_value()
+
+    return types.void(types.intp, X, types.intp, Y, types.intp, out), generate
+
+
+def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+    """Where the numbers of an array lie, and its shape."""
+    array = context.make_array(kind)(context, builder, value)
+    return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+
+
+def _call(builder: Any, gemm: Any, flip: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
+    """C = A B, or A Bᵀ, of matrices of columns: each a pointer, and where the next column begins.
+
+    As the Fortran that it comes from, BLAS takes everything by reference.
+    """
+
+    def kept(value: Any) -> Any:
+        place = cgutils.alloca_once(builder, value.type)
+        builder.store(value, place)
+        return place
+
+    number = A[0].type.pointee
+    sizes = [kept(builder.trunc(size, _INT)) for size in sizes]
+    steps = [kept(builder.trunc(step, _INT)) for _, step in (A, B, C)]
+    letters = [kept(_CHAR(ord(letter))) for letter in ("N", flip)]
+    one, zero = (kept(ir.Constant(number, value)) for value in (1.0, 0.0))
+    passed = [*letters, *sizes, one, A[0], steps[0], B[0], steps[1], zero, C[0], steps[2]]
+    kind = ir.FunctionType(ir.VoidType(), [each.type for each in passed])
+    builder.call(builder.inttoptr(gemm, kind.as_pointer()), passed)
