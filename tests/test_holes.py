@@ -299,6 +299,9 @@ def test_early_stopping_uses_the_lowest_held_out_error():
     assert model.n_holes_ == np.argmin(model.validation_errors_)
     assert len(model.validation_errors_) == len(model.errors_)
     assert model.n_holes_ < 40
+    punched = len(model.errors_) - 1
+    told = f"the held-out rows speak for {model.n_holes_} of the {punched} holes punched"
+    assert model.status_.endswith(told)
 
 
 def test_guarded_holes_help_held_out_rows():

@@ -380,7 +380,7 @@ class HolePunchingClassifier(HolesModel):
             patience = self.n_iter_no_change if self.early_stopping else None
             try:
                 puncher.run(state, self.max_holes, self.tol, patience, hooks)
-                if weighted and not state.holes and state.status == NONE_FOUND:
+                if weighted and state.status == NONE_FOUND:
                     self._tell_of_small_weights(puncher)
             except KeyboardInterrupt:
                 state.status = "interrupted"
@@ -439,5 +439,8 @@ class HolePunchingClassifier(HolesModel):
         if self.prune and held is not None:
             self.errors_ = staged_errors(state.base, self._every_hole, train)
             self.validation_errors_ = staged_errors(state.base, self._every_hole, held)
+        punched = len(state.holes[: self.max_holes])
+        if use < punched:
+            self.status_ += f"; the held-out rows speak for {use} of the {punched} holes punched"
         self._shares = staged_shares(self._every_hole, train)
         self._use(use)

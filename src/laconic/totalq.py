@@ -68,7 +68,8 @@ class TotalQBoostClassifier(PathClassifier):
         Cap on the number of atoms in the model: never more, whatever they cost. There are fewer
         where ``price`` is not worth paying, or no atom helps.
     price : float, default=1e-3
-        λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays.
+        λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays. A few
+        hundred rows need a higher price than the default: 0.01 or more.
     l1 : float, default=1e-6
         ν, for the mean loss. A little of it keeps weights finite on separable data.
     loss : {"auto", "exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \

@@ -37,8 +37,8 @@ class PathEntry:
     gains : tuple of float
         Every atom's share in the decrease of L, summing to it. An atom swapped in takes over the
         gain of the one it replaced and adds its own; what is lost with an atom that a sweep drops
-        is taken from the others evenly. Under a price on atoms, the decrease is shared out by what
-        dropping each atom would cost.
+        is taken from the others evenly. Under a price on atoms, the decrease is shared out along
+        the ray to the weights; see `laconic.boost.shares`.
     certificate : Certificate
         How far from the optimum over these columns the weights can be.
     inner : float

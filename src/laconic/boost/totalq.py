@@ -18,6 +18,7 @@ from laconic.boost.constraints import most_violated
 from laconic.boost.loop import Loop, State
 from laconic.boost.master import Master
 from laconic.boost.path import PathEntry
+from laconic.boost.shares import shares_of_fall
 from laconic.objective import Objective
 from laconic.subset import Fit, find_method
 from laconic.subset.descent import descend
@@ -101,7 +102,8 @@ class TotalLoop(Loop):
 
     def take_up(self, state: State) -> None:
         """Put the rows to where the last entry was recorded."""
-        self._first = state.entries[0].loss
+        first = state.entries[0]
+        self._first, self._base = first.loss, np.atleast_2d(first.base)[: int(self.rows.intercept)]
         self.rows.reset(state.generated)
         self.rows.evaluate(self._weights_of(state))
 
@@ -192,7 +194,7 @@ class TotalLoop(Loop):
         objective = Objective(self.rows, self.penalty)
         slope = objective.evaluate(W)[1]
         if not self.rows.atoms:
-            self._first = objective.loss
+            self._first, self._base = objective.loss, W[: int(self.rows.intercept)].copy()
         ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
         inside: np.ndarray = np.any(W, axis=1)
         inside[: int(self.rows.intercept)] = True
@@ -201,10 +203,18 @@ class TotalLoop(Loop):
         kept = tuple(k for k, own in enumerate(columns) if len(own))
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
-        # The decrease of the loss is shared out by what dropping each atom would cost.
-        rises = objective.costs_of_dropping(W, [columns[k] for k in kept], inside)
-        gains = rises * (self._first - objective.loss) / max(float(rises.sum()), 1e-300)
+        gains = self._gains(W, [columns[k] for k in kept], self._first - objective.loss)
         return self.record(solution, tuple(gains.tolist()), kept)
+
+    def _gains(self, W: np.ndarray, atoms: list[np.ndarray], fall: float) -> np.ndarray:
+        """The fall of the loss since the empty model, shared out; the rows stay at ``W``."""
+        if not atoms:
+            return np.empty(0)
+        start = np.zeros_like(W)
+        start[: len(self._base)] = self._base
+        shares = shares_of_fall(self.rows, start, W, atoms)
+        self.rows.evaluate(W)
+        return shares * fall / max(float(shares.sum()), 1e-300)
 
     def _weights_of(self, state: State) -> np.ndarray:
         """The last entry's weights, as weights of the rows' columns."""

@@ -23,6 +23,7 @@ LOOKED_AT = 1024
 TRIED = 100
 ALIKE = 0.8
 NONE_FOUND = "no hole was found that lowers the error"
+NO_OTHER = "no other hole was found that lowers the error"
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class Puncher:
             seen = len(state.errors)
             hole = self.punch(self.seeds[len(state.holes)])
             if hole is None:
-                state.status = NONE_FOUND
+                state.status = NO_OTHER if state.holes else NONE_FOUND
                 return
             state.holes.append(hole)
             self.note(state)
