@@ -103,7 +103,7 @@ class TotalLoop(Loop):
     def take_up(self, state: State) -> None:
         """Put the rows to where the last entry was recorded."""
         first = state.entries[0]
-        self._first, self._base = first.loss, np.atleast_2d(first.base)[: int(self.rows.intercept)]
+        self._first, self._origin = first.loss, np.atleast_2d(first.base)[: int(self.rows.intercept)]
         self.rows.reset(state.generated)
         self.rows.evaluate(self._weights_of(state))
 
@@ -194,7 +194,7 @@ class TotalLoop(Loop):
         objective = Objective(self.rows, self.penalty)
         slope = objective.evaluate(W)[1]
         if not self.rows.atoms:
-            self._first, self._base = objective.loss, W[: int(self.rows.intercept)].copy()
+            self._first, self._origin = objective.loss, W[: int(self.rows.intercept)].copy()
         ends = np.cumsum([int(self.rows.intercept), *map(self.rows.pool.width, self.rows.atoms)])
         inside: np.ndarray = np.any(W, axis=1)
         inside[: int(self.rows.intercept)] = True
@@ -211,7 +211,7 @@ class TotalLoop(Loop):
         if not atoms:
             return np.empty(0)
         start = np.zeros_like(W)
-        start[: len(self._base)] = self._base
+        start[: len(self._origin)] = self._origin
         shares = shares_of_fall(self.rows, start, W, atoms)
         self.rows.evaluate(W)
         return shares * fall / max(float(shares.sum()), 1e-300)
