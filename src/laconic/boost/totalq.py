@@ -102,8 +102,8 @@ class TotalLoop(Loop):
 
     def take_up(self, state: State) -> None:
         """Put the rows to where the last entry was recorded."""
-        first = state.entries[0]
-        self._first, self._origin = first.loss, np.atleast_2d(first.base)[: int(self.rows.intercept)]
+        first, free = state.entries[0], int(self.rows.intercept)
+        self._first, self._origin = first.loss, np.atleast_2d(first.base)[:free]
         self.rows.reset(state.generated)
         self.rows.evaluate(self._weights_of(state))
 
