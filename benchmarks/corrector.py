@@ -119,11 +119,11 @@ def solved(run: Run, best: float) -> bool:
 
 def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Run]:
     """The Newton corrector, and the reference of the paper to a looser tolerance."""
-    from laconic.boost.rows import Rows
     from laconic.correct import Nesterov, Newton
     from laconic.losses import LogLoss
     from laconic.penalties import L2
     from laconic.pools import Columns
+    from laconic.rows.rows import Rows, one_shard
     from laconic.threads import Threads
 
     k = int(y.max()) + 1
@@ -132,7 +132,7 @@ def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Ru
     def rows_of(n: int, threads: Threads) -> Rows:
         weight = np.full(n, 1.0 / n)
         pool = Columns(scale=None).bind(X_given[:n], weight, threads)
-        rows = Rows(pool, LogLoss(), y[:n].astype(np.int64), weight, k, threads)
+        rows = one_shard(pool, LogLoss(), y[:n].astype(np.int64), weight, k, threads)
         rows.reset(range(X.shape[1]))
         return rows
 

@@ -216,9 +216,8 @@ class MixedNorm:
 
     def _dual_norms(self) -> np.ndarray:
         """Dual norm of the gradient of every atom at the present weights."""
-        residual = self.rows.residual()
         out = np.empty(self.rows.pool.n_atoms)
-        for first, sums in self.rows.pool.gradients(residual):
+        for first, sums in self.rows.gradients():
             out[first : first + len(sums)] = self.norm.dual(sums)
         return out
 

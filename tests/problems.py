@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from laconic.boost.rows import Rows
 from laconic.losses import LOSSES
 from laconic.pools import Columns
 from laconic.regions.margins import Margins
 from laconic.regions.neighbours import radius_graph
 from laconic.regions.problem import Problem
 from laconic.regions.theta import Theta
+from laconic.rows.rows import one_shard
 from laconic.threads import Threads
 
 
@@ -33,13 +33,15 @@ def blobs(m=400, classes=2, seed=0, flipped=0.0):
     return X, np.where(rng.random(m) < flipped, (y + 1) % classes, y)
 
 
-def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1):
+def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1,
+              limits=None):  # fmt: skip
     """Rows over the columns of X, none of them in yet."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     weight = weight / weight.sum()
     threads = Threads(n_jobs)
     pool = Columns(scale, groups).bind(X, weight, threads)
-    return Rows(pool, LOSSES[loss](), y, weight, int(y.max()) + 1, threads, intercept)
+    k = int(y.max()) + 1
+    return one_shard(pool, LOSSES[loss](), y, weight, k, threads, intercept, limits)
 
 
 def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True, centred=True):

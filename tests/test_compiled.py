@@ -30,7 +30,7 @@ def twice(x):
 # Imports every module that defines kernels, and compiles some of each kind.
 FITS = """
 import numpy as np
-import laconic.boost.gathers, laconic.pools.balls, laconic.regions.averaging, laconic.warp
+import laconic.rows.local_products, laconic.pools.balls, laconic.regions.averaging, laconic.warp
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.pools import Patches, kernels
 

@@ -258,13 +258,13 @@ def test_balanced_classes_in_float32():
 
 def signed_rows(X, y, loss, intercept, weight=None):
     """Rows of one score: the same columns, a loss of the margin."""
-    from laconic.boost.rows import Rows
     from laconic.pools import Columns
+    from laconic.rows.rows import one_shard
     from laconic.threads import Threads
 
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     pool = Columns(None).bind(X, weight, Threads(1))
-    rows = Rows(pool, BINARY_LOSSES[loss](), y, weight, 1, Threads(1), intercept)
+    rows = one_shard(pool, BINARY_LOSSES[loss](), y, weight, 1, Threads(1), intercept)
     for atom in range(pool.n_atoms):
         rows.append(atom)
     return rows

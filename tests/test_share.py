@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laconic import ShareBoostClassifier
-from laconic.boost import rows as rows_module
 from laconic.edge import held_out_rows
 from laconic.losses import LOSSES, MarginLoss
 from laconic.model.atoms import Column, ColumnGroup, Product, Stump
 from laconic.pools import Columns, Products, Stumps
+from laconic.rows.shard import Limits
 from laconic.threads import Threads
 from problems import random_problem
 
@@ -450,7 +450,7 @@ def test_fit_never_changes_the_data(three_classes):
 @pytest.fixture(scope="module")
 def tall():
     """Rows for several blocks of every kind, the last one short."""
-    return random_problem(seed=5, m=3 * rows_module.BLOCK_ROWS + 57, d=12, k=3)
+    return random_problem(seed=5, m=3 * Limits().block_rows + 57, d=12, k=3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -465,12 +465,12 @@ def tall():
         ("products", np.ascontiguousarray),
     ],
 )
-def test_threads_do_not_change_a_bit(tall, dtype, pool, make, monkeypatch, assert_identical):
-    monkeypatch.setattr(rows_module, "SERIAL", 0)  # so that every sum is really shared out
+def test_threads_do_not_change_a_bit(tall, dtype, pool, make, assert_identical):
     X, y = make(tall[0].astype(dtype)), tall[1]
-    one, two = (
-        ShareBoostClassifier(3, pool=pool, rule="projection", n_jobs=n).fit(X, y) for n in (1, 2)
-    )
+    one, two = (ShareBoostClassifier(3, pool=pool, rule="projection", n_jobs=n) for n in (1, 2))
+    for model in (one, two):
+        model._limits = Limits(serial=0)  # so that every sum is really shared out
+        model.fit(X, y)
     assert_identical(one, two)
     assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
 

@@ -11,7 +11,7 @@ from laconic.penalties import Penalty, Solver
 
 
 class Problem(Protocol):
-    """Sums over rows that a corrector asks for (`laconic.boost.rows.Rows` gives them)."""
+    """Sums over rows that a corrector asks for (`laconic.rows.rows.Rows` gives them)."""
 
     intercept: bool
     n_columns: int

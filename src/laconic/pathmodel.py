@@ -23,6 +23,7 @@ from laconic.model.frames import (
 )
 from laconic.model.magnitudes import ENLARGE
 from laconic.model.predictor import Predictor
+from laconic.rows.shard import Limits
 from laconic.validation import validated
 
 Self = TypeVar("Self", bound="PathClassifier")
@@ -45,6 +46,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     path_: Path
     _categories: Categories
     _units: Units
+    _limits = Limits()
+    """Where the work over the rows is cut."""
     _given_names: list[str] | None = None
     _class_factors: np.ndarray
 

@@ -17,7 +17,6 @@ from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.hooks import HeldOut, progress
 from laconic.boost.loop import Hook, Loop, State
 from laconic.boost.path import Path, rounds_needed
-from laconic.boost.rows import Rows
 from laconic.boost.rules import RULES, make_rule
 from laconic.correct import Newton
 from laconic.edge import (
@@ -34,6 +33,7 @@ from laconic.losses import LOSSES
 from laconic.pathmodel import PathClassifier
 from laconic.penalties import PENALTIES
 from laconic.pools import bound_pool, make_pool
+from laconic.rows.rows import Rows, one_shard
 from laconic.sizes import cross_validate_sizes, one_standard_error
 from laconic.threads import Threads
 
@@ -350,7 +350,9 @@ class ShareBoostClassifier(PathClassifier):
                 bound = bound_pool(pool, rows_in, weight, threads)
                 loss = LOSSES[self.loss]()
                 n_outputs = loss.n_outputs(len(self.classes_))
-                rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+                rows = one_shard(
+                    bound, loss, codes, weight, n_outputs, threads, self.fit_intercept, self._limits
+                )
                 state = self._run(rows, held, saver)
         self._keep(state, held)
         return self

@@ -18,7 +18,6 @@ from laconic.boost.hooks import progress
 from laconic.boost.loop import State
 from laconic.boost.master import Master, SignsMaster, make_master
 from laconic.boost.path import Path, PathEntry
-from laconic.boost.rows import Rows
 from laconic.boost.rules import GradientRule
 from laconic.boost.totalq import TotalLoop
 from laconic.correct import Orthant
@@ -30,6 +29,7 @@ from laconic.penalties import L1
 from laconic.pools import Stumps, bound_pool, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
+from laconic.rows.rows import Rows, one_shard
 from laconic.subset import check_options, find_method
 from laconic.threads import Threads
 
@@ -396,7 +396,9 @@ class TotalQBoostClassifier(PathClassifier):
         bound = bound_pool(pool, X, weight, threads)
         if bound.binary:
             bound = Signs(bound)
-        rows = Rows(bound, loss, codes, weight, n_outputs, threads, self.fit_intercept)
+        rows = one_shard(
+            bound, loss, codes, weight, n_outputs, threads, self.fit_intercept, self._limits
+        )
         return _Bound(X, rows, codes, weight)
 
     def _chooses_loss(self) -> bool:

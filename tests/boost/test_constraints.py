@@ -15,7 +15,7 @@ def test_the_most_violated_atom_by_its_definition(groups, limit):
     X, y = random_problem(seed=3)
     rows = make_rows(X, y, groups=groups)
     rows.evaluate(np.zeros((1, 3)))
-    g = np.abs(X.T @ rows.residual())
+    g = np.abs(X.T @ rows.residual_of_all_rows())
     atoms = groups or [[j] for j in range(6)]
     over = np.array([np.maximum(g[atom] - limit, 0.0).sum() for atom in atoms])
     for barred in ([], [int(over.argmax())]):

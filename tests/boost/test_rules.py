@@ -24,7 +24,7 @@ def corrected(atoms, **kwargs):
 
 
 def gradients(X, rows):
-    return X.T @ -rows.residual()
+    return X.T @ -rows.residual_of_all_rows()
 
 
 def by_hand(name, X, y, rows, solution, atom):

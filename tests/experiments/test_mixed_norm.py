@@ -66,7 +66,7 @@ def test_optimality_conditions_hold_over_the_whole_pool(norm, threads):
     solver = MixedNorm(Products(), X, y, threads, norm=norm, tol=1e-9)
     alpha = 0.2 * solver.largest_alpha
     point = solver.solve(alpha)
-    [(first, gradients)] = list(solver.rows.pool.gradients(solver.rows.residual()))
+    [(first, gradients)] = list(solver.rows.gradients())
     assert first == 0
     assert NORMS[norm].dual(gradients).max() <= alpha + 1e-5
     numbers = point.model.numbers

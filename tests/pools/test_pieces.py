@@ -8,14 +8,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import laconic.boost.rows as rows_module
 from laconic import Predictor, ShareBoostClassifier
-from laconic.boost.rows import Rows
 from laconic.correct import Newton
 from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
 from laconic.penalties import L2
 from laconic.pools import Columns, Pieces, balls
+from laconic.rows.rows import one_shard
+from laconic.rows.shard import Limits
 from laconic.threads import Threads
 from problems import random_problem
 
@@ -160,9 +160,7 @@ def test_balls_hold_the_shares_that_were_asked_for():
 
 @every_kind
 @pytest.mark.parametrize("intercept", [True, False])
-def test_correction_is_that_of_the_columns_written_down(kind, intercept, monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 64)
-    monkeypatch.setattr(rows_module, "SERIAL", 0)
+def test_correction_is_that_of_the_columns_written_down(kind, intercept):
     X, y = rings()
     weight = np.random.default_rng(2).random(len(y))
     weight /= weight.sum()
@@ -173,7 +171,7 @@ def test_correction_is_that_of_the_columns_written_down(kind, intercept, monkeyp
     written = Columns(scale=None, groups=groups).bind(design, weight, Threads(1))
     penalty, answers, sums = L2(1e-3), [], []
     for p, numbers in ((pool, atoms), (written, range(3))):
-        rows = Rows(p, MarginLoss(), y, weight, 3, Threads(2), intercept)
+        rows = one_shard(p, MarginLoss(), y, weight, 3, Threads(2), intercept, Limits(64, 0))
         rows.reset(numbers)
         start = np.zeros((rows.n_columns, 3))
         answers.append(Newton(gradient_tol=1e-10).solve(rows, penalty, start))
@@ -188,13 +186,12 @@ def test_correction_is_that_of_the_columns_written_down(kind, intercept, monkeyp
 
 
 @every_kind
-def test_hessian_blocks_are_those_of_the_columns_written_down(kind, monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 240)  # none left out
-    monkeypatch.setattr(rows_module, "LOCAL_ROWS", 240)
+def test_hessian_blocks_are_those_of_the_columns_written_down(kind):
     X, y = rings()
     pool = bound(X, **KINDS[kind])
-    rows = Rows(pool, MarginLoss(), y, np.full(240, 1 / 240), 3, Threads(1))
+    limits = Limits(block_rows=100, preconditioner_rows=240, local_rows=240)  # no row is left out
+    weight = np.full(240, 1 / 240)
+    rows = one_shard(pool, MarginLoss(), y, weight, 3, Threads(1), limits=limits)
     rows.reset([4, 38])
     W = np.random.default_rng(3).standard_normal((9, 3))
     rows.evaluate(W)
@@ -274,11 +271,13 @@ def test_clusters_of_weighted_repeated_and_shuffled_rows_are_the_same(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype, monkeypatch):
-    monkeypatch.setattr(rows_module, "SERIAL", 0)
+def test_threads_do_not_change_a_bit(dtype):
     X, y = rings(m=5000, dtype=dtype)
     pool = Pieces(40, 7, soft=True)
-    one, two = (ShareBoostClassifier(4, pool=pool, n_jobs=n, alpha=1e-3).fit(X, y) for n in (1, 2))
+    one, two = (ShareBoostClassifier(4, pool=pool, n_jobs=n, alpha=1e-3) for n in (1, 2))
+    for model in (one, two):
+        model._limits = Limits(serial=0)
+        model.fit(X, y)
     assert one.atoms_ == two.atoms_
     np.testing.assert_array_equal(one.atom_coef_, two.atom_coef_)
     assert one.atom_coef_.dtype == np.float64

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from laconic.boost.path import PathEntry
-from laconic.boost.rows import Rows
 from laconic.pools.base import Choice, Leader
+from laconic.rows.rows import Rows
 
 
 def most_violated(rows: Rows, forbidden: np.ndarray, limit: float) -> Choice:
@@ -27,7 +27,7 @@ def most_violated(rows: Rows, forbidden: np.ndarray, limit: float) -> Choice:
         choice = rows.best(forbidden, None, None)
         return choice._replace(score=choice.score - limit)
     leader, steepest = Leader(forbidden, pool.dtype), 0.0
-    for first, sums in pool.gradients(rows.residual()):
+    for first, sums in rows.gradients():
         entries = np.abs(sums)
         steepest = max(steepest, float(entries.max(initial=0.0)))
         over = np.maximum(entries - limit, 0.0).sum(axis=1)

@@ -16,10 +16,10 @@ import numpy as np
 
 from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
-from laconic.boost.rows import Rows
 from laconic.boost.rules import Rule
 from laconic.objective import Corrector, Solution
 from laconic.penalties import Penalty
+from laconic.rows.rows import Rows
 
 
 @dataclass

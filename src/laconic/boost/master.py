@@ -12,11 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from laconic.boost.rows import Rows
 from laconic.correct import Orthant
 from laconic.losses import BINARY_LOSSES
 from laconic.objective import Objective
 from laconic.penalties import L1
+from laconic.rows.rows import Rows
 from laconic.subset.descent import Searchable
 from laconic.subset.problem import Fit, SubsetProblem
 
@@ -60,7 +60,7 @@ class SignsMaster:
         atoms = self.rows.atoms
         keep = len(self._held) if atoms[: len(self._held)] == self._held else 0
         if keep < len(atoms):
-            new = self.rows.pool.columns(atoms[keep:]).astype(np.int8)
+            new = self.rows.columns_of_all_rows(atoms[keep:]).astype(np.int8)
             self._columns = np.asfortranarray(np.hstack([self._columns[:, :keep], new]))
         problem = SubsetProblem(
             self._columns[:, : len(atoms)],

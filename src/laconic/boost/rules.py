@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from laconic.boost.rows import Rows
 from laconic.objective import Corrector, Objective
 from laconic.penalties import Penalty, check_penalty
 from laconic.pools.base import Choice
+from laconic.rows.rows import Rows
 
 
 class Rule(Protocol):

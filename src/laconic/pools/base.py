@@ -8,7 +8,7 @@ It does not know which booster asks, nor what the loss is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -162,17 +162,28 @@ class BoundPool(ABC):
             Rank by (score / 2)² / cost instead of score: for a single column in [-1, 1], the
             decrease of the loss that Lemma 2 guarantees, per cost.
         """
-        leader, steepest = Leader(forbidden, self.dtype), 0.0
-        for first, norms in self.norms(residual):
-            steepest = max(steepest, float(norms.max(initial=0.0)))
-            if normaliser is not None:
-                norms = norms / normaliser[first : first + len(norms)]
-            start, scores = self.collect(first, norms)
-            value = scores
-            if costs is not None:
-                value = (scores / 2) ** 2 / costs[start : start + len(scores)]
-            leader.see(start, scores, value)
-        return Choice(leader.index, leader.score, steepest)
+        return best_of(self, self.norms(residual), forbidden, normaliser, costs)
+
+
+def best_of(
+    pool: BoundPool,
+    norms: Iterable[tuple[int, np.ndarray]],
+    forbidden: np.ndarray | None,
+    normaliser: np.ndarray | None,
+    costs: np.ndarray | None,
+) -> Choice:
+    """What `BoundPool.best` answers, from the l1 norms of all columns, in blocks and in order."""
+    leader, steepest = Leader(forbidden, pool.dtype), 0.0
+    for first, block in norms:
+        steepest = max(steepest, float(block.max(initial=0.0)))
+        if normaliser is not None:
+            block = block / normaliser[first : first + len(block)]
+        start, scores = pool.collect(first, block)
+        value = scores
+        if costs is not None:
+            value = (scores / 2) ** 2 / costs[start : start + len(scores)]
+        leader.see(start, scores, value)
+    return Choice(leader.index, leader.score, steepest)
 
 
 class Leader:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
-from laconic.boost.rows import Rows
-from laconic.boost.stores import Packed, Written
 from laconic.pools.stumps import BoundStumps
+from laconic.rows.shard import Shard
+from laconic.rows.stores import Packed, Written
 
 N_ROWS = 300
 
@@ -86,14 +86,14 @@ def test_signs_are_the_same_either_way(monkeypatch, loss):
     def numbers(self, n_rows):
         return Written(n_rows, self.dtype)
 
-    def store(self, n_rows, make=Rows._store):
+    def store(self, n_rows, make=Shard._store):
         stores.append(make(self, n_rows))
         return stores[-1]
 
-    monkeypatch.setattr(Rows, "_store", store)
+    monkeypatch.setattr(Shard, "_store", store)
     packed = TotalQBoostClassifier(12, loss=loss).fit(X, y)
     assert all(isinstance(store, Packed) for store in stores)
-    monkeypatch.setattr(Rows, "_store", numbers)
+    monkeypatch.setattr(Shard, "_store", numbers)
     written = TotalQBoostClassifier(12, loss=loss).fit(X, y)
     assert packed.atoms_ == written.atoms_
     assert packed.objective_ == pytest.approx(written.objective_, rel=1e-9)

@@ -3,23 +3,18 @@
 import numpy as np
 import pytest
 
-import laconic.boost.rows as rows_module
-from laconic.boost import stores
-from laconic.threads import Threads
+from laconic.rows import stores
+from laconic.rows.shard import Limits
 from problems import make_rows, random_problem
 
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Several blocks even for small problems, and threads at once."""
-    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 32)
-    monkeypatch.setattr(rows_module, "SERIAL", 0)
+# Several blocks even for small problems, and threads at once.
+SMALL = Limits(block_rows=32, serial=0)
 
 
 def filled(loss="margin", **kwargs):
     X, y = random_problem(m=100, d=4)
     weight = np.random.default_rng(0).random(100)
-    rows = make_rows(X, y, loss=loss, weight=weight, **kwargs)
+    rows = make_rows(X, y, loss=loss, weight=weight, limits=SMALL, **kwargs)
     for atom in (2, 0):
         rows.append(atom)
     chosen = X[:, [2, 0]] - np.average(X[:, [2, 0]], axis=0, weights=weight)
@@ -38,13 +33,13 @@ def test_sums_by_their_definitions(loss):
     losses = np.log(np.exp(F).sum(axis=1)) - (B @ W)[np.arange(100), y]
     assert value == pytest.approx(w @ losses, rel=1e-12)
     residual = w[:, None] * (np.eye(3)[y] - rho)
-    np.testing.assert_allclose(rows.residual(), residual, atol=1e-15)
+    np.testing.assert_allclose(rows.residual_of_all_rows(), residual, atol=1e-15)
     np.testing.assert_allclose(gradient, -B.T @ residual, atol=1e-14)
     V = np.random.default_rng(2).standard_normal((3, 3))
     Z = B @ V
     curved = w[:, None] * rho * (Z - (rho * Z).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(rows.curve(V), B.T @ curved, atol=1e-14)
-    for c, block in enumerate(rows.class_hessians()):
+    for c, block in enumerate(rows.hessian_blocks()[0]):
         exact = B.T @ (B * (w * rho[:, c] * (1 - rho[:, c]))[:, None])
         np.testing.assert_allclose(block, exact, atol=1e-14)
     hot = np.eye(3)[y]
@@ -66,11 +61,10 @@ def test_threads_change_nothing():
     W = np.random.default_rng(1).standard_normal((3, 3))
     answers = []
     for n_jobs in (1, 2, 3):
-        rows, *_ = filled()
-        with Threads(n_jobs) as threads:
-            rows.threads = threads
-            value, gradient = rows.evaluate(W)
-            answers.append((value, gradient, rows.curve(W), rows.class_hessians(), rows.residual()))
+        rows, *_ = filled(n_jobs=n_jobs)
+        value, gradient = rows.evaluate(W)
+        [hessians] = rows.hessian_blocks()
+        answers.append((value, gradient, rows.curve(W), hessians, rows.residual_of_all_rows()))
     for other in answers[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(answers[0], other, strict=True))
 
@@ -104,18 +98,17 @@ def test_a_trial_leaves_the_rows_as_they_are(keep):
     np.testing.assert_array_equal(gradient, gradient_again)
 
 
-def test_estimated_class_hessians_come_close(monkeypatch):
+def test_estimated_class_hessians_come_close():
     X, y = random_problem(m=4000, d=3)
-    rows = make_rows(X, y)
-    for atom in range(3):
-        rows.append(atom)
-    rows.evaluate(np.random.default_rng(0).standard_normal((4, 3)))
-    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 10**9)
-    exact = rows.class_hessians()
-    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 12)
-    some = rows.class_hessians()
-    monkeypatch.setattr(rows_module, "PRECONDITIONER_ROWS", 1)
-    assert np.isfinite(rows.class_hessians()).all()
+    W = np.random.default_rng(0).standard_normal((4, 3))
+    found = []
+    for few in (10**9, 12, 1):
+        rows = make_rows(X, y, limits=SMALL._replace(preconditioner_rows=few))
+        rows.reset(range(3))
+        rows.evaluate(W)
+        found += rows.hessian_blocks()
+    exact, some, least = found
+    assert np.isfinite(least).all()
     assert np.linalg.norm(some - exact) < 0.1 * np.linalg.norm(exact)
     assert not np.array_equal(some, exact)
 
@@ -138,13 +131,12 @@ def test_span_sums_project_onto_the_columns_in():
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_chunks_of_single_precision_change_nothing_but_rounding(monkeypatch, intercept):
-    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 700)
     X, y = random_problem(m=1500, d=4, dtype=np.float32)
     W = np.random.default_rng(1).standard_normal((4 + intercept, 3))
     answers = []
     for limit in (1, 10**9):
         monkeypatch.setattr(stores, "SMALL_PRODUCT", limit)
-        rows = make_rows(X, y, intercept=intercept)
+        rows = make_rows(X, y, intercept=intercept, limits=Limits(block_rows=700))
         rows.reset(range(4))
         answers.append((*rows.evaluate(W), rows.curve(W)))
     for a, b in zip(*answers, strict=True):
@@ -156,7 +148,7 @@ def test_no_curvature_at_all_is_no_error():
     rows = make_rows(X, y)
     rows.append(0)
     rows.evaluate(np.array([[1e6, 0.0, -1e6], [0.0, 0.0, 0.0]]))
-    assert not rows.class_hessians().any()
+    assert not rows.hessian_blocks()[0].any()
 
 
 @pytest.mark.parametrize("repeated", [False, True])

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.boost.stores import Store
 from laconic.pools.local import LocalColumns
+from laconic.rows.stores import Store
 
 
 class Block:
@@ -74,7 +74,7 @@ class LocalBlock:
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Columns times weights (atoms, t, n_outputs) of the table: (n_outputs, n_rows)."""
-        from laconic.boost.gathers import multiply  # here, because it imports Numba
+        from laconic.rows.local_products import multiply  # here, because it imports Numba
 
         flat = self._arrays()
         out = np.zeros((len(flat.table), weights.shape[2]), dtype=weights.dtype)
@@ -83,7 +83,7 @@ class LocalBlock:
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over rows of every atom's table times class-major values: (atoms, t, n_outputs)."""
-        from laconic.boost.gathers import add_up
+        from laconic.rows.local_products import add_up
 
         flat = self._arrays()
         out = np.empty((len(self.atoms), flat.table.shape[1], len(values)))

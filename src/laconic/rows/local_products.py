@@ -14,7 +14,7 @@ from laconic import blas
 from laconic.compiled import compiled
 
 if TYPE_CHECKING:
-    from laconic.boost.blocks import Flat
+    from laconic.rows.blocks import Flat
 
 
 def multiply(flat: Flat, weights: np.ndarray, out: np.ndarray) -> None:

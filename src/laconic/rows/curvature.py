@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
-from laconic.boost.blocks import total
-from laconic.boost.stores import Which
 from laconic.pools.local import LocalColumns
+from laconic.rows.blocks import total
+from laconic.rows.stores import Which
 
 # Columns whose squares can be summed in single precision.
 LARGEST = 1e15

@@ -1,0 +1,1 @@
+"""Where training rows live: shards, which answer with sums, and the sum over shards."""
