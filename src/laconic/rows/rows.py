@@ -88,7 +88,7 @@ class Rows:
                 for atom in some:
                     self._put_local(atom)
             else:
-                sums = self._sum(lambda shard, some=some: shard.offer(some))
+                sums = total([shard.offer(some) for shard in self._shards])
                 means = sums if self.intercept else np.zeros_like(sums)
                 self._taken([shard.take(means) for shard in self._shards], means)
             self.atoms.extend(some)
@@ -163,13 +163,9 @@ class Rows:
         """
         out = Rows([shard.trial(keep) for shard in self._shards], intercept=False)
         if keep:
-            out.intercept, out.n_columns, out._n_local = (
-                self.intercept,
-                self.n_columns,
-                self._n_local,
-            )
-            out.atoms, out.means = list(self.atoms), self.means
-            out.class_sums, out._gram = self.class_sums, self._gram
+            out.intercept, out.n_columns = self.intercept, self.n_columns
+            out.atoms, out._n_local = list(self.atoms), self._n_local
+            out.means, out.class_sums, out._gram = self.means, self.class_sums, self._gram
         out.append(atom)
         return out
 

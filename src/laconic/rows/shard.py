@@ -73,7 +73,7 @@ class Shard:
         rest: Rest,
         threads: Threads,
         columns: list[Store] | None = None,
-        offsets: list[np.ndarray] | None = None,
+        offsets: Sequence[np.ndarray | None] | None = None,
     ) -> None:
         self._rest = rest
         self._threads = threads
@@ -82,9 +82,8 @@ class Shard:
         self.n_rows = len(rest.y)
         self._n_classes = max(rest.n_outputs, 2)  # one score tells two classes apart
         stores = columns or [self._store(len(w)) for w in rest.weights]
-        parts = zip(
-            rest.targets, rest.weights, stores, offsets or [None] * len(stores), strict=True
-        )
+        given = offsets or [None for _ in stores]
+        parts = zip(rest.targets, rest.weights, stores, given, strict=True)
         self._blocks = [Block(*part) for part in parts]
         self._n_written = 0
         self._locals: list[LocalColumns] = []
