@@ -90,6 +90,21 @@ class LocalBlock:
         add_up(flat, np.ascontiguousarray(values.T), out)
         return out
 
+    def exact_product(self, weights: np.ndarray) -> np.ndarray:
+        """The same for one output, weights (atoms, t), in double precision: (n_rows,)."""
+        out = np.zeros(len(self.atoms[0].table))
+        for atom, own in zip(self.atoms, weights, strict=True):
+            out[atom.rows] += atom.table[atom.rows] @ own * _heights(atom)
+        return out
+
+    def exact_sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums of every atom's table times values (n_rows,), in double precision: (atoms, t)."""
+        return np.array([(values[a.rows] * _heights(a)) @ a.table[a.rows] for a in self.atoms])
+
+
+def _heights(atom: LocalColumns) -> np.ndarray | float:
+    return 1.0 if atom.heights is None else atom.heights
+
 
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Sum in float64, in order."""

@@ -296,16 +296,18 @@ class Shard:
             sums = self._written(block).T @ along
             if not self._locals:
                 return sums[:, None]
-            inner = block.local.sums(along.astype(self.dtype)[None])
-            return np.concatenate([sums, inner.ravel()])[:, None]
+            return np.concatenate([sums, block.local.exact_sums(along).ravel()])[:, None]
 
         return self._column_sums(self._over_blocks(one))[:, 0]
 
     def _along(self, block: Block, t: np.ndarray) -> np.ndarray:
         """⟨x_i, t⟩ for the rows of a block, in float64."""
         out: np.ndarray = self._written(block) @ t[: self._n_written]
-        inner = self._table_weights(t[:, None])
-        return out if inner is None else out + block.local.product(inner)[0]
+        if not self._locals:
+            return out
+        parts = t[self._n_written :].reshape(len(self._locals), -1)
+        tables = [local.change @ own for local, own in zip(self._locals, parts, strict=True)]
+        return out + block.local.exact_product(np.array(tables))
 
     def _written(self, block: Block) -> np.ndarray:
         return block.columns.take(slice(None), slice(0, self._n_written)).astype(np.float64)
