@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,21 @@ def test_complex_numbers_are_called_so():
     fitted = ShareBoostClassifier(1).fit(frame.assign(age=np.arange(M)), target(values()))
     with pytest.raises(ValueError, match=r"'age' of X holds complex numbers \(1j in row 0\)"):
         fitted.predictor_.predict(frame)
+
+
+@every_model
+def test_names_of_a_polars_frame_are_checked_as_those_of_pandas_are(model, names):
+    y, data = target(values()), some(values(), names or list(values()))
+    fitted = pickle.loads(pickle.dumps(model)).fit(in_polars(data), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "X does not have valid feature names"
+        fitted.predict(in_polars(data))
+    for other, told in (
+        ({"size": data["age"], **some(data, list(data)[1:])}, "unseen at fit time:\n- size"),
+        (some(data, list(data)[::-1]), "must be in the same order as they were in fit"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            fitted.predict(in_polars(other))
 
 
 def test_a_frame_with_too_few_columns_is_refused_by_their_number():
