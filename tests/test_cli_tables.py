@@ -147,6 +147,46 @@ def test_decimal_commas_are_read_where_they_are_clear(cells, wanted, tmp_path):
     assert spelled.dropna().tolist() == list(cells)
 
 
+def test_a_stray_cell_among_decimal_commas_is_named_and_not_the_others(tmp_path, capsys):
+    good, bad, model = tmp_path / "good.csv", tmp_path / "bad.csv", tmp_path / "m.laconic"
+    frame = rows()[["price", "y"]]
+    frame.to_csv(good, index=False, sep=";", decimal=",")
+    lines = good.read_text().splitlines()
+    lines[18] = "n.v.;early"
+    bad.write_text("\n".join(lines))
+    fit = ["--target", "y", "--out", model, "--max-atoms", "1"]
+    assert main([*map(str, ["fit", good, *fit])]) == 0
+    for more in ([], ["--decimal", ","]):
+        told = said(capsys, "fit", bad, *fit, *more)
+        assert "column 'price' holds text ('n.v.' in row 18), which --pool columns" in told
+        assert "mend such cells, try --pool stumps" in told
+        for command in (["predict", model, bad], ["holes", model, bad, "--target", "y"]):
+            told = said(capsys, *command, *more)
+            assert "column 'price' must hold numbers; row 18 has 'n.v.'" in told
+        other = ["--pool", "stumps", "--out", tmp_path / "other", *more]
+        assert main([*map(str, ["fit", bad, *fit, *other])]) == 0
+        told = capsys.readouterr().err
+        assert "'price' looks like numbers, but 'n.v.' in row 18 is text, so the column" in told
+        assert "mend or empty such cells to have numbers" in told
+
+
+def test_quoted_decimal_commas_get_the_option_named(tmp_path, capsys):
+    good, bad, model = tmp_path / "good.csv", tmp_path / "bad.csv", tmp_path / "m.laconic"
+    rows()[["price", "y"]].to_csv(good, index=False)
+    rows()[["price", "y"]].to_csv(bad, index=False, decimal=",")
+    fit = ["--target", "y", "--out", model, "--max-atoms", "1"]
+    assert main([*map(str, ["fit", good, *fit])]) == 0
+    first = f"{rows().price[0]:.2f}".replace(".", ",")
+    hint = "--decimal , reads commas as decimal signs"
+    assert hint in said(capsys, "fit", bad, *fit)
+    told = said(capsys, "predict", model, bad)
+    assert f"column 'price' must hold numbers; row 1 has {first!r}; {hint}" in told
+    assert main([*map(str, ["fit", bad, *fit, "--pool", "stumps"])]) == 0
+    assert hint in capsys.readouterr().err
+    assert main([*map(str, ["fit", bad, *fit, "--decimal", ","])]) == 0
+    assert hint not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("cells", "other", "wanted"),
     [

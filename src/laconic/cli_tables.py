@@ -14,11 +14,9 @@ from laconic.tables import UserError, check_present, need
 if TYPE_CHECKING:
     import numpy as np
 
+    from laconic.doubts import Stray
     from laconic.look.columns import Column
     from laconic.model.predictor import Predictor
-
-# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
-NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 
 
 def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
@@ -75,12 +73,14 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
         elif args.pool == "stumps":
             X[name] = column
             if stray is not None:
-                warnings.warn(f"column {name!r} {in_words(stray, 1)}", stacklevel=2)
+                told = in_words(stray, 1) + _remedy(stray)
+                warnings.warn(f"column {name!r} {told}", stacklevel=2)
         else:
             where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
+            mend = "" if stray is None else "mend such cells, "
             raise UserError(
                 f"column {name!r} holds text{where}, which --pool {args.pool} cannot use; "
-                "try --pool stumps, or leave it out with --ignore"
+                f"{mend}try --pool stumps, or leave it out with --ignore{_remedy(stray)}"
             )
     if not X:
         beside = f" beside {left[0].name!r}, which seems to name rows" if left else ""
@@ -93,6 +93,13 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             stacklevel=2,
         )
     return X
+
+
+def _remedy(stray: Stray | None) -> str:
+    """The option that may read a stray cell."""
+    from laconic.model.frames import DECIMAL, has_comma
+
+    return f"; {DECIMAL}" if stray is not None and has_comma(stray.text) else ""
 
 
 def labelled_table(
@@ -160,28 +167,14 @@ def rows_for(
 
 
 def _as_numbers(column: Any, name: str) -> np.ndarray:
-    """Values as floats; an error says which column cannot be read."""
-    import numpy as np
+    """Values as floats; an error says which cell cannot be read."""
+    from laconic.model.cells import read_series
+    from laconic.model.frames import WrongCell, numbers_of
 
-    if column.dtype.kind in "mM":
-        raise UserError(f"column {name!r} holds times, but held numbers when the model was fitted")
     try:
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
-
-
-def _first_wrong(column: Any) -> str:
-    """Where a column first holds something that is no number, no truth value and not missing."""
-    for row, value in enumerate(column, start=1):
-        text = str(value).strip()
-        if text.lower() in NO_TEXT:
-            continue
-        try:
-            float(text)
-        except ValueError:
-            return f"; row {row} has {text!r}"
-    return ", and not numbers among truth values"
+        return numbers_of(read_series(column, name))
+    except WrongCell as error:
+        raise UserError(error.of_table()) from error
 
 
 def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:

@@ -119,7 +119,8 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
     """The first cell that keeps a column of text from being numbers, where nearly all others are.
 
     The same holds for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
-    counts as a date. They are still stray, because they are read as text.
+    counts as a date. They are still stray, because they are read as text; but where most cells are
+    such amounts, only cells of another kind are.
 
     Examples
     --------
@@ -149,9 +150,10 @@ def _stray(
         return []
     known = [(row, str(cell)) for row, cell in enumerate(cells) if not is_missing(cell)]
     stray = [(row, text) for row, text in known if not is_one(text)]
-    odd = sum(is_odd(text) for _, text in stray)
-    few = len(known) < LEAST_CELLS or odd > (1 - MOST) * len(known) + 1e-9
-    return [] if few else stray
+    odd = [(row, text) for row, text in stray if is_odd(text)]
+    few = len(known) < LEAST_CELLS or len(odd) > (1 - MOST) * len(known) + 1e-9
+    as_amounts = 2 * (len(stray) - len(odd)) > len(known)
+    return [] if few else odd if odd and as_amounts else stray
 
 
 def _is_number(text: str) -> bool:

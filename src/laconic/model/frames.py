@@ -39,8 +39,14 @@ from laconic.model.dates import (
 OTHER = -1.0
 # How messages spell a date.
 A_DATE = "2024-05-31"
+# What the command line can do about decimal commas.
+DECIMAL = "--decimal , reads commas as decimal signs"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
+# Numbers with a decimal comma, and with points for thousands.
+_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*|\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+_NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 
 Categories = dict[int, dict[int, Any]]
 """Of every categorical feature, its categories by their codes."""
@@ -62,7 +68,19 @@ class WrongCell(ValueError):
 
     def of_table(self) -> str:
         """The message for people who count the rows of a table from 1."""
-        return f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+        said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+        return f"{said}; {DECIMAL}" if self.wanted == "numbers" and has_comma(self.text) else said
+
+
+def has_comma(text: str) -> bool:
+    """Whether a text is a number with a decimal comma.
+
+    Examples
+    --------
+    >>> has_comma("12,5"), has_comma("1.234,50"), has_comma("12.5"), has_comma("a,5")
+    (True, True, False, False)
+    """
+    return "," in text and _COMMA.fullmatch(text) is not None
 
 
 def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
@@ -203,9 +221,23 @@ def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
                 "their real and imaginary parts as two columns"
             )
         if number is None:
-            raise WrongCell(cells.name, row, str(value), unit)
+            raise WrongCell(cells.name, *_most_wrong(cells.values, row, unit), unit)
         out[row] = number
     return out
+
+
+def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, str]:
+    """Row and text of a cell to blame, given the first that is no number (or date).
+
+    Where there are worse ones, it is no number with a decimal comma, no truth value in words, and
+    no word for a missing value.
+    """
+    for row in range(first, len(values)):
+        text = str(values[row])
+        known = text.strip().lower() in _NO_TEXT or _COMMA.fullmatch(text) is not None
+        if not known and not is_missing(values[row]) and _as_number(values[row], unit) is None:
+            return row, text
+    return first, str(values[first])
 
 
 def _as_number(value: Any, unit: str | None) -> float | None:
