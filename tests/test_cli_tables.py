@@ -356,6 +356,38 @@ def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys)
         assert f"let its name end in .{kind}" in told
 
 
+NOT_PARQUET = {
+    "text": (
+        "a,b\n1,2\nZürich,3\n".encode(),
+        "looks like text, and not like Parquet; let its name",
+    ),
+    "gzip": (gzip.compress(b"a,b\n1,2\n"), "this looks like a gzip file; let its name end in .gz"),
+    "old Excel": (
+        b"\xd0\xcf\x11\xe0" + bytes(600),
+        "this looks like an Excel file; save the sheet",
+    ),
+    "other": (b"\x01\x02\xff\x00" * 9, "this is no Parquet file"),
+    "cut": (b"PAR1" + bytes(50), "this Parquet file is damaged, or its end is missing"),
+    "empty": (b"", "t.parquet is empty"),
+}
+
+
+@pytest.mark.parametrize(("held", "wanted"), NOT_PARQUET.values(), ids=NOT_PARQUET)
+def test_files_that_are_no_parquet_are_told_in_one_line(held, wanted, saved, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.parquet").write_bytes(held)
+    told = said(capsys, "predict", saved, tmp_path / "t.parquet")
+    assert wanted in told
+    assert "…" not in told
+
+
+@pytest.mark.parametrize("held", [b"", b"\n \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
+def test_empty_files_are_told(name, held, saved, tmp_path, capsys):
+    (tmp_path / name).write_bytes(gzip.compress(held) if "gz" in name else held)
+    assert f"{name} is empty\n" in said(capsys, "predict", saved, tmp_path / name)
+
+
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
 def test_damaged_packages_are_told(name, saved, tmp_path, capsys):
     (tmp_path / name).write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9] if "gz" in name else b"a,b")
@@ -444,7 +476,7 @@ def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     rows().to_csv(tmp_path / "t.parquet")
     told = said(capsys, "predict", saved, tmp_path / "t.parquet")
-    assert "t.parquet cannot be read as Parquet" in told
+    assert "t.parquet: this looks like text, and not like Parquet; let its name end in .csv" in told
     table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
     rows().to_parquet(table)
     assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0

@@ -111,7 +111,7 @@ def test_scorers_of_one_class_say_how_to_name_it():
         by_word = ShareBoostClassifier(2, cv=3, scoring=scorer).fit(X, words)
         by_number = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y)
         np.testing.assert_array_equal(by_word.cv_scores_, by_number.cv_scores_)
-    with pytest.raises(ValueError, match="; give scoring='f1_macro'$"):
+    with pytest.raises(ValueError, match=r"; give scoring='f1_macro'$"):
         ShareBoostClassifier(2, cv=3, scoring="f1").fit(X, np.arange(len(X)) % 3)
     with pytest.raises(ValueError, match="scoring='r2' cannot score the labels of y: "):
         ShareBoostClassifier(2, cv=3, scoring="r2").fit(X, words)
