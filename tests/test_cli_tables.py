@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import re
 import zipfile
@@ -92,6 +93,66 @@ def test_dates_of_another_form_are_refused(form, saved, tmp_path, capsys):
         more = ["--target", "y"] if command == "holes" else []
         told = said(capsys, command, saved, tmp_path / "t.csv", *more)
         assert f"column 'when' must hold dates such as 2024-05-31; row 1 has '{days[0]}'" in told
+
+
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+@pytest.mark.parametrize(
+    ("form", "order"),
+    [("%d.%m.%Y", "dmy"), ("%m/%d/%Y", "mdy"), ("%d-%m-%Y 00:00", "dmy")],
+)
+def test_dates_of_another_order_are_read_where_the_option_says_so(
+    form, order, pool, tmp_path, capsys
+):
+    iso, other, model = (tmp_path / name for name in ("iso.csv", "other.csv", "m.laconic"))
+    plain = rows().drop(columns=["price", "n"])
+    plain.to_csv(iso, index=False)
+    plain.assign(when=plain.when.dt.strftime(form)).to_csv(other, index=False)
+    fit = ["--target", "y", "--out", model, "--pool", pool, "--max-atoms", "1"]
+    hint = "; --dates dmy or --dates mdy reads such dates"
+    if pool == "stumps":
+        assert main([*map(str, ["fit", other, *fit])]) == 0
+        told = capsys.readouterr().err
+        assert "column 'when' looks like dates, but " in told
+        assert hint in told
+    else:
+        assert hint in said(capsys, "fit", other, *fit)
+    assert main([*map(str, ["fit", iso, *fit])]) == 0
+    wanted = Predictor.load(model)
+    assert main([*map(str, ["fit", other, *fit, "--dates", order])]) == 0
+    found = Predictor.load(model)
+    assert found.units == wanted.units
+    assert np.array_equal(found.scores(plain), wanted.scores(plain))
+    answers = []
+    for table in (iso, other):
+        capsys.readouterr()
+        command = ["predict", model, table, "--dates", order, "--keep", "y", "--keep", "when"]
+        assert main([*map(str, command)]) == 0
+        seen = pd.read_csv(io.StringIO(capsys.readouterr().out))
+        assert seen.when.tolist() == pd.read_csv(table).when.tolist()  # kept as it is spelled
+        answers.append(seen.prediction.tolist())
+        holes = ["holes", model, table, "--target", "y", "--dates", order]
+        assert main([*map(str, holes)]) == 0
+    assert answers[0] == answers[1]
+    told = said(capsys, "predict", model, other)
+    assert "column 'when' must hold dates such as 2024-05-31; row 1 has" in told
+    assert hint in told
+
+
+def test_the_order_of_dates_is_not_guessed_and_wrong_cells_are_named(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    when = rows().when.dt.strftime("%d/%m/%Y")
+    fit = ["fit", table, "--target", "y", "--out", model, "--dates", "dmy"]
+    for cell in ("31/02/2023", "12/31/2023", "spring", "1/2/23"):
+        when[6] = cell
+        rows().assign(when=when).to_csv(table, index=False)
+        told = said(capsys, *fit)
+        assert f"column 'when' has {cell!r} in row 7, which is no date by --dates dmy" in told
+    # Text with a few dates in it, labels and codes are not touched.
+    notes = ["11.10.2023" if i % 3 == 0 else f"n{i % 3}" for i in range(M)]
+    frame = rows().assign(note=notes, code="11.10.2023", y=["01.02.2023", "02.01.2023"] * (M // 2))
+    frame.to_csv(table, index=False)
+    read = read_table(str(table), ["code"], "y", None, "dmy")
+    assert read[["note", "code", "y"]].equals(frame[["note", "code", "y"]].astype(read.y.dtype))
 
 
 def test_a_stray_cell_in_new_rows_is_named_by_every_command(tmp_path, capsys):

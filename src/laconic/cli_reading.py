@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from laconic.cli_dates import mend_dates
 from laconic.cli_numbers import is_text, mend_numbers
 from laconic.tables import PARQUET, UserError, cause, named_separator, need
 
@@ -27,19 +28,26 @@ _SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
 
 
 def read_table(
-    file: str, text: Iterable[str] = (), target: str | None = None, decimal: str | None = None
+    file: str,
+    text: Iterable[str] = (),
+    target: str | None = None,
+    decimal: str | None = None,
+    dates: str | None = None,
+    dated: Iterable[str] = (),
 ) -> Any:
     """A data frame with string column names.
 
     ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a table
-    that is text; by default it is found.
+    that is text; by default it is found. ``dates`` is the order of dates that are not written in
+    ISO 8601, and ``dated`` names columns of ``text`` that hold dates.
     """
+    text, dated = list(text), list(dated)
     pandas = need("pandas", "data")
     if file.lower().endswith(PARQUET):
         frame = _read_parquet(pandas, file)
     else:
         try:
-            frame = _read_csv(pandas, file, list(text), target, decimal)
+            frame = _read_csv(pandas, file, text, target, decimal)
         except UnicodeDecodeError as error:
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
@@ -48,6 +56,7 @@ def read_table(
     frame.columns = [str(name) for name in frame.columns]
     if len(frame) == 0:
         raise UserError(f"{file} has no rows")
+    mend_dates(frame, dates, text if target is None else [*text, target], dated)
     return frame
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from laconic.cli_dates import mend_dates
 from laconic.cli_numbers import is_text
 from laconic.cli_reading import read_table
 from laconic.tables import UserError, check_present, need
@@ -30,7 +31,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.categorical and args.pool != "stumps":
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = read_table(args.table, args.categorical, args.target, args.decimal)
+    frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
@@ -97,20 +98,25 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
 
 def _remedy(stray: Stray | None) -> str:
     """The option that may read a stray cell."""
-    from laconic.model.frames import DECIMAL, has_comma
+    from laconic.model.frames import reading_option
 
-    return f"; {DECIMAL}" if stray is not None and has_comma(stray.text) else ""
+    return "" if stray is None else reading_option(stray.text, stray.among)
 
 
 def labelled_table(
-    file: str, target: str, text: Iterable[str] = (), decimal: str | None = None
+    file: str,
+    target: str,
+    text: Iterable[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
+    dated: Iterable[str] = (),
 ) -> tuple[Any, np.ndarray]:
-    """Every column, of any kind, and the labels; ``text`` and ``decimal`` as for `read_table`."""
+    """Every column, of any kind, and the labels; other arguments as for `read_table`."""
     import numpy as np
 
     from laconic.look.card import count
 
-    frame = read_table(file, text, target, decimal)
+    frame = read_table(file, text, target, decimal, dates, dated)
     check_present(frame, [target], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):
@@ -122,7 +128,11 @@ def labelled_table(
 
 
 def rows_for(
-    predictor: Predictor, file: str, keep: Sequence[str] = (), decimal: str | None = None
+    predictor: Predictor,
+    file: str,
+    keep: Sequence[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
 
@@ -149,6 +159,8 @@ def rows_for(
         as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
         frame = read_table(file, as_spelled, decimal=decimal)
         check_present(frame, [*known, *keep], file)
+    kept = {name: frame[name] for name in keep}  # before dates are written anew
+    mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
     # Column by column in memory: columns that are not read are never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
     stumps = predictor.map.kind == "stumps"
@@ -163,7 +175,7 @@ def rows_for(
             except WrongCell as error:
                 raise UserError(error.of_table()) from error
             _check_numbers(X[:, f], names[f], stumps)
-    return X, {name: frame[name] for name in keep}
+    return X, kept
 
 
 def _as_numbers(column: Any, name: str) -> np.ndarray:

@@ -29,6 +29,7 @@ from laconic.model.dates import (
     as_durations,
     check_days,
     is_date,
+    is_other_order,
     origin,
     read_date,
     read_dates,
@@ -39,8 +40,6 @@ from laconic.model.dates import (
 OTHER = -1.0
 # How messages spell a date.
 A_DATE = "2024-05-31"
-# What the command line can do about decimal commas.
-DECIMAL = "--decimal , reads commas as decimal signs"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 # Numbers with a decimal comma, and with points for thousands.
@@ -69,18 +68,24 @@ class WrongCell(ValueError):
     def of_table(self) -> str:
         """The message for people who count the rows of a table from 1."""
         said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
-        return f"{said}; {DECIMAL}" if self.wanted == "numbers" and has_comma(self.text) else said
+        return said + reading_option(self.text, self.wanted.split()[0])
 
 
-def has_comma(text: str) -> bool:
-    """Whether a text is a number with a decimal comma.
+def reading_option(text: str, wanted: str) -> str:
+    """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
 
     Examples
     --------
-    >>> has_comma("12,5"), has_comma("1.234,50"), has_comma("12.5"), has_comma("a,5")
-    (True, True, False, False)
+    >>> reading_option("1.234,50", "numbers"), reading_option("n.v.", "numbers")
+    ('; --decimal , reads commas as decimal signs', '')
+    >>> reading_option("11.10.2023", "dates")
+    '; --dates dmy or --dates mdy reads such dates'
     """
-    return "," in text and _COMMA.fullmatch(text) is not None
+    if wanted == "numbers" and "," in text and _COMMA.fullmatch(text):
+        return "; --decimal , reads commas as decimal signs"
+    if wanted == "dates" and is_other_order(text):
+        return "; --dates dmy or --dates mdy reads such dates"
+    return ""
 
 
 def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
