@@ -308,6 +308,26 @@ def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model):
             pickle.loads(pickle.dumps(model)).fit(frame, target(values()))
 
 
+NO_VALUES = {
+    "time": [dt.time(i % 24) for i in range(M)],
+    "bytes": [b"%d" % i for i in range(M)],
+    "object": [object() for _ in range(M)],
+    "dict": [{"a": i} for i in range(M)],
+}
+
+
+@pytest.mark.parametrize(("kind", "cells"), NO_VALUES.items(), ids=NO_VALUES)
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+def test_cells_of_types_that_are_no_values_are_refused_by_column(kind, cells, pool):
+    told = f"column 'odd' of X holds objects of type {kind}; turn them into numbers or text"
+    series = pl.Series("odd", cells, dtype=pl.Object if kind == "object" else None)
+    frames = [pl.DataFrame({"age": values()["age"]}).with_columns(series)]
+    frames.append(pd.DataFrame({"age": values()["age"], "odd": cells}))
+    for frame in frames:
+        with pytest.raises(ValueError, match=told):
+            ShareBoostClassifier(2, pool=pool).fit(frame, target(values()))
+
+
 def test_cells_that_are_no_values_are_refused_in_words():
     frame = pl.DataFrame({"pair": [[1, 2]] * M})
     with pytest.raises(ValueError, match="column 'pair' of X holds objects of type"):

@@ -77,6 +77,27 @@ def test_features_without_a_cost_cost_one(assert_identical):
         ShareBoostClassifier(3, costs={"alcohl": 5}).fit(frame, y)
 
 
+def test_words_of_a_text_may_be_meant_by_number(assert_identical):
+    words = TfidfVectorizer().fit(TEXTS)
+    cat, dog = words.vocabulary_["cat"], words.vocabulary_["dog"]
+    for setting in ({"costs": {"cat": 5}}, {"include": ["cat"]}, {"exclude": ["cat"]}):
+        for cv in (None, 3):
+            pipeline = make_pipeline(TfidfVectorizer(), ShareBoostClassifier(2, cv=cv, **setting))
+            told = r"X has no feature names; give numbers of columns \(.*vocabulary_\), or a data"
+            with pytest.raises(ValueError, match=told):
+                pipeline.fit(TEXTS, ANIMALS)
+    X, n = words.transform(TEXTS), len(words.vocabulary_)
+    every = np.where(np.arange(n) == cat, 5.0, np.where(np.arange(n) == dog, 4.0, 1.0))
+    for costs in ({cat: 5, dog: 4}, pd.Series({cat: 5, dog: 4}), pd.Series(every)):
+        some = ShareBoostClassifier(3, costs=costs, max_cost=6).fit(X, ANIMALS)
+        assert_identical(some, ShareBoostClassifier(3, costs=every, max_cost=6).fit(X, ANIMALS))
+    assert ShareBoostClassifier(2, include=[cat]).fit(X, ANIMALS).atoms_[0].feature == cat
+    with pytest.raises(ValueError, match="costs must have one number per feature"):
+        ShareBoostClassifier(3, costs=pd.Series([1.0, 2.0])).fit(X, ANIMALS)
+    with pytest.raises(ValueError, match=f"costs names {n}, which is not a feature of X"):
+        ShareBoostClassifier(2, costs={n: 5}).fit(X, ANIMALS)
+
+
 # -- class weights ---------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import time
 from numbers import Complex, Number
 from typing import Any
 
@@ -115,14 +116,27 @@ def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
 
 
 def different_values(cells: Cells) -> list[Any]:
-    """The different values of a column that are not missing, as they come."""
+    """The different values of a column that are not missing, as they come.
+
+    Bytes, times of day, and objects that are not written as a value are refused.
+    """
     try:
-        return [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
+        known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
     except (TypeError, ValueError) as error:  # of lists, say
-        raise ValueError(
-            f"column {cells.name!r} of X holds objects of type {type(cells.values[0]).__name__}; "
-            "turn them into numbers or text"
-        ) from error
+        raise _no_values(cells.name, cells.values[0]) from error
+    for value in known:
+        kind = type(value)
+        nameless = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+        if nameless or isinstance(value, bytes | time):
+            raise _no_values(cells.name, value)
+    return known
+
+
+def _no_values(name: Any, value: Any) -> ValueError:
+    return ValueError(
+        f"column {name!r} of X holds objects of type {type(value).__name__}; turn them into "
+        "numbers or text"
+    )
 
 
 def all_numbers(values: Iterable[Any]) -> bool:
