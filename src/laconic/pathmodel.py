@@ -73,7 +73,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             getattr(self, "feature_names_in_", self._given_names),
             self._categories,
             units=self._units,
-            class_factors=self._class_factors,
+            class_factors=self._class_factors.tolist(),
         )
 
     def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
