@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import re
 import zipfile
@@ -94,6 +95,66 @@ def test_dates_of_another_form_are_refused(form, saved, tmp_path, capsys):
         assert f"column 'when' must hold dates such as 2024-05-31; row 1 has '{days[0]}'" in told
 
 
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+@pytest.mark.parametrize(
+    ("form", "order"),
+    [("%d.%m.%Y", "dmy"), ("%m/%d/%Y", "mdy"), ("%d-%m-%Y 00:00", "dmy")],
+)
+def test_dates_of_another_order_are_read_where_the_option_says_so(
+    form, order, pool, tmp_path, capsys
+):
+    iso, other, model = (tmp_path / name for name in ("iso.csv", "other.csv", "m.laconic"))
+    plain = rows().drop(columns=["price", "n"])
+    plain.to_csv(iso, index=False)
+    plain.assign(when=plain.when.dt.strftime(form)).to_csv(other, index=False)
+    fit = ["--target", "y", "--out", model, "--pool", pool, "--max-atoms", "1"]
+    hint = "; --dates dmy or --dates mdy reads such dates"
+    if pool == "stumps":
+        assert main([*map(str, ["fit", other, *fit])]) == 0
+        told = capsys.readouterr().err
+        assert "column 'when' looks like dates, but " in told
+        assert hint in told
+    else:
+        assert hint in said(capsys, "fit", other, *fit)
+    assert main([*map(str, ["fit", iso, *fit])]) == 0
+    wanted = Predictor.load(model)
+    assert main([*map(str, ["fit", other, *fit, "--dates", order])]) == 0
+    found = Predictor.load(model)
+    assert found.units == wanted.units
+    assert np.array_equal(found.scores(plain), wanted.scores(plain))
+    answers = []
+    for table in (iso, other):
+        capsys.readouterr()
+        command = ["predict", model, table, "--dates", order, "--keep", "y", "--keep", "when"]
+        assert main([*map(str, command)]) == 0
+        seen = pd.read_csv(io.StringIO(capsys.readouterr().out))
+        assert seen.when.tolist() == pd.read_csv(table).when.tolist()  # kept as it is spelled
+        answers.append(seen.prediction.tolist())
+        holes = ["holes", model, table, "--target", "y", "--dates", order]
+        assert main([*map(str, holes)]) == 0
+    assert answers[0] == answers[1]
+    told = said(capsys, "predict", model, other)
+    assert "column 'when' must hold dates such as 2024-05-31; row 1 has" in told
+    assert hint in told
+
+
+def test_the_order_of_dates_is_not_guessed_and_wrong_cells_are_named(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    when = rows().when.dt.strftime("%d/%m/%Y")
+    fit = ["fit", table, "--target", "y", "--out", model, "--dates", "dmy"]
+    for cell in ("31/02/2023", "12/31/2023", "spring", "1/2/23"):
+        when[6] = cell
+        rows().assign(when=when).to_csv(table, index=False)
+        told = said(capsys, *fit)
+        assert f"column 'when' has {cell!r} in row 7, which is no date by --dates dmy" in told
+    # Text with a few dates in it, labels and codes are not touched.
+    notes = ["11.10.2023" if i % 3 == 0 else f"n{i % 3}" for i in range(M)]
+    frame = rows().assign(note=notes, code="11.10.2023", y=["01.02.2023", "02.01.2023"] * (M // 2))
+    frame.to_csv(table, index=False)
+    read = read_table(str(table), ["code"], "y", None, "dmy")
+    assert read[["note", "code", "y"]].equals(frame[["note", "code", "y"]].astype(read.y.dtype))
+
+
 def test_a_stray_cell_in_new_rows_is_named_by_every_command(tmp_path, capsys):
     table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
     rows().to_csv(table, index=False)
@@ -145,6 +206,46 @@ def test_decimal_commas_are_read_where_they_are_clear(cells, wanted, tmp_path):
     pd.testing.assert_series_equal(found, pd.Series(wanted, name="a"), check_dtype=False)
     spelled = read_table(str(file), text=["a"])["a"]
     assert spelled.dropna().tolist() == list(cells)
+
+
+def test_a_stray_cell_among_decimal_commas_is_named_and_not_the_others(tmp_path, capsys):
+    good, bad, model = tmp_path / "good.csv", tmp_path / "bad.csv", tmp_path / "m.laconic"
+    frame = rows()[["price", "y"]]
+    frame.to_csv(good, index=False, sep=";", decimal=",")
+    lines = good.read_text().splitlines()
+    lines[18] = "n.v.;early"
+    bad.write_text("\n".join(lines))
+    fit = ["--target", "y", "--out", model, "--max-atoms", "1"]
+    assert main([*map(str, ["fit", good, *fit])]) == 0
+    for more in ([], ["--decimal", ","]):
+        told = said(capsys, "fit", bad, *fit, *more)
+        assert "column 'price' holds text ('n.v.' in row 18), which --pool columns" in told
+        assert "mend such cells, try --pool stumps" in told
+        for command in (["predict", model, bad], ["holes", model, bad, "--target", "y"]):
+            told = said(capsys, *command, *more)
+            assert "column 'price' must hold numbers; row 18 has 'n.v.'" in told
+        other = ["--pool", "stumps", "--out", tmp_path / "other", *more]
+        assert main([*map(str, ["fit", bad, *fit, *other])]) == 0
+        told = capsys.readouterr().err
+        assert "'price' looks like numbers, but 'n.v.' in row 18 is text, so the column" in told
+        assert "mend or empty such cells to have numbers" in told
+
+
+def test_quoted_decimal_commas_get_the_option_named(tmp_path, capsys):
+    good, bad, model = tmp_path / "good.csv", tmp_path / "bad.csv", tmp_path / "m.laconic"
+    rows()[["price", "y"]].to_csv(good, index=False)
+    rows()[["price", "y"]].to_csv(bad, index=False, decimal=",")
+    fit = ["--target", "y", "--out", model, "--max-atoms", "1"]
+    assert main([*map(str, ["fit", good, *fit])]) == 0
+    first = f"{rows().price[0]:.2f}".replace(".", ",")
+    hint = "--decimal , reads commas as decimal signs"
+    assert hint in said(capsys, "fit", bad, *fit)
+    told = said(capsys, "predict", model, bad)
+    assert f"column 'price' must hold numbers; row 1 has {first!r}; {hint}" in told
+    assert main([*map(str, ["fit", bad, *fit, "--pool", "stumps"])]) == 0
+    assert hint in capsys.readouterr().err
+    assert main([*map(str, ["fit", bad, *fit, "--decimal", ","])]) == 0
+    assert hint not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -316,6 +417,38 @@ def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys)
         assert f"let its name end in .{kind}" in told
 
 
+NOT_PARQUET = {
+    "text": (
+        "a,b\n1,2\nZürich,3\n".encode(),
+        "looks like text, and not like Parquet; let its name",
+    ),
+    "gzip": (gzip.compress(b"a,b\n1,2\n"), "this looks like a gzip file; let its name end in .gz"),
+    "old Excel": (
+        b"\xd0\xcf\x11\xe0" + bytes(600),
+        "this looks like an Excel file; save the sheet",
+    ),
+    "other": (b"\x01\x02\xff\x00" * 9, "this is no Parquet file"),
+    "cut": (b"PAR1" + bytes(50), "this Parquet file is damaged, or its end is missing"),
+    "empty": (b"", "t.parquet is empty"),
+}
+
+
+@pytest.mark.parametrize(("held", "wanted"), NOT_PARQUET.values(), ids=NOT_PARQUET)
+def test_files_that_are_no_parquet_are_told_in_one_line(held, wanted, saved, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.parquet").write_bytes(held)
+    told = said(capsys, "predict", saved, tmp_path / "t.parquet")
+    assert wanted in told
+    assert "…" not in told
+
+
+@pytest.mark.parametrize("held", [b"", b"\n \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
+def test_empty_files_are_told(name, held, saved, tmp_path, capsys):
+    (tmp_path / name).write_bytes(gzip.compress(held) if "gz" in name else held)
+    assert f"{name} is empty\n" in said(capsys, "predict", saved, tmp_path / name)
+
+
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
 def test_damaged_packages_are_told(name, saved, tmp_path, capsys):
     (tmp_path / name).write_bytes(gzip.compress(b"a,b\n1,2\n")[:-9] if "gz" in name else b"a,b")
@@ -404,7 +537,7 @@ def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     rows().to_csv(tmp_path / "t.parquet")
     told = said(capsys, "predict", saved, tmp_path / "t.parquet")
-    assert "t.parquet cannot be read as Parquet" in told
+    assert "t.parquet: this looks like text, and not like Parquet; let its name end in .csv" in told
     table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
     rows().to_parquet(table)
     assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0

@@ -90,6 +90,23 @@ def test_estimators_warn_of_columns_that_name_rows_and_take_them(model):
         model.fit(amounts, labels())
 
 
+def test_numbers_that_count_in_steps_name_rows():
+    rng = np.random.default_rng(0)
+    for step, first in ((7, 7), (2, 1), (1000, -3), (10**12, 0)):
+        ids = (rng.permutation(M) * float(step)) + first
+        assert numbers_name_rows(ids)
+        assert numbers_name_rows(ids[: M - 1])
+        assert numbers_name_rows(np.delete(np.sort(ids), slice(None, None, 20)))
+        assert not numbers_name_rows(np.sort(ids) ** 2)
+        assert not numbers_name_rows(np.append(ids[:-1], ids[0]))
+    # Amounts in round numbers, all different, are amounts.
+    assert not numbers_name_rows(100.0 * rng.choice(2 * M, M, replace=False))
+    assert not numbers_name_rows(2.0**80 * np.arange(1, M))
+    frame = pd.DataFrame({"order": 7 * np.arange(M) + 7, **money()})
+    with pytest.warns(UserWarning, match="column 'order' of X seems to name rows"):
+        ShareBoostClassifier(1).fit(frame, labels())
+
+
 def test_text_that_names_rows_is_told_unless_it_is_declared():
     frame = pd.DataFrame({**money(), **IDS})
     model = ShareBoostClassifier(2, pool="stumps", cv=3)

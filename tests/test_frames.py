@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -269,6 +270,21 @@ def test_complex_numbers_are_called_so():
         fitted.predictor_.predict(frame)
 
 
+@every_model
+def test_names_of_a_polars_frame_are_checked_as_those_of_pandas_are(model, names):
+    y, data = target(values()), some(values(), names or list(values()))
+    fitted = pickle.loads(pickle.dumps(model)).fit(in_polars(data), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "X does not have valid feature names"
+        fitted.predict(in_polars(data))
+    for other, told in (
+        ({"size": data["age"], **some(data, list(data)[1:])}, "unseen at fit time:\n- size"),
+        (some(data, list(data)[::-1]), "must be in the same order as they were in fit"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            fitted.predict(in_polars(other))
+
+
 def test_a_frame_with_too_few_columns_is_refused_by_their_number():
     data = values()
     frame = in_pandas(some(data, ["age", "visits", "town"]))
@@ -290,6 +306,26 @@ def test_text_is_refused_by_the_name_of_its_column_where_only_numbers_do(model):
         frame = make(some(values(), ["age", "town"]))
         with pytest.raises(ValueError, match=r"column 'town' of X holds text \('\w+' in row 0\)"):
             pickle.loads(pickle.dumps(model)).fit(frame, target(values()))
+
+
+NO_VALUES = {
+    "time": [dt.time(i % 24) for i in range(M)],
+    "bytes": [b"%d" % i for i in range(M)],
+    "object": [object() for _ in range(M)],
+    "dict": [{"a": i} for i in range(M)],
+}
+
+
+@pytest.mark.parametrize(("kind", "cells"), NO_VALUES.items(), ids=NO_VALUES)
+@pytest.mark.parametrize("pool", ["stumps", "columns"])
+def test_cells_of_types_that_are_no_values_are_refused_by_column(kind, cells, pool):
+    told = f"column 'odd' of X holds objects of type {kind}; turn them into numbers or text"
+    series = pl.Series("odd", cells, dtype=pl.Object if kind == "object" else None)
+    frames = [pl.DataFrame({"age": values()["age"]}).with_columns(series)]
+    frames.append(pd.DataFrame({"age": values()["age"], "odd": cells}))
+    for frame in frames:
+        with pytest.raises(ValueError, match=told):
+            ShareBoostClassifier(2, pool=pool).fit(frame, target(values()))
 
 
 def test_cells_that_are_no_values_are_refused_in_words():

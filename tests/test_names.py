@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
+from laconic.model.store import read_archive, write_archive
 from problems import random_problem
 
 TEXTS = ["the cat sat", "a dog ran", "the cat ran", "a dog sat", "cat and cat", "dog and dog"] * 6
@@ -76,6 +77,27 @@ def test_features_without_a_cost_cost_one(assert_identical):
         ShareBoostClassifier(3, costs={"alcohl": 5}).fit(frame, y)
 
 
+def test_words_of_a_text_may_be_meant_by_number(assert_identical):
+    words = TfidfVectorizer().fit(TEXTS)
+    cat, dog = words.vocabulary_["cat"], words.vocabulary_["dog"]
+    for setting in ({"costs": {"cat": 5}}, {"include": ["cat"]}, {"exclude": ["cat"]}):
+        for cv in (None, 3):
+            pipeline = make_pipeline(TfidfVectorizer(), ShareBoostClassifier(2, cv=cv, **setting))
+            told = r"X has no feature names; give numbers of columns \(.*vocabulary_\), or a data"
+            with pytest.raises(ValueError, match=told):
+                pipeline.fit(TEXTS, ANIMALS)
+    X, n = words.transform(TEXTS), len(words.vocabulary_)
+    every = np.where(np.arange(n) == cat, 5.0, np.where(np.arange(n) == dog, 4.0, 1.0))
+    for costs in ({cat: 5, dog: 4}, pd.Series({cat: 5, dog: 4}), pd.Series(every)):
+        some = ShareBoostClassifier(3, costs=costs, max_cost=6).fit(X, ANIMALS)
+        assert_identical(some, ShareBoostClassifier(3, costs=every, max_cost=6).fit(X, ANIMALS))
+    assert ShareBoostClassifier(2, include=[cat]).fit(X, ANIMALS).atoms_[0].feature == cat
+    with pytest.raises(ValueError, match="costs must have one number per feature"):
+        ShareBoostClassifier(3, costs=pd.Series([1.0, 2.0])).fit(X, ANIMALS)
+    with pytest.raises(ValueError, match=f"costs names {n}, which is not a feature of X"):
+        ShareBoostClassifier(2, costs={n: 5}).fit(X, ANIMALS)
+
+
 # -- class weights ---------------------------------------------------------------------------------
 
 
@@ -88,7 +110,7 @@ def test_features_without_a_cost_cost_one(assert_identical):
     ],
     ids=["log", "margin", "dict"],
 )
-def test_corrected_probabilities_are_those_of_a_fit_without_class_weights(model):
+def test_corrected_probabilities_are_those_of_a_fit_without_class_weights(model, tmp_path):
     """Where every cell of a table has a weight of its own, a model can say any probability."""
     rng = np.random.default_rng(0)
     cell = rng.integers(0, 4, 6000)
@@ -99,6 +121,9 @@ def test_corrected_probabilities_are_those_of_a_fit_without_class_weights(model)
     model.fit(X, y)
     np.testing.assert_allclose(model.corrected_proba(np.eye(4)), counted, atol=2e-3)
     assert np.abs(model.predict_proba(np.eye(4)) - counted).max() > 0.05
+    model.predictor_.save(tmp_path / "m")
+    loaded = Predictor.load(tmp_path / "m")
+    assert np.array_equal(loaded.corrected_proba(X), model.corrected_proba(X))
 
 
 def test_without_class_weights_there_is_nothing_to_correct():
@@ -106,6 +131,22 @@ def test_without_class_weights_there_is_nothing_to_correct():
     for model in (ShareBoostClassifier(3), TotalQBoostClassifier(3, price=0.0)):
         model.fit(X, y)
         np.testing.assert_allclose(model.corrected_proba(X), model.predict_proba(X), rtol=1e-14)
+
+
+def test_class_weights_that_a_file_does_not_know_are_not_guessed(tmp_path):
+    X, y = random_problem(k=2)
+    ShareBoostClassifier(2, class_weight="balanced").fit(X, y).predictor_.save(tmp_path / "m")
+    header, arrays = read_archive(tmp_path / "m", "predictor")
+    del header["class_factors"]
+    write_archive(tmp_path / "old", "predictor", header, arrays)
+    old, new = Predictor.load(tmp_path / "old"), Predictor.load(tmp_path / "m")
+    assert np.array_equal(old.predict_proba(X), new.predict_proba(X))
+    with pytest.raises(AttributeError, match="does not know the class weights of its fit"):
+        old.corrected_proba(X)
+    for wrong in ([1.0], [1.0, 0.0], [1.0, float("nan")], [1.0, 2.0], [1, 1], "ab", {"0": 1.0}):
+        write_archive(tmp_path / "bad", "predictor", {**header, "class_factors": wrong}, arrays)
+        with pytest.raises(ValueError, match="is not a sound predictor"):
+            Predictor.load(tmp_path / "bad")
 
 
 def test_a_card_of_two_classes_has_one_column(capsys):

@@ -1,8 +1,16 @@
 """Choosing the size by any scorer, with rows of a group kept together."""
 
+import re
+
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    log_loss,
+    make_scorer,
+    roc_auc_score,
+)
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
@@ -65,8 +73,48 @@ def test_scoring_and_groups_need_folds():
         ShareBoostClassifier(2, scoring="roc_auc").fit(X, y)
     with pytest.raises(ValueError, match="groups is for cross-validation; set cv too"):
         ShareBoostClassifier(2).fit(X, y, groups=np.zeros(len(y)))
-    with pytest.raises(ValueError, match="scoring"):
+    with pytest.raises(ValueError, match="scoring='nonsense' is unknown; try 'accuracy', "):
         ShareBoostClassifier(2, cv=3, scoring="nonsense").fit(X, y)
+
+
+NEAR = {"auc": "roc_auc", "AUC": "roc_auc", "log_loss": "neg_log_loss", "acuracy": "accuracy"}
+
+
+@pytest.mark.parametrize(("given", "meant"), NEAR.items())
+def test_a_scorer_that_is_not_known_gets_the_nearest_named(given, meant):
+    X, y = rare_class(60)
+    told = f"scoring='{given}' is unknown; did you mean '{meant}'?"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        ShareBoostClassifier(2, cv=3, scoring=given).fit(X, y)
+    with pytest.raises(ValueError, match=re.escape(told)):
+        cross_validate_prices(TotalQBoostClassifier(), X, y, [0.1], 3, given)
+
+
+def test_scorers_of_one_class_say_how_to_name_it():
+    X, y = rare_class()
+    words = np.where(y == 1, "yes", "no")
+    for scoring, scorer in (
+        ("f1", make_scorer(f1_score, pos_label="yes")),
+        (
+            "average_precision",
+            make_scorer(
+                average_precision_score,
+                pos_label="yes",
+                response_method=("decision_function", "predict_proba"),
+            ),
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"scoring='{scoring}' cannot score.*make_sc") as told:
+            ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, words)
+        assert re.search(r"pos_label='yes'.*\), of sklearn.metrics, or scoring='", str(told.value))
+        # The way out is one: the scores of the words are those of the numbers.
+        by_word = ShareBoostClassifier(2, cv=3, scoring=scorer).fit(X, words)
+        by_number = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y)
+        np.testing.assert_array_equal(by_word.cv_scores_, by_number.cv_scores_)
+    with pytest.raises(ValueError, match=r"; give scoring='f1_macro'$"):
+        ShareBoostClassifier(2, cv=3, scoring="f1").fit(X, np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="scoring='r2' cannot score the labels of y: "):
+        ShareBoostClassifier(2, cv=3, scoring="r2").fit(X, words)
 
 
 def test_shares_of_the_classes_are_known():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from laconic import __version__, cli_fit, cli_holes
+from laconic.cli_dates import add_dates
 from laconic.cli_numbers import add_decimal
 from laconic.cli_output import NAME as STANDARD_OUTPUT
 from laconic.cli_output import standard_output
@@ -134,6 +135,7 @@ def _build_parser() -> argparse.ArgumentParser:
         help="column to learn from although it seems to name rows; may be repeated",
     )  # fmt: skip
     add_decimal(fit)
+    add_dates(fit)
     cli_fit.add_arguments(fit)
     fit.add_argument(
         "--categorical", action="append", default=[], metavar="COLUMN",
@@ -176,6 +178,7 @@ def _build_parser() -> argparse.ArgumentParser:
     predict.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")
     predict.add_argument("table", metavar="TABLE", help="CSV or parquet file with a header")
     add_decimal(predict)
+    add_dates(predict)
     predict.add_argument("--proba", action="store_true", help="add the class probabilities")
     predict.add_argument(
         "--keep", action="append", default=[], metavar="COLUMN",
@@ -334,7 +337,7 @@ def _predict(args: argparse.Namespace) -> int:
     made = ["prediction", *(f"p_{c}" for c in predictor.classes if args.proba)]
     if taken := set(made) & set(args.keep):
         raise UserError(f"--keep {min(taken)!r} would be overwritten; rename that column")
-    X, kept = rows_for(predictor, args.table, args.keep, args.decimal)
+    X, kept = rows_for(predictor, args.table, args.keep, args.decimal, args.dates)
     out: dict[str, Any] = {**kept, "prediction": predictor.predict(X)}
     if args.proba:
         probabilities = predictor.predict_proba(X).round(6)

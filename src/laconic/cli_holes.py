@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.cli_columns import columns_of, pixels_of, predictions
+from laconic.cli_dates import add_dates
 from laconic.cli_numbers import add_decimal
 from laconic.cli_tables import labelled_table
 from laconic.look.console import make_console, say
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="column of codes, such as 007, to read as text; may be repeated",
     )  # fmt: skip
     add_decimal(parser)
+    add_dates(parser)
     parser.add_argument(
         "--trust", action="store_true",
         help="load a pickle or unknown types in a .skops file: such a file can run any code",
@@ -84,9 +86,9 @@ def run(args: argparse.Namespace) -> int:
     if not may_classify(model):
         raise UserError(f"{args.model} holds a {model_name(model)}, which is no classifier")
     # Columns that the model reads as categories or dates are read as they are spelled.
-    known = _named(model, "categories")
-    spelled = [*known, *_named(model, "units"), *args.categorical]
-    X, labels = labelled_table(args.table, args.target, spelled, args.decimal)
+    known, dated = _named(model, "categories"), _named(model, "units")
+    spelled = [*known, *dated, *args.categorical]
+    X, labels = labelled_table(args.table, args.target, spelled, args.decimal, args.dates, dated)
     beside = [name for name in args.categorical if name != args.target]
     check_present(X, beside, args.table)
     if len(X) < LEAST_ROWS:

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from laconic.cli_dates import mend_dates
 from laconic.cli_numbers import is_text, mend_numbers
 from laconic.tables import PARQUET, UserError, cause, named_separator, need
 
@@ -27,26 +28,26 @@ _SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
 
 
 def read_table(
-    file: str, text: Iterable[str] = (), target: str | None = None, decimal: str | None = None
+    file: str,
+    text: Iterable[str] = (),
+    target: str | None = None,
+    decimal: str | None = None,
+    dates: str | None = None,
+    dated: Iterable[str] = (),
 ) -> Any:
     """A data frame with string column names.
 
     ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a table
-    that is text; by default it is found.
+    that is text; by default it is found. ``dates`` is the order of dates that are not written in
+    ISO 8601, and ``dated`` names columns of ``text`` that hold dates.
     """
+    text, dated = list(text), list(dated)
     pandas = need("pandas", "data")
     if file.lower().endswith(PARQUET):
-        try:
-            frame = pandas.read_parquet(file)
-        except ImportError as error:
-            raise UserError(
-                'reading parquet needs pyarrow: pip install "laconic[tables]"'
-            ) from error
-        except ValueError as error:
-            raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
+        frame = _read_parquet(pandas, file)
     else:
         try:
-            frame = _read_csv(pandas, file, list(text), target, decimal)
+            frame = _read_csv(pandas, file, text, target, decimal)
         except UnicodeDecodeError as error:
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
@@ -55,7 +56,30 @@ def read_table(
     frame.columns = [str(name) for name in frame.columns]
     if len(frame) == 0:
         raise UserError(f"{file} has no rows")
+    mend_dates(frame, dates, text if target is None else [*text, target], dated)
     return frame
+
+
+def _read_parquet(pandas: Any, file: str) -> Any:
+    """A Parquet file, or a folder of them."""
+    if Path(file).is_file():
+        with open(file, "rb") as opened:
+            start = opened.read(START)
+        if not start.startswith((b"PAR1", b"PARE")):
+            _check_start(file, start)
+            text = b"\0" not in start
+            kind = "looks like text, and not like Parquet" if text else "is no Parquet file"
+            raise UserError(f"{file}: this {kind}" + "; let its name end in .csv" * text)
+    try:
+        return pandas.read_parquet(file)
+    except ImportError as error:
+        raise UserError('reading parquet needs pyarrow: pip install "laconic[tables]"') from error
+    except ValueError as error:
+        if "magic bytes" in str(error) or "footer" in str(error):
+            raise UserError(
+                f"{file}: this Parquet file is damaged, or its end is missing"
+            ) from error
+        raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
 
 
 def _read_csv(
@@ -113,7 +137,9 @@ def _start(file: str) -> bytes:
 
 
 def _check_start(file: str, start: bytes) -> None:
-    """Refuse files of other kinds by name: tables are text."""
+    """Refuse files of other kinds by name, and empty ones: tables are text."""
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise UserError(f"{file} is empty")
     kind = Path(file).suffix.lower()
     sheets = start.startswith(b"PK\x03\x04") and (b"[Content_Types]" in start or b"xl/" in start)
     if sheets or start.startswith(b"\xd0\xcf\x11\xe0") or kind in (".xls", ".xlsx", ".xlsm"):

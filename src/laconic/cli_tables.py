@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from laconic.cli_dates import mend_dates
 from laconic.cli_numbers import is_text
 from laconic.cli_reading import read_table
 from laconic.tables import UserError, check_present, need
@@ -14,11 +15,9 @@ from laconic.tables import UserError, check_present, need
 if TYPE_CHECKING:
     import numpy as np
 
+    from laconic.doubts import Stray
     from laconic.look.columns import Column
     from laconic.model.predictor import Predictor
-
-# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
-NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 
 
 def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
@@ -32,7 +31,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.categorical and args.pool != "stumps":
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
-    frame = read_table(args.table, args.categorical, args.target, args.decimal)
+    frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
@@ -75,12 +74,14 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
         elif args.pool == "stumps":
             X[name] = column
             if stray is not None:
-                warnings.warn(f"column {name!r} {in_words(stray, 1)}", stacklevel=2)
+                told = in_words(stray, 1) + _remedy(stray)
+                warnings.warn(f"column {name!r} {told}", stacklevel=2)
         else:
             where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
+            mend = "" if stray is None else "mend such cells, "
             raise UserError(
                 f"column {name!r} holds text{where}, which --pool {args.pool} cannot use; "
-                "try --pool stumps, or leave it out with --ignore"
+                f"{mend}try --pool stumps, or leave it out with --ignore{_remedy(stray)}"
             )
     if not X:
         beside = f" beside {left[0].name!r}, which seems to name rows" if left else ""
@@ -95,15 +96,27 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
     return X
 
 
+def _remedy(stray: Stray | None) -> str:
+    """The option that may read a stray cell."""
+    from laconic.model.frames import reading_option
+
+    return "" if stray is None else reading_option(stray.text, stray.among)
+
+
 def labelled_table(
-    file: str, target: str, text: Iterable[str] = (), decimal: str | None = None
+    file: str,
+    target: str,
+    text: Iterable[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
+    dated: Iterable[str] = (),
 ) -> tuple[Any, np.ndarray]:
-    """Every column, of any kind, and the labels; ``text`` and ``decimal`` as for `read_table`."""
+    """Every column, of any kind, and the labels; other arguments as for `read_table`."""
     import numpy as np
 
     from laconic.look.card import count
 
-    frame = read_table(file, text, target, decimal)
+    frame = read_table(file, text, target, decimal, dates, dated)
     check_present(frame, [target], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):
@@ -115,7 +128,11 @@ def labelled_table(
 
 
 def rows_for(
-    predictor: Predictor, file: str, keep: Sequence[str] = (), decimal: str | None = None
+    predictor: Predictor,
+    file: str,
+    keep: Sequence[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
 
@@ -142,6 +159,8 @@ def rows_for(
         as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
         frame = read_table(file, as_spelled, decimal=decimal)
         check_present(frame, [*known, *keep], file)
+    kept = {name: frame[name] for name in keep}  # before dates are written anew
+    mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
     # Column by column in memory: columns that are not read are never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
     stumps = predictor.map.kind == "stumps"
@@ -156,32 +175,18 @@ def rows_for(
             except WrongCell as error:
                 raise UserError(error.of_table()) from error
             _check_numbers(X[:, f], names[f], stumps)
-    return X, {name: frame[name] for name in keep}
+    return X, kept
 
 
 def _as_numbers(column: Any, name: str) -> np.ndarray:
-    """Values as floats; an error says which column cannot be read."""
-    import numpy as np
+    """Values as floats; an error says which cell cannot be read."""
+    from laconic.model.cells import read_series
+    from laconic.model.frames import WrongCell, numbers_of
 
-    if column.dtype.kind in "mM":
-        raise UserError(f"column {name!r} holds times, but held numbers when the model was fitted")
     try:
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"column {name!r} must hold numbers{_first_wrong(column)}") from error
-
-
-def _first_wrong(column: Any) -> str:
-    """Where a column first holds something that is no number, no truth value and not missing."""
-    for row, value in enumerate(column, start=1):
-        text = str(value).strip()
-        if text.lower() in NO_TEXT:
-            continue
-        try:
-            float(text)
-        except ValueError:
-            return f"; row {row} has {text!r}"
-    return ", and not numbers among truth values"
+        return numbers_of(read_series(column, name))
+    except WrongCell as error:
+        raise UserError(error.of_table()) from error
 
 
 def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:

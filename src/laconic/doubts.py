@@ -17,8 +17,9 @@ from laconic.model.frames import A_DATE, is_missing
 
 # Reports tell this many different values apart. A column with no more of them never names rows.
 KINDS = 50
-# Different whole numbers name rows if they fill at least this part of their range.
-DENSE = 0.9
+# Different whole numbers name rows if they fill at least this part of their range, in steps of one
+# size. Floats beyond LARGE are all whole, so their steps tell nothing.
+DENSE, LARGE = 0.9, 2.0**53
 # A cell is stray if at least this part of its column is numbers (or dates). The column must have
 # this many cells.
 MOST, LEAST_CELLS = 0.9, 10
@@ -76,14 +77,21 @@ def is_numbered(known: np.ndarray) -> bool:
 def numbers_name_rows(known: np.ndarray) -> bool:
     """Whether numbers count the rows: all are whole and different, and few are left out.
 
-    Numbers that leave many out may be amounts of money, say.
+    They may count in steps, such as 7, 14, 21. Numbers that leave many steps out may be amounts of
+    money, say, even where all are multiples of 100.
 
     Examples
     --------
-    >>> numbers_name_rows(np.arange(1000.0) + 17), numbers_name_rows(np.arange(1000.0) * 10)
-    (True, False)
+    >>> numbers_name_rows(np.arange(1000.0) + 17), numbers_name_rows(np.arange(1000.0) * 7)
+    (True, True)
+    >>> numbers_name_rows(np.arange(100.0) ** 2 * 100)
+    False
     """
-    return is_numbered(known) and len(known) >= DENSE * (float(np.ptp(known)) + 1)
+    if not is_numbered(known) or np.abs(known).max() > LARGE:
+        return False
+    exact = known.astype(np.float64)
+    step = int(np.gcd.reduce((exact - exact[0]).astype(np.int64)))
+    return len(known) >= DENSE * (float(np.ptp(known)) / step + 1)
 
 
 def are_numbers_as_text(values: Iterable[Any]) -> bool:
@@ -119,7 +127,8 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
     """The first cell that keeps a column of text from being numbers, where nearly all others are.
 
     The same holds for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
-    counts as a date. They are still stray, because they are read as text.
+    counts as a date. They are still stray, because they are read as text; but where most cells are
+    such amounts, only cells of another kind are.
 
     Examples
     --------
@@ -149,9 +158,10 @@ def _stray(
         return []
     known = [(row, str(cell)) for row, cell in enumerate(cells) if not is_missing(cell)]
     stray = [(row, text) for row, text in known if not is_one(text)]
-    odd = sum(is_odd(text) for _, text in stray)
-    few = len(known) < LEAST_CELLS or odd > (1 - MOST) * len(known) + 1e-9
-    return [] if few else stray
+    odd = [(row, text) for row, text in stray if is_odd(text)]
+    few = len(known) < LEAST_CELLS or len(odd) > (1 - MOST) * len(known) + 1e-9
+    as_amounts = 2 * (len(stray) - len(odd)) > len(known)
+    return [] if few else odd if odd and as_amounts else stray
 
 
 def _is_number(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ def check_costs(
     if isinstance(costs, str):
         pool.operations()  # refused here if the pool does not count them
         return OperationCosts(pool), cap
-    ordered = in_order(costs, names)
+    ordered = in_order(costs, names, n_features)
     try:
         per_feature = np.asarray(ordered, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -171,15 +172,28 @@ def check_costs(
     return FixedCosts(pool.costs(per_feature)), cap
 
 
-def in_order(costs: Any, names: Any) -> Any:
-    """Costs as they are, or those given with names in the order of the features, 1 for others."""
+# What to do where features are meant by name, but have none, as in a pipeline.
+NAMELESS = (
+    "but X has no feature names; give numbers of columns (a fitted vectorizer has them in "
+    'vocabulary_), or a data frame (in a pipeline: set_output(transform="pandas"), for '
+    "transformers that are not sparse)"
+)
+
+
+def in_order(costs: Any, names: Any, n_features: int) -> Any:
+    """Costs as they are, or those given by name in the order of the features, 1 for others.
+
+    Where features have no names, their numbers are names.
+    """
     if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
         return costs
     given = dict(costs)
     if names is None:
-        if list(given) == list(range(len(given))):  # a series that was given no names
-            return list(given.values())
-        raise ValueError("costs have names, but X has no feature names")
+        if not isinstance(costs, Mapping) and list(given) == list(range(len(given))):
+            return list(given.values())  # a series that was given no names: one for each feature
+        if not all(isinstance(key, Integral) for key in given):
+            raise ValueError(f"costs have names, {NAMELESS}")
+        names = range(n_features)
     strange = [name for name in given if name not in set(names)]
     if strange:
         near = get_close_matches(str(strange[0]), map(str, names), n=1)
@@ -198,7 +212,7 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
         meant = item
         if isinstance(item, str):
             if names is None:
-                raise ValueError(f"{argument} names {item!r}, but X has no feature names")
+                raise ValueError(f"{argument} names {item!r}, {NAMELESS}")
             where = np.flatnonzero(np.asarray(names) == item)
             if len(where) == 0:
                 raise ValueError(f"{argument} names {item!r}, which is not a feature of X")

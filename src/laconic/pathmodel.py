@@ -76,6 +76,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             getattr(self, "feature_names_in_", self._given_names),
             self._categories,
             units=self._units,
+            class_factors=self._class_factors.tolist(),
         )
 
     def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
@@ -139,11 +140,11 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
         `predict_proba` therefore answers as if all classes were equally common. Here every
-        probability is divided by its class's factor, and they are made to sum to one again. Without
-        ``class_weight`` it is `predict_proba`.
+        probability is divided by its class's factor, and they are made to sum to one again. They
+        are about as calibrated as those of a fit without ``class_weight``. Without it they are
+        those of `predict_proba`.
         """
-        probabilities = self.predict_proba(X) / self._class_factors
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        return self.predictor_.corrected(self.predict_proba(X))
 
     def transform(self, X: Any) -> np.ndarray:
         """Columns of the chosen atoms, in the units of the input.

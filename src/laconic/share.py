@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -94,8 +93,8 @@ class ShareBoostClassifier(PathClassifier):
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
         rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        Cost of reading each feature, in order or by name (a dict or a pandas series; features that
-        it does not name cost 1). An atom
+        Cost of reading each feature, in order, by name or, where ``X`` has no names, by number (a
+        dict or a pandas series; features that it does not name cost 1). An atom
         costs the sum over the features it reads, and atoms are ranked by gain per cost.
         ``"operations"``: an atom costs the operations that it adds to the model, for pools that
         count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
@@ -217,7 +216,7 @@ class ShareBoostClassifier(PathClassifier):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "scoring": [str, callable, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "checkpoint": "no_validation",
@@ -373,7 +372,8 @@ class ShareBoostClassifier(PathClassifier):
         settings = settings_of(self, *_LIMITS)
         # Names and data frames say what an atom is: here by what they come to.
         settings |= {name: self._by_number(name) for name in ("include", "exclude")}
-        settings |= {"costs": in_order(self.costs, names), "categorical": [*self._categories]}
+        costs = in_order(self.costs, names, self.n_features_in_)
+        settings |= {"costs": costs, "categorical": [*self._categories]}
         settings |= {"alpha": self.alpha_, "units": self._units}
         mark = fingerprint(X, codes, weight, settings)
         return Checkpoint(self.checkpoint, mark, self.max_atoms)
@@ -435,7 +435,7 @@ class ShareBoostClassifier(PathClassifier):
             pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)
         names = list(getattr(self, "feature_names_in_", ()))
-        fold.set_params(costs=in_order(self.costs, names or None))
+        fold.set_params(costs=in_order(self.costs, names or None, self.n_features_in_))
         for argument in ("include", "exclude"):  # folds are arrays, without names
             fold.set_params(**{argument: self._by_number(argument)})
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

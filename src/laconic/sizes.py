@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from laconic.bars import progress_bar
 from laconic.doubts import told_already
+from laconic.scorers import find_scorer
 
 # Prices to choose from, of one atom in mean loss, dearest first.
 PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
@@ -36,7 +36,7 @@ def cross_validate_sizes(
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
-    scorer = None if scoring is None else check_scoring(estimator, scoring)
+    scorer = None if scoring is None else find_scorer(estimator, scoring, y)
     scores: list[list[float]] = []
     for number, (fit, test) in enumerate(_folds(X, y, cv, groups), 1):
         test = test[weight[test] > 0]
@@ -102,8 +102,8 @@ def cross_validate_prices(
 
     ``verbose=1`` shows a bar over all folds and prices.
     """
-    scorer = check_scoring(estimator, scoring)
     y, scores = np.asarray(y), []
+    scorer = find_scorer(estimator, scoring, y)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
     with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
         if bar is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names, validate_data
+from sklearn.utils.validation import _check_feature_names, _get_feature_names, validate_data
 
 from laconic.doubts import warn_of_columns
-from laconic.model.cells import check_names, is_frame, is_single
+from laconic.model.cells import check_names, column_names, is_frame, is_single
 from laconic.model.frames import (
     encode_days,
     encode_frame,
@@ -26,6 +26,35 @@ def _counted(weight: Any, n_rows: int) -> Any:
     except (TypeError, ValueError):
         return ...
     return weights > 0 if weights.shape == (n_rows,) else ...
+
+
+class _Named(np.ndarray):
+    """Numbers of a frame with names of columns, where scikit-learn's older versions look for names.
+
+    They ask the frame for ``__dataframe__``, which newer versions of polars no longer have.
+    """
+
+    names: list[Any]
+
+    def __dataframe__(self) -> _Named:
+        return self
+
+    def column_names(self) -> list[Any]:
+        """Names of the columns."""
+        return self.names
+
+
+def _seen(X: Any, only_names: bool = False) -> Any:
+    """A frame as scikit-learn sees the names of its columns; it knows not every library's frames.
+
+    With ``only_names``, rows may be left out.
+    """
+    names = column_names(X)
+    if hasattr(X, "iloc") or not names or _get_feature_names(X) is not None:
+        return X
+    out = np.asarray(np.empty((0, len(names))) if only_names else X).view(_Named)
+    out.names = names
+    return out
 
 
 def validated(
@@ -56,8 +85,8 @@ def validated(
             estimator._categories = found if categories else {}
     if is_frame(X):
         if not reset:  # before columns are taken for others
-            _check_feature_names(estimator, X, reset=False)
-        X = encode_frame(X, estimator._categories, estimator._units)
+            _check_feature_names(estimator, _seen(X, only_names=True), reset=False)
+        X = _seen(encode_frame(X, estimator._categories, estimator._units))
         if np.float32 in dtype and is_single(given):
             dtype = [np.float32]
     elif holds_times(X):

@@ -52,6 +52,17 @@ def longest(text):
     return max(len(line) for line in text.splitlines())
 
 
+def test_a_card_of_thousands_of_columns_is_cut():
+    wide = card(random_predictor(20_000, 2), width=80)
+    lines = wide.splitlines()
+    assert "20,000 columns · 20,000 of 20,000 features" in wide
+    assert sum(bool(re.match(r" *\d+ {2}x\d+ ", line)) for line in lines) == 200
+    at = lines.index("… and 19,800 more")
+    assert lines[at - 1].startswith("  200  x199 ")
+    assert lines[at + 2].startswith("always in")
+    assert "more" not in card(random_predictor(200, 2), width=80)
+
+
 def test_headline_states_size_loss_and_cost(model):
     text = card(model, width=100)
     path = model.path_

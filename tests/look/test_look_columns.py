@@ -62,6 +62,22 @@ def test_numbers_that_name_rows_are_left_out_or_pointed_out():
     assert as_table(np.arange(8000).reshape(2000, 4), (2, 2)).left_out == []
 
 
+def test_long_lists_of_columns_are_cut():
+    frame, y, _ = shop(600)
+    ids = {f"id{i}": np.arange(600) + i for i in range(14)}
+    codes = {f"no{i}": np.arange(600) ** 2 for i in range(13)}
+    stray = {f"s{i}": ["?", *map(str, np.arange(599) % 90)] for i in range(12)}
+    frame = frame.assign(**ids, **codes, **stray)
+    others = [f"x{i}" for i in range(15)]
+    given = frame.assign(**dict.fromkeys(others, 1.0))
+    said = " ".join(report_holes(KnowsIncome(given), given, y, ignore=others).text().split())
+    assert "Ignored, as asked: x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, … and 5 more. " in said
+    assert "id9 (600 in 600 rows), … and 4 more. " in said
+    assert "no9, … and 3 more; if that names rows" in said
+    assert said.count("looks like numbers, but '?' in row 0") == 10
+    assert "The same holds for 2 more columns. " in said
+
+
 def test_amounts_that_are_all_different_are_looked_at():
     rng = np.random.default_rng(0)
     amount, y = rng.permutation(7 * 1500)[:1500], rng.integers(0, 2, 1500)

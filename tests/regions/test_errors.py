@@ -181,3 +181,10 @@ def test_rows_at_the_very_radius_are_counted_whatever_the_origin(dtype):
     counts.change(np.arange(0, 300, 3), np.ones(100))
     gaps = X[:, None].astype(float) - X[::3]
     assert np.array_equal(counts.counts, (np.sqrt((gaps**2).sum(axis=2)) <= 0.3).sum(axis=1))
+
+
+def test_any_byte_that_is_true_counts_as_one_error():
+    """NumPy 1.24.0 compares truths into bytes of 254."""
+    wrong = np.array([254, 0, 255, 0, 0], dtype=np.uint8).view(bool)
+    found = ball_of(np.array([0.0, 1.0, 4.0, 9.0, 16.0]), wrong, None)
+    assert found.inside.tolist() == [0, 1, 2]

@@ -17,6 +17,8 @@ from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 
 MIN_WIDTH = 40
+# A card has at most this many lines of atoms, and a sentence at most this many names.
+MOST_LINES, MOST_NAMES = 200, 10
 # Longer class labels are shortened: a table of classes should not be mostly headings.
 LABEL_WIDTH = 12
 GAP = "  "
@@ -157,6 +159,18 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def listed(names: Sequence[Any], most: int = MOST_NAMES) -> str:
+    """Names with commas between them; of many, the first.
+
+    Examples
+    --------
+    >>> listed(["a", "b"]), listed(range(2000), 3)
+    ('a, b', '0, 1, 2, … and 1,997 more')
+    """
+    more = f", … and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
 def atoms_in_words(predictor: Predictor) -> str:
     """How many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
     kind, n_columns = predictor.map.kind, len(predictor.weights)
@@ -171,7 +185,7 @@ def _headline(predictor: Predictor, entry: Any) -> list[str]:
     cost = predictor.cost()
     out = [
         atoms_in_words(predictor),
-        f"{cost.features} of {count(predictor.n_features, 'feature')}",
+        f"{cost.features:,} of {count(predictor.n_features, 'feature')}",
         count(len(predictor.classes), "class"),
     ]
     if entry is None:
@@ -235,6 +249,8 @@ def _rows(
             for j in range(at, at + width):
                 rows.append(_Row(" " * (digits + 4), names[j], "", weights[j]))
         at += width
+    if len(rows) > MOST_LINES:
+        rows[MOST_LINES:] = [_Row("", f"… and {len(rows) - MOST_LINES:,} more", "", None)]
     # Scores have no unit, so an intercept this small is rounding.
     base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
     return [*rows, _Row("", "always in", "", base)]

@@ -43,8 +43,8 @@ class Column:
     def left_out(self) -> bool:
         """Whether the values name rows: few share a text, or the numbers count the rows.
 
-        Whole numbers that are all different count the rows where they hardly leave any number out;
-        others may be amounts of money, say.
+        Whole numbers that are all different count the rows where they hardly leave any number, or
+        any step of one size, out; others may be amounts of money, say.
         """
         if self.names is not None:
             return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))

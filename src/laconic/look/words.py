@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.doubts import in_words
-from laconic.look.card import count, shorten
+from laconic.look.card import MOST_NAMES, count, listed, shorten
 from laconic.look.columns import quoted
 from laconic.look.facts import CONFIRMED
 from laconic.look.numbers import percent, percents
@@ -109,26 +109,30 @@ def _few_errors(report: HolesReport) -> str:
 def _without(report: HolesReport) -> str:
     """What the search did not look at."""
     names = report.table.left_out
-    return f", without regard to {', '.join(names)}" if names else ""
+    return f", without regard to {listed(names)}" if names else ""
 
 
 def about_columns(report: HolesReport) -> str:
     """Columns that the search did not look at, or perhaps should not have."""
     text = ""
     if report.ignored:
-        text += f"Ignored, as asked: {', '.join(report.ignored)}. "
+        text += f"Ignored, as asked: {listed(report.ignored)}. "
     if columns := report.table.names_of_rows:
         rows = f"in {len(report.truth):,} rows"
-        listed = ", ".join(f"{c.name} ({c.different:,} {rows})" for c in columns)
-        text += f"Left out, for too many different values: {listed}. "
+        named = listed([f"{c.name} ({c.different:,} {rows})" for c in columns])
+        text += f"Left out, for too many different values: {named}. "
     if names := report.table.numbered:
         text += (
-            f"A different whole number in every row: {', '.join(names)}; if that names rows rather "
+            f"A different whole number in every row: {listed(names)}; if that names rows rather "
             "than describes them, ignore it. "
         )
-    for column in report.table.columns if report.table.image_shape is None else ():
-        if column.stray is not None:
-            text += f"{column.name} {in_words(column.stray, report.first_row)}. "
+    if report.table.image_shape is not None:
+        return text
+    stray = [(c.name, c.stray) for c in report.table.columns if c.stray is not None]
+    for name, cell in stray[:MOST_NAMES]:
+        text += f"{name} {in_words(cell, report.first_row)}. "
+    if len(stray) > MOST_NAMES:
+        text += f"The same holds for {len(stray) - MOST_NAMES:,} more columns. "
     return text
 
 

@@ -24,6 +24,11 @@ _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
+# A date in another order, with signs of one kind between its parts, and perhaps a time of day.
+_OTHER_ORDER = re.compile(
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?"
+)
+
 # How a missing date may be written among others.
 _NO_DATE = {"", "na", "n/a", "nan", "nat", "none", "null", "<na>", "-", "?", "unknown", "missing"}
 
@@ -100,6 +105,34 @@ def read_date(text: str) -> float | None:
         return float(as_days(np.datetime64(f"{day}T{time or '00:00'}")))
     except ValueError:  # there is no such day
         return None
+
+
+def is_other_order(text: str) -> bool:
+    """Whether a text may be a date that begins with the day or the month."""
+    return _OTHER_ORDER.fullmatch(text.strip()) is not None
+
+
+def as_iso(text: str, order: str) -> str | None:
+    """A date in an order, ``"dmy"`` or ``"mdy"``, as ISO 8601 has it; None if it is none.
+
+    A date in ISO 8601 stays as it is, and so does a word for a missing one.
+
+    Examples
+    --------
+    >>> as_iso("11.10.2023", "dmy"), as_iso("11/10/2023 08:30", "mdy"), as_iso("2023-10-11", "dmy")
+    ('2023-10-11', '2023-11-10T08:30', '2023-10-11')
+    >>> as_iso("13.10.2023", "mdy"), as_iso("1.2.23", "dmy"), as_iso("spring", "dmy")
+    (None, None, None)
+    """
+    if read_date(text) is not None:
+        return text
+    found = _OTHER_ORDER.fullmatch(text.strip())
+    if found is None:
+        return None
+    one, _, two, year, time = found.groups()
+    day, month = (one, two) if order == "dmy" else (two, one)
+    out = f"{year}-{month:0>2}-{day:0>2}" + (f"T{time}" if time else "")
+    return None if read_date(out) is None else out
 
 
 def read_dates(texts: list[str]) -> np.ndarray | None:

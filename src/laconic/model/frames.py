@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import time
 from numbers import Complex, Number
 from typing import Any
 
@@ -29,6 +30,7 @@ from laconic.model.dates import (
     as_durations,
     check_days,
     is_date,
+    is_other_order,
     origin,
     read_date,
     read_dates,
@@ -41,6 +43,10 @@ OTHER = -1.0
 A_DATE = "2024-05-31"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
+# Numbers with a decimal comma, and with points for thousands.
+_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*|\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+_NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 
 Categories = dict[int, dict[int, Any]]
 """Of every categorical feature, its categories by their codes."""
@@ -62,7 +68,25 @@ class WrongCell(ValueError):
 
     def of_table(self) -> str:
         """The message for people who count the rows of a table from 1."""
-        return f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+        said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+        return said + reading_option(self.text, self.wanted.split()[0])
+
+
+def reading_option(text: str, wanted: str) -> str:
+    """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
+
+    Examples
+    --------
+    >>> reading_option("1.234,50", "numbers"), reading_option("n.v.", "numbers")
+    ('; --decimal , reads commas as decimal signs', '')
+    >>> reading_option("11.10.2023", "dates")
+    '; --dates dmy or --dates mdy reads such dates'
+    """
+    if wanted == "numbers" and "," in text and _COMMA.fullmatch(text):
+        return "; --decimal , reads commas as decimal signs"
+    if wanted == "dates" and is_other_order(text):
+        return "; --dates dmy or --dates mdy reads such dates"
+    return ""
 
 
 def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
@@ -92,14 +116,27 @@ def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
 
 
 def different_values(cells: Cells) -> list[Any]:
-    """The different values of a column that are not missing, as they come."""
+    """The different values of a column that are not missing, as they come.
+
+    Bytes, times of day, and objects that are not written as a value are refused.
+    """
     try:
-        return [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
+        known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
     except (TypeError, ValueError) as error:  # of lists, say
-        raise ValueError(
-            f"column {cells.name!r} of X holds objects of type {type(cells.values[0]).__name__}; "
-            "turn them into numbers or text"
-        ) from error
+        raise _no_values(cells.name, cells.values[0]) from error
+    for value in known:
+        kind = type(value)
+        nameless = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+        if nameless or isinstance(value, bytes | time):
+            raise _no_values(cells.name, value)
+    return known
+
+
+def _no_values(name: Any, value: Any) -> ValueError:
+    return ValueError(
+        f"column {name!r} of X holds objects of type {type(value).__name__}; turn them into "
+        "numbers or text"
+    )
 
 
 def all_numbers(values: Iterable[Any]) -> bool:
@@ -203,9 +240,23 @@ def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
                 "their real and imaginary parts as two columns"
             )
         if number is None:
-            raise WrongCell(cells.name, row, str(value), unit)
+            raise WrongCell(cells.name, *_most_wrong(cells.values, row, unit), unit)
         out[row] = number
     return out
+
+
+def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, str]:
+    """Row and text of a cell to blame, given the first that is no number (or date).
+
+    Where there are worse ones, it is no number with a decimal comma, no truth value in words, and
+    no word for a missing value.
+    """
+    for row in range(first, len(values)):
+        text = str(values[row])
+        known = text.strip().lower() in _NO_TEXT or _COMMA.fullmatch(text) is not None
+        if not known and not is_missing(values[row]) and _as_number(values[row], unit) is None:
+            return row, text
+    return first, str(values[first])
 
 
 def _as_number(value: Any, unit: str | None) -> float | None:

@@ -76,6 +76,8 @@ class Predictor:
         Of the features that are dates or durations, what the numbers count that the atoms see:
         ``"days since 2024-01-31"``, ``"date"`` for days since 1970, or ``"days"``, ``"hours"``,
         ``"minutes"`` or ``"seconds"``. (The dates of an array are days since 1970 always.)
+    class_factors : sequence of float, optional
+        What the fit multiplied the weights of the rows of each class by; not known by default.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Predictor:
         categories: Mapping[int, Mapping[int, Any]] | None = None,
         other: float = OTHER,
         units: Mapping[int, str] | None = None,
+        class_factors: Sequence[float] | None = None,
     ) -> None:
         self.map = map
         self.weights = weights
@@ -109,6 +112,9 @@ class Predictor:
         }
         self.other = other
         self.units = {int(f): str(unit) for f, unit in (units or {}).items()}
+        self.class_factors = None
+        if class_factors is not None:
+            self.class_factors = [float(factor) for factor in class_factors]
         if not np.isnan(other) and hasattr(map, "asked"):
             self.categories = asked_categories(self.categories, map.asked())
         self._check()
@@ -125,6 +131,9 @@ class Predictor:
             and all(is_unit(unit) for unit in self.units.values())
             and bool(np.isfinite(self.weights).all() and np.isfinite(self.intercept).all())
         )
+        if self.class_factors is not None:
+            sound = sound and len(self.class_factors) == len(self.classes)
+            sound = sound and all(0.0 < factor <= 1.0 for factor in self.class_factors)
         if sound:  # only now: features of maps as wide as the rows are as many
             read = self.map.features()
             sound = len(read) == 0 or (read[0] >= 0 and read[-1] < self.n_features)
@@ -225,6 +234,28 @@ class Predictor:
         assert self._meant is not None
         return self._meant(self.scores(X))
 
+    def corrected_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities with the effect of the fit's ``class_weight`` taken back.
+
+        A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
+        `predict_proba` therefore answers as if all classes were equally common. Here every
+        probability is divided by its class's factor, and they are made to sum to one again.
+        They are about as calibrated as those of a fit without ``class_weight``. Without it they are
+        those of `predict_proba`.
+        """
+        return self.corrected(self.predict_proba(X))
+
+    def corrected(self, probabilities: np.ndarray) -> np.ndarray:
+        """The same of probabilities that `predict_proba` gave."""
+        if self.class_factors is None:
+            raise AttributeError(
+                "this predictor does not know the class weights of its fit: only those of "
+                "ShareBoostClassifier and TotalQBoostClassifier do, and files of earlier versions "
+                "do not"
+            )
+        odds = probabilities / np.array(self.class_factors)
+        return odds / odds.sum(axis=1, keepdims=True)
+
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """One readable name per column; ``feature_names`` are by default those of the predictor."""
         features = self.feature_names if feature_names is None else feature_names
@@ -285,6 +316,8 @@ class Predictor:
         }
         if self.units:  # without dates, files are as they were before there were any
             header["units"] = {str(f): unit for f, unit in self.units.items()}
+        if self.class_factors is not None:
+            header["class_factors"] = self.class_factors
         arrays = {"weights": self.weights, "intercept": self.intercept, "classes": classes}
         mapped = {f"map_{name}": array for name, array in self.map.arrays().items()}
         write_archive(path, "predictor", header, {**arrays, **mapped})
@@ -330,6 +363,7 @@ class Predictor:
             _categories(header["categories"], old),
             np.nan if old or header["other"] is None else OTHER,
             _units(header.get("units", {})),
+            _factors(header.get("class_factors")),
         )
 
 
@@ -343,6 +377,11 @@ def _units(stored: Any) -> dict[int, str]:
     """Units of a header."""
     list_of(str, list(dict(stored).values()), "units")
     return {int(feature): unit for feature, unit in stored.items()}
+
+
+def _factors(stored: Any) -> list[float] | None:
+    """Factors of the classes in a header, where it has them."""
+    return None if stored is None else list_of(float, stored, "class_factors")
 
 
 def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:

@@ -220,7 +220,8 @@ def largest_ball(
     """
     order, ties = around
     if weight is None and codes is None:
-        sign = 2 * wrong.view(np.int8) - 1
+        # Not a view: NumPy 1.24.0 writes other bytes than 1 for true where it compares truths.
+        sign = 2 * wrong.astype(np.int8) - 1
         fits = np.cumsum(sign[order], dtype=np.int32) > 0
         fits[: max(math.ceil(least) - 1, 0)] = False
     else:
