@@ -123,7 +123,7 @@ def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Ru
     from laconic.losses import LogLoss
     from laconic.penalties import L2
     from laconic.pools import Columns
-    from laconic.rows.rows import Rows, one_shard
+    from laconic.rows.rows import Rows, rows_in_memory
     from laconic.threads import Threads
 
     k = int(y.max()) + 1
@@ -132,7 +132,7 @@ def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Ru
     def rows_of(n: int, threads: Threads) -> Rows:
         weight = np.full(n, 1.0 / n)
         pool = Columns(scale=None).bind(X_given[:n], weight, threads)
-        rows = one_shard(pool, LogLoss(), y[:n].astype(np.int64), weight, k, threads)
+        rows = rows_in_memory([pool], LogLoss(), y[:n].astype(np.int64), weight, k, threads)
         rows.reset(range(X.shape[1]))
         return rows
 

@@ -12,7 +12,7 @@ from laconic.losses import LOSSES
 from laconic.model.atoms import FeatureMap
 from laconic.penalties import L2
 from laconic.pools import Pool
-from laconic.rows.rows import Rows, one_shard
+from laconic.rows.rows import Rows, rows_in_memory
 from laconic.threads import Threads
 
 
@@ -55,7 +55,7 @@ def make_rows(
     weight = weight / weight.sum()
     bound = pool.bind(X, weight, threads)
     n_outputs = int(codes.max()) + 1
-    return one_shard(bound, LOSSES[loss](), codes, weight, n_outputs, threads, fit_intercept)
+    return rows_in_memory([bound], LOSSES[loss](), codes, weight, n_outputs, threads, fit_intercept)
 
 
 def linear(rows: Rows, W: np.ndarray) -> Linear:

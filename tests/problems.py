@@ -9,7 +9,7 @@ from laconic.regions.margins import Margins
 from laconic.regions.neighbours import radius_graph
 from laconic.regions.problem import Problem
 from laconic.regions.theta import Theta
-from laconic.rows.rows import one_shard
+from laconic.rows.rows import rows_in_memory
 from laconic.threads import Threads
 
 
@@ -41,7 +41,7 @@ def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, grou
     threads = Threads(n_jobs)
     pool = Columns(scale, groups).bind(X, weight, threads)
     k = int(y.max()) + 1
-    return one_shard(pool, LOSSES[loss](), y, weight, k, threads, intercept, limits)
+    return rows_in_memory([pool], LOSSES[loss](), y, weight, k, threads, intercept, limits)
 
 
 def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True, centred=True):

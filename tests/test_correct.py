@@ -259,12 +259,12 @@ def test_balanced_classes_in_float32():
 def signed_rows(X, y, loss, intercept, weight=None):
     """Rows of one score: the same columns, a loss of the margin."""
     from laconic.pools import Columns
-    from laconic.rows.rows import one_shard
+    from laconic.rows.rows import rows_in_memory
     from laconic.threads import Threads
 
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     pool = Columns(None).bind(X, weight, Threads(1))
-    rows = one_shard(pool, BINARY_LOSSES[loss](), y, weight, 1, Threads(1), intercept)
+    rows = rows_in_memory([pool], BINARY_LOSSES[loss](), y, weight, 1, Threads(1), intercept)
     for atom in range(pool.n_atoms):
         rows.append(atom)
     return rows

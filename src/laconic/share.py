@@ -31,8 +31,8 @@ from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import LOSSES
 from laconic.pathmodel import PathClassifier
 from laconic.penalties import PENALTIES
-from laconic.pools import bound_pool, make_pool
-from laconic.rows.rows import Rows, one_shard
+from laconic.pools import bind_parts, make_pool
+from laconic.rows.rows import Rows, rows_in_memory
 from laconic.sizes import cross_validate_sizes, one_standard_error
 from laconic.threads import Threads
 
@@ -346,11 +346,11 @@ class ShareBoostClassifier(PathClassifier):
             if self.cv is not None:
                 self.cv_scores_ = self._cross_validate(X, y, sample_weight, groups)
             with Threads(self.n_jobs) as threads:
-                bound = bound_pool(pool, rows_in, weight, threads)
-                loss = LOSSES[self.loss]()
+                limits, loss = self._limits, LOSSES[self.loss]()
+                bounds = bind_parts(pool, limits.parts(rows_in, weight), threads)
                 n_outputs = loss.n_outputs(len(self.classes_))
-                rows = one_shard(
-                    bound, loss, codes, weight, n_outputs, threads, self.fit_intercept, self._limits
+                rows = rows_in_memory(
+                    bounds, loss, codes, weight, n_outputs, threads, self.fit_intercept, limits
                 )
                 state = self._run(rows, held, saver)
         self._keep(state, held)

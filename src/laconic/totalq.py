@@ -26,10 +26,10 @@ from laconic.fingerprint import fingerprint, settings_of
 from laconic.losses import find_loss
 from laconic.pathmodel import PathClassifier
 from laconic.penalties import L1
-from laconic.pools import Stumps, bound_pool, make_pool
+from laconic.pools import Stumps, bind_parts, make_pool
 from laconic.pools.oracle import Oracle
 from laconic.pools.signs import Signs
-from laconic.rows.rows import Rows, one_shard
+from laconic.rows.rows import Rows, rows_in_memory
 from laconic.subset import check_options, find_method
 from laconic.threads import Threads
 
@@ -393,11 +393,11 @@ class TotalQBoostClassifier(PathClassifier):
             self.loss_ = "exponential" if len(self.classes_) == 2 else "log"
         loss = find_loss(self.loss_)
         n_outputs = loss.n_outputs(len(self.classes_))
-        bound = bound_pool(pool, X, weight, threads)
-        if bound.binary:
-            bound = Signs(bound)
-        rows = one_shard(
-            bound, loss, codes, weight, n_outputs, threads, self.fit_intercept, self._limits
+        bounds = bind_parts(pool, self._limits.parts(X, weight), threads)
+        if bounds[0].binary:
+            bounds = [Signs(bound) for bound in bounds]
+        rows = rows_in_memory(
+            bounds, loss, codes, weight, n_outputs, threads, self.fit_intercept, self._limits
         )
         return _Bound(X, rows, codes, weight)
 

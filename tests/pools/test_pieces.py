@@ -14,7 +14,7 @@ from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
 from laconic.penalties import L2
 from laconic.pools import Columns, Pieces, balls
-from laconic.rows.rows import one_shard
+from laconic.rows.rows import rows_in_memory
 from laconic.rows.shard import Limits
 from laconic.threads import Threads
 from problems import random_problem
@@ -171,7 +171,7 @@ def test_correction_is_that_of_the_columns_written_down(kind, intercept):
     written = Columns(scale=None, groups=groups).bind(design, weight, Threads(1))
     penalty, answers, sums = L2(1e-3), [], []
     for p, numbers in ((pool, atoms), (written, range(3))):
-        rows = one_shard(p, MarginLoss(), y, weight, 3, Threads(2), intercept, Limits(64, 0))
+        rows = rows_in_memory([p], MarginLoss(), y, weight, 3, Threads(2), intercept, Limits(64, 0))
         rows.reset(numbers)
         start = np.zeros((rows.n_columns, 3))
         answers.append(Newton(gradient_tol=1e-10).solve(rows, penalty, start))
@@ -191,7 +191,7 @@ def test_hessian_blocks_are_those_of_the_columns_written_down(kind):
     pool = bound(X, **KINDS[kind])
     limits = Limits(block_rows=100, preconditioner_rows=240, local_rows=240)  # no row is left out
     weight = np.full(240, 1 / 240)
-    rows = one_shard(pool, MarginLoss(), y, weight, 3, Threads(1), limits=limits)
+    rows = rows_in_memory([pool], MarginLoss(), y, weight, 3, Threads(1), limits=limits)
     rows.reset([4, 38])
     W = np.random.default_rng(3).standard_normal((9, 3))
     rows.evaluate(W)

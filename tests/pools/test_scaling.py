@@ -3,9 +3,13 @@ import pytest
 from scipy import sparse
 
 from laconic.pools import scaling
-from laconic.pools.scaling import column_scales
+from laconic.pools.scaling import column_scales, column_sizes, merged_sizes
 
 N, D = 57, 9
+
+
+def scales_of(X, scale, weight):
+    return column_scales(column_sizes(X, scale, weight), scale)
 
 
 def memmapped(X, folder):
@@ -63,20 +67,20 @@ def naive_scales(X, scale, weight):
 def test_equals_naive(X, weight, scale, storage, dtype, entries, tmp_path, monkeypatch):
     monkeypatch.setattr(scaling, "ENTRIES", entries)
     X = X.astype(dtype)
-    found = column_scales(STORAGES[storage](X, tmp_path), scale, weight)
+    found = scales_of(STORAGES[storage](X, tmp_path), scale, weight)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, naive_scales(X, scale, weight), rtol=1e-11)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_no_scale_is_one(X, weight, storage, tmp_path):
-    assert np.array_equal(column_scales(STORAGES[storage](X, tmp_path), None, weight), np.ones(D))
+    assert np.array_equal(scales_of(STORAGES[storage](X, tmp_path), None, weight), np.ones(D))
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize(("scale", "kept"), [("max", [3]), ("std", [3, 4])])
 def test_a_column_with_nothing_to_divide_by_stays(X, weight, scale, kept, storage, tmp_path):
-    found = column_scales(STORAGES[storage](X, tmp_path), scale, weight)
+    found = scales_of(STORAGES[storage](X, tmp_path), scale, weight)
     assert np.flatnonzero(found == 1.0).tolist() == kept
 
 
@@ -86,8 +90,8 @@ def test_weight_two_is_a_row_twice(X, storage, tmp_path):
     repeated = np.repeat(X, times, axis=0)
     each = np.full(len(repeated), 1 / len(repeated))
     np.testing.assert_allclose(
-        column_scales(STORAGES[storage](X, tmp_path), "std", times / times.sum()),
-        column_scales(STORAGES[storage](repeated, tmp_path), "std", each),
+        scales_of(STORAGES[storage](X, tmp_path), "std", times / times.sum()),
+        scales_of(STORAGES[storage](repeated, tmp_path), "std", each),
         rtol=1e-12,
     )
 
@@ -99,7 +103,7 @@ def test_deviation_survives_a_large_mean(storage, tmp_path):
     weight = np.full(1000, 1e-3)
     shifted = noise + 1e8
     exact = 1 / (shifted - 1e8).std(axis=0)
-    found = column_scales(STORAGES[storage](shifted, tmp_path), "std", weight)
+    found = scales_of(STORAGES[storage](shifted, tmp_path), "std", weight)
     np.testing.assert_allclose(found, exact, rtol=1e-7)
 
 
@@ -108,8 +112,8 @@ def test_deviation_survives_a_large_mean(storage, tmp_path):
 def test_extreme_units_are_scaled_away(X, weight, size, storage, tmp_path):
     moving = [0, 1, 2, 5, 7, 8]
     for scale in ("max", "std"):
-        plain = column_scales(STORAGES[storage](X[:, moving], tmp_path), scale, weight)
-        found = column_scales(STORAGES[storage](X[:, moving] * size, tmp_path), scale, weight)
+        plain = scales_of(STORAGES[storage](X[:, moving], tmp_path), scale, weight)
+        found = scales_of(STORAGES[storage](X[:, moving] * size, tmp_path), scale, weight)
         np.testing.assert_allclose(found * size, plain, rtol=1e-12)
 
 
@@ -117,8 +121,8 @@ def test_extreme_units_are_scaled_away(X, weight, size, storage, tmp_path):
 def test_a_column_too_small_for_weights_is_refused(scale):
     X = np.array([[1.0, 5e-324], [0.0, 0.0]])
     with pytest.raises(ValueError, match=r"column 1 of X .*weights would overflow.*power of ten"):
-        column_scales(X, scale, np.full(2, 0.5))
-    assert column_scales(X, None, np.full(2, 0.5)).tolist() == [1.0, 1.0]
+        scales_of(X, scale, np.full(2, 0.5))
+    assert scales_of(X, None, np.full(2, 0.5)).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])
@@ -129,7 +133,7 @@ def test_explicit_zeros_count_like_left_out_ones(X, weight, scale, form):
     ).asformat(form)
     assert stored.nnz == X.size
     np.testing.assert_allclose(
-        column_scales(stored, scale, weight), naive_scales(X, scale, weight), rtol=1e-11
+        scales_of(stored, scale, weight), naive_scales(X, scale, weight), rtol=1e-11
     )
 
 
@@ -140,7 +144,7 @@ def test_entries_stored_twice_are_summed_and_left_alone(scale, container):
     X = container((np.array([3.0, -2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])))
     weight = np.full(2, 0.5)
     expected = naive_scales(X.toarray(), scale, weight)
-    np.testing.assert_allclose(column_scales(X, scale, weight), expected)
+    np.testing.assert_allclose(scales_of(X, scale, weight), expected)
     assert X.data.tolist() == [3.0, -2.0, 4.0]
 
 
@@ -148,15 +152,35 @@ def test_entries_stored_twice_are_summed_and_left_alone(scale, container):
 @pytest.mark.parametrize("scale", ["max", "std"])
 def test_a_sparse_matrix_may_store_nothing(form, scale):
     empty = sparse.coo_matrix((4, 3)).asformat(form)
-    assert np.array_equal(column_scales(empty, scale, np.full(4, 0.25)), np.ones(3))
+    assert np.array_equal(scales_of(empty, scale, np.full(4, 0.25)), np.ones(3))
 
 
 @pytest.mark.parametrize("scale", ["range", "", 1, True, ["max"]])
 def test_unknown_scale(X, weight, scale):
     with pytest.raises(ValueError, match=r"scale must be 'max', 'std' or None, not"):
-        column_scales(X, scale, weight)
+        scales_of(X, scale, weight)
 
 
 def test_other_sparse_formats(X, weight):
     with pytest.raises(TypeError, match="CSR or CSC matrix, not COO"):
-        column_scales(sparse.coo_matrix(X), "max", weight)
+        scales_of(sparse.coo_matrix(X), "max", weight)
+
+
+@pytest.mark.parametrize("scale", ["max", "std", None])
+@pytest.mark.parametrize("storage", ["C", "F", "csr", "csc"])
+def test_parts_have_the_scales_of_the_whole(scale, storage, tmp_path):
+    """Of unequal parts: one row, a column that is constant or zero in one of them, or in all."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((N, 6)) * 10.0 ** rng.integers(-120, 120, 6)
+    X[:20, 1] = 3.0
+    X[:, 2], X[:20, 3], X[:, 4] = 0.1, 0.0, 0.0
+    weight = rng.random(N)
+    weight /= weight.sum()
+    whole = scales_of(STORAGES[storage](X, tmp_path), scale, weight) if scale else np.ones(6)
+    X = X if scale else np.clip(X, -1e10, 1e10)
+    parts = []
+    for rows in (slice(0, 20), slice(20, 21), slice(21, None)):
+        parts.append(column_sizes(STORAGES[storage](X[rows], tmp_path), scale, weight[rows]))
+    found = column_scales(merged_sizes(parts), scale)
+    np.testing.assert_allclose(found, whole, rtol=1e-12)
+    assert found[2] == whole[2]  # a constant column stays as it is

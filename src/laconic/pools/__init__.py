@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.pools.base import BoundPool, Choice, Pool, bound_pool
+from laconic.pools.base import BoundPool, Choice, Place, Pool, PoolOfParts, bind_parts
 from laconic.pools.columns import Columns
 from laconic.pools.local import LocalColumns
 from laconic.pools.patches import Patches
@@ -18,8 +18,8 @@ from laconic.pools.stumps import Stumps
 POOLS = ("columns", "stumps", "products", "pieces")
 
 __all__ = [
-    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Patches", "Pieces", "Pool",
-    "Products", "Stumps", "bound_pool", "make_pool",
+    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Patches", "Pieces", "Place", "Pool",
+    "PoolOfParts", "Products", "Stumps", "bind_parts", "make_pool",
 ]  # fmt: skip
 
 

@@ -3,19 +3,31 @@
 A pool object (`Columns`, `Stumps`, `Products`, or your own) holds settings only. Its ``bind``
 prepares once for the training rows and returns a `BoundPool`, which answers with sums over rows.
 It does not know which booster asks, nor what the loss is.
+
+Rows may come in parts. Then every part is surveyed, the surveys are merged, and the pool is bound
+to every part with what the merged survey says of all rows. All parts have the same atoms.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from laconic.model.atoms import FeatureMap
 from laconic.pools.local import LocalColumns
 from laconic.threads import Threads
+
+
+class Place(NamedTuple):
+    """Where a part stands among all rows: samples are drawn by the numbers of rows."""
+
+    first: int
+    """Number of its first row."""
+    total: int
+    """All rows, of all parts."""
 
 
 class Pool(Protocol):
@@ -26,6 +38,20 @@ class Pool(Protocol):
 
         ``weight`` has one positive number per row, summing to one.
         """
+
+
+@runtime_checkable
+class PoolOfParts(Pool, Protocol):
+    """A pool that can be bound to rows in parts."""
+
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Any:
+        """What must be known of one part, for `merge`."""
+
+    def merge(self, surveys: Sequence[Any]) -> Any:
+        """What must be known of all parts, for ``bind``; surveys come in the order of the rows."""
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads, survey: Any = None) -> BoundPool:
+        """Prepare once for a part; without a survey, for all rows."""
 
 
 class Choice(NamedTuple):
@@ -79,6 +105,14 @@ class BoundPool(ABC):
     @abstractmethod
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Scaled training columns of the atoms, (n_rows, total width), in ``dtype``."""
+
+    def late(self) -> Any:
+        """What only bound rows know and all parts must, for `settle`; ``None`` if nothing."""
+        return None
+
+    def settle(self, late: Sequence[Any]) -> None:
+        """Hear what `late` said of every part, in the order of the rows."""
+        raise TypeError(f"{type(self).__name__} has a late method, but no settle method")
 
     @abstractmethod
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
@@ -210,9 +244,35 @@ class Leader:
             self.score = float(scores[top])
 
 
-def bound_pool(pool: Pool, X: Any, weight: np.ndarray, threads: Threads) -> BoundPool:
-    """Bind a pool, and see that what it returns can answer."""
-    bound = pool.bind(X, weight, threads)
+def bind_parts(
+    pool: Pool, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
+) -> list[BoundPool]:
+    """Bind a pool to rows in parts, each ``(X, weight)``, and see that it can answer."""
+    if len(parts) == 1:
+        bounds = [_checked(pool, pool.bind(*parts[0], threads))]
+    else:
+        if not isinstance(pool, PoolOfParts):
+            missing = "merge" if hasattr(pool, "survey") else "survey"
+            raise TypeError(
+                f"{type(pool).__name__} cannot be bound to rows in parts: it has no {missing!r}; "
+                "keep the rows in one memory"
+            )
+        ends = np.cumsum([0, *(len(weight) for _, weight in parts)]).tolist()
+        surveys = [
+            pool.survey(X, weight, Place(first, ends[-1]), threads)
+            for (X, weight), first in zip(parts, ends, strict=False)
+        ]
+        merged = pool.merge(surveys)
+        bounds = [_checked(pool, pool.bind(X, w, threads, merged)) for X, w in parts]
+    late = [bound.late() for bound in bounds]
+    if late[0] is not None:
+        for bound in bounds:
+            bound.settle(late)
+    return bounds
+
+
+def _checked(pool: Pool, bound: Any) -> BoundPool:
+    """What a pool's ``bind`` returned, if it can answer."""
     needed = ("n_atoms", "n_columns", "dtype", *sorted(BoundPool.__abstractmethods__), "best")
     missing = [name for name in needed if not hasattr(bound, name)]
     if missing:
@@ -220,4 +280,5 @@ def bound_pool(pool: Pool, X: Any, weight: np.ndarray, threads: Threads) -> Boun
             f"{type(pool).__name__}.bind must return a laconic.pools.BoundPool; "
             f"what it returned, a {type(bound).__name__}, has no {missing[0]!r}"
         )
-    return bound
+    checked: BoundPool = bound
+    return checked

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
-from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.base import BoundPool, Place, feature_number
 from laconic.pools.dense import transpose_product
-from laconic.pools.scaling import column_scales, needs_double
+from laconic.pools.scaling import Sizes, column_scales, column_sizes, merged_sizes, needs_double
 from laconic.threads import Threads, row_blocks
 
 # Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
@@ -41,10 +41,21 @@ class Columns:
     scale: str | None = "max"
     groups: Any = None
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundColumns:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
+        """Sizes of the columns."""
+        return column_sizes(X, self.scale, weight)
+
+    def merge(self, surveys: Sequence[Sizes]) -> Sizes:
+        """Sizes over all parts."""
+        return merged_sizes(surveys)
+
+    def bind(
+        self, X: Any, weight: np.ndarray, threads: Threads, survey: Sizes | None = None
+    ) -> BoundColumns:
         """Prepare for the training rows: find the scales, keep X as it is."""
         members = None if self.groups is None else group_members(self.groups, X.shape[1])
-        return BoundColumns(X, column_scales(X, self.scale, weight), members, threads)
+        sizes = column_sizes(X, self.scale, weight) if survey is None else survey
+        return BoundColumns(X, column_scales(sizes, self.scale), members, threads)
 
 
 def group_members(groups: Any, n_features: int) -> list[np.ndarray]:

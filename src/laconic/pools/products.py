@@ -14,13 +14,15 @@ from scipy import sparse
 from laconic.memory import warn_if_too_large
 from laconic.model.atoms import Product, ProductsMap
 from laconic.model.magnitudes import ENLARGE, SHRINK
-from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.base import BoundPool, Place, feature_number
 from laconic.pools.scaling import (
     LARGEST,
     LARGEST_UNIT,
     SMALLEST_UNIT,
-    column_peaks,
+    Sizes,
     column_scales,
+    column_sizes,
+    merged_sizes,
     needs_double,
 )
 from laconic.threads import Threads, row_blocks
@@ -60,7 +62,17 @@ class Products:
 
     scale: str | None = "max"
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundProducts:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
+        """Sizes of the features."""
+        return column_sizes(X, self.scale, weight)
+
+    def merge(self, surveys: Sequence[Sizes]) -> Sizes:
+        """Sizes over all parts."""
+        return merged_sizes(surveys)
+
+    def bind(
+        self, X: Any, weight: np.ndarray, threads: Threads, survey: Sizes | None = None
+    ) -> BoundProducts:
         """Prepare for the training rows: find the scales of the features, keep X as it is."""
         if not sparse.issparse(X):
             X = np.asarray(X)
@@ -71,16 +83,17 @@ class Products:
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
-        factors = column_scales(X, self.scale, weight)
-        self._check_sizes(X, factors)
+        sizes = column_sizes(X, self.scale, weight) if survey is None else survey
+        factors = column_scales(sizes, self.scale)
+        self._check_sizes(sizes, factors)
         return BoundProducts(X, factors, threads)
 
-    def _check_sizes(self, X: Any, factors: np.ndarray) -> None:
+    def _check_sizes(self, found: Sizes, factors: np.ndarray) -> None:
         """Refuse features whose products overflow, or are too small for weights."""
-        peaks = column_peaks(X)
+        peaks = found.peak
         with np.errstate(divide="ignore"):
             largest, sizes = np.log10(peaks), -np.log10(factors)
-        most = LARGEST_UNIT if self.scale is not None else LARGEST[X.dtype.itemsize]
+        most = LARGEST_UNIT if self.scale is not None else LARGEST[found.dtype.itemsize]
         i, j = sorted(np.argsort(largest, kind="stable")[-2:])
         if largest[i] + largest[j] > np.log10(most):
             hint = SHRINK if self.scale is not None else f"take scale='max', or {SHRINK}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,73 @@ SMALLEST_UNIT, LARGEST_UNIT = 1e-301, 1e301
 SINGLE = 2.0**-60, 2.0**60
 
 
-def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
+class Sizes(NamedTuple):
+    """Sizes of the columns of some rows."""
+
+    peak: np.ndarray
+    """Largest absolute values."""
+    dtype: np.dtype[Any]
+    weight: float = 1.0
+    """Sum of the weights of the rows."""
+    mean: np.ndarray | None = None
+    """Weighted means over the peaks; where deviations are asked for, as the next."""
+    deviation: np.ndarray | None = None
+    """Weighted standard deviations over the peaks."""
+
+
+def column_sizes(X: Any, scale: str | None, weight: np.ndarray) -> Sizes:
+    """Sizes that the scales of columns are found from.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix (CSR or CSC) of shape (n_rows, d)
+        Finite values, looked at a bounded number at a time. Zeros that a sparse matrix leaves out
+        count like zeros it stores.
+    scale : {"max", "std"} or None
+        See `column_scales`.
+    weight : ndarray of shape (n_rows,)
+        Row weights; only ``"std"`` reads them.
+    """
+    if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
+        raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
+    is_sparse = sparse.issparse(X)
+    if is_sparse and X.format not in ("csr", "csc"):
+        raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
+    X = X if is_sparse else np.asarray(X)
+    peak = column_peaks(X)
+    if scale != "std":
+        return Sizes(peak, X.dtype)
+    # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
+    weight, unit = np.asarray(weight, dtype=np.float64), np.where(peak > 0.0, peak, 1.0)
+    share = float(weight.sum())
+    if abs(share - 1.0) > 1e-9:  # of a part; all rows weigh one
+        weight = weight / share
+    mean, deviation = (_deviation_sparse if is_sparse else _deviation_dense)(X, weight, unit)
+    return Sizes(peak, X.dtype, share, mean, deviation)
+
+
+def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
+    """Sizes of all rows, from those of parts."""
+    if len(parts) == 1:
+        return parts[0]
+    peak = np.max([part.peak for part in parts], axis=0)
+    if parts[0].mean is None:
+        return Sizes(peak, parts[0].dtype)
+    weight = np.array([part.weight for part in parts])
+    share = (weight / weight.sum())[:, None]
+    unit = np.where(peak > 0.0, peak, 1.0)
+    ratio = np.array([np.where(part.peak > 0.0, part.peak, 1.0) / unit for part in parts])
+    # Where a column is zero in a part, its mean and deviation there are zero in any unit.
+    means = np.array([part.mean for part in parts]) * ratio
+    deviations = np.array([part.deviation for part in parts]) * ratio
+    # Measured from one part's mean, a constant column has deviation zero to the last bit.
+    offset = means - means[0]
+    mean = np.sum(share * offset, axis=0)
+    variance = np.sum(share * (deviations**2 + (offset - mean) ** 2), axis=0)
+    return Sizes(peak, parts[0].dtype, float(weight.sum()), means[0] + mean, np.sqrt(variance))
+
+
+def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
     """Factor of every column: scaled column = factor times input column.
 
     A column with nothing to divide by, all zero for ``"max"`` or constant for ``"std"``, has
@@ -32,14 +98,11 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    X : ndarray or sparse matrix (CSR or CSC) of shape (n_rows, d)
-        Finite values, looked at a bounded number at a time. Zeros that a sparse matrix leaves out
-        count like zeros it stores.
+    sizes : Sizes
+        Of all rows.
     scale : {"max", "std"} or None
         ``"max"``: 1 / max_i |x_ir|, so that scaled values lie in [-1, 1]. ``"std"``: 1 / the
         weighted standard deviation. ``None``: 1.
-    weight : ndarray of shape (n_rows,)
-        Row weights that sum to one; only ``"std"`` reads them.
 
     Returns
     -------
@@ -47,26 +110,18 @@ def column_scales(X: Any, scale: str | None, weight: np.ndarray) -> np.ndarray:
         The factors, positive and finite. A column whose factor would leave no room for weights is
         refused.
     """
-    if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
-        raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
-    is_sparse = sparse.issparse(X)
-    if is_sparse and X.format not in ("csr", "csc"):
-        raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
-    X = X if is_sparse else np.asarray(X)
-    size = column_peaks(X)
+    size = sizes.peak
     if scale is None:
-        if (size > LARGEST[X.dtype.itemsize]).any():
+        if (size > LARGEST[sizes.dtype.itemsize]).any():
             raise ValueError(
                 f"column {int(size.argmax())} of X holds values up to {size.max():.2g}, too large "
                 "for sums over rows; take scale='max'"
             )
-        return np.ones(X.shape[1])
-    weight, usable = np.asarray(weight, dtype=np.float64), size > 0.0
-    if scale == "std":
-        # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
+        return np.ones(len(size))
+    usable = size > 0.0
+    if sizes.deviation is not None:
         unit = np.where(size > 0.0, size, 1.0)
-        deviation = (_deviation_sparse if is_sparse else _deviation_dense)(X, weight, unit)
-        usable, size = deviation > 0.0, unit * deviation
+        usable, size = sizes.deviation > 0.0, unit * sizes.deviation
     tiny = np.flatnonzero(usable & (size < SMALLEST_UNIT))
     if len(tiny):
         what = "values no larger than" if scale == "max" else "a standard deviation of"
@@ -111,8 +166,10 @@ def _peak_dense(X: np.ndarray) -> np.ndarray:
     return peak
 
 
-def _deviation_dense(X: np.ndarray, weight: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Weighted standard deviation of every column of X / unit, in two passes."""
+def _deviation_dense(
+    X: np.ndarray, weight: np.ndarray, unit: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and standard deviation of every column of X / unit, in two passes."""
     # Measured from a value of its own, a constant column has deviation zero to the last bit.
     origin = X[0] / unit
     mean = np.zeros(X.shape[1])
@@ -128,7 +185,7 @@ def _deviation_dense(X: np.ndarray, weight: np.ndarray, unit: np.ndarray) -> np.
         slip[columns] += weight[rows] @ tile
         np.square(tile, out=tile)
         variance[columns] += weight[rows] @ tile
-    return np.sqrt(np.maximum(variance - slip**2, 0.0))
+    return origin + slip, np.sqrt(np.maximum(variance - slip**2, 0.0))
 
 
 def _stored(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -157,8 +214,10 @@ def _peak_sparse(X: Any) -> np.ndarray:
     return peak
 
 
-def _deviation_sparse(X: Any, weight: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Weighted standard deviation of every column of X / unit, zeros left out included."""
+def _deviation_sparse(
+    X: Any, weight: np.ndarray, unit: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and deviation of every column of X / unit, zeros left out included."""
     n_rows, d = X.shape
 
     def total(columns: np.ndarray, terms: np.ndarray) -> np.ndarray:
@@ -183,4 +242,4 @@ def _deviation_sparse(X: Any, weight: np.ndarray, unit: np.ndarray) -> np.ndarra
         offset = values / unit[columns] - origin[columns]
         slip += total(columns, weight[rows] * offset)
         variance += total(columns, weight[rows] * offset**2)
-    return np.sqrt(np.maximum(variance - slip**2, 0.0))
+    return origin + slip, np.sqrt(np.maximum(variance - slip**2, 0.0))

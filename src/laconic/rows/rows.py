@@ -269,8 +269,8 @@ class Rows:
         return total([ask(shard) for shard in self._shards])
 
 
-def one_shard(
-    pool: BoundPool,
+def rows_in_memory(
+    pools: Sequence[BoundPool],
     loss: Loss,
     y: np.ndarray,
     weight: np.ndarray,
@@ -279,9 +279,16 @@ def one_shard(
     intercept: bool = True,
     limits: Limits | None = None,
 ) -> Rows:
-    """Rows in memory, in one shard; see `laconic.rows.shard.in_memory`."""
-    shard = in_memory(pool, loss, y, weight, n_outputs, threads, 1.0, limits)
-    return Rows([shard], intercept, threads)
+    """Rows in memory: a shard for each of the bound pools, whose rows follow each other.
+
+    ``y`` and ``weight`` are of all rows; see `laconic.rows.shard.in_memory`.
+    """
+    limits = limits or Limits()
+    shards = [
+        in_memory(pool, loss, codes, own, n_outputs, threads, len(own) / len(y), limits)
+        for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True)
+    ]
+    return Rows(shards, intercept, threads)
 
 
 Sums = Iterable[tuple[int, np.ndarray]]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +38,15 @@ class Limits(NamedTuple):
     """The same for local atoms, whose rows serve all classes."""
     face: int = 1000
     """Most weights whose Hessian is written down: with more, conjugate gradients are quicker."""
+    cuts: tuple[int, ...] = ()
+    """Numbers of rows at which rows in memory are cut into shards."""
+
+    def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
+        """Arrays of all rows, cut into those of every shard."""
+        if not self.cuts:
+            return [arrays]
+        ends = pairwise([0, *self.cuts, arrays[0].shape[0]])
+        return [tuple(array[first:last] for array in arrays) for first, last in ends]
 
 
 class Rest(NamedTuple):
