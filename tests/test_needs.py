@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from laconic.boost.rules import StepRule, make_rule
+from laconic.boost.rules import StepRule, find_rule
 from laconic.correct import Nesterov, Newton, Orthant
 from laconic.penalties import L1, L2, SmoothL1, SmoothLinfL1
 from problems import make_rows, random_problem
@@ -179,7 +179,7 @@ def by_rule(_, penalty):
     X, y = random_problem(4, m=60, d=4)
     rows, W = make_rows(X, y, loss="log"), np.zeros((1, 3))
     rows.evaluate(W)
-    rule = make_rule("step", penalty, Newton())
+    rule = find_rule("step", penalty, Newton())
     return rule.choose(rows, W, np.empty(0, dtype=np.int64), None).score
 
 
@@ -204,9 +204,9 @@ def test_rules_that_try_atoms_out_refuse_kinks(name):
     X, y = random_problem(4, m=60, d=4)
     rows = make_rows(X, y, loss="log")
     with pytest.raises(ValueError, match=r"L1.*kink of 0.03"):
-        make_rule(name, L1(0.03), Newton())
+        find_rule(name, L1(0.03), Newton())
     W = np.zeros((1, 3))
     rows.evaluate(W)
     nothing = np.empty(0, dtype=np.int64)
     if name != "step":  # trial solves by a corrector that takes kinks
-        assert make_rule(name, L1(0.03), Orthant()).choose(rows, W, nothing, None).score > 0
+        assert find_rule(name, L1(0.03), Orthant()).choose(rows, W, nothing, None).score > 0

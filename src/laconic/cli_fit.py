@@ -103,8 +103,7 @@ def _totalq(args: argparse.Namespace, X: Any, y: Any) -> Any:
         **_given(args, "max_atoms", "loss", "price", "l1", "max_rounds", "hot_start", "search"),
     )
     if args.cv:
-        from laconic.sizes import PRICES, cross_validate_prices, one_standard_error
+        from laconic.sizes import PRICES
 
-        scores = cross_validate_prices(model, X, y, PRICES, args.cv, args.scoring, verbose=1)
-        model.set_params(price=PRICES[one_standard_error(scores)])
+        model.set_params(price=PRICES, cv=args.cv, scoring=args.scoring)
     return model.set_params(checkpoint=args.checkpoint, verbose=1)

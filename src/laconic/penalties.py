@@ -314,3 +314,17 @@ PENALTIES: dict[str, type[L2] | type[SmoothL1] | type[SmoothLinfL1]] = {
     "l1": SmoothL1,
     "linf_l1": SmoothLinfL1,
 }
+
+
+def find_penalty(penalty: Any, alpha: float, beta: float) -> Penalty:
+    """The penalty of that name and strength, or a penalty object as it is."""
+    if isinstance(penalty, str):
+        if penalty not in PENALTIES:
+            known = ", ".join(map(repr, PENALTIES))
+            raise ValueError(f"penalty must be one of {known}, not {penalty!r}")
+        return PENALTIES[penalty](alpha, beta)
+    if isinstance(penalty, type) or not hasattr(penalty, "alpha"):
+        why = "a class; pass an object" if isinstance(penalty, type) else "without 'alpha'"
+        raise TypeError(f"penalty must be a name or a penalty object; {penalty!r} is one {why}")
+    given: Penalty = penalty
+    return given

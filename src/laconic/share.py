@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from laconic.boost.checkpoint import Checkpoint
-from laconic.boost.hooks import HeldOut, progress
-from laconic.boost.loop import Hook, Loop, State
-from laconic.boost.path import Path, rounds_needed
-from laconic.boost.rules import RULES, make_rule
+from laconic.boost.correction import CorrectAll
+from laconic.boost.hooks import Shown, progress
+from laconic.boost.loop import Loop
+from laconic.boost.path import PathEntry, rounds_needed
+from laconic.boost.propose import ByRule
+from laconic.boost.record import Recorder
+from laconic.boost.rules import check_rule, find_rule
+from laconic.boost.stages import State
+from laconic.booster import BoostedClassifier, Ready, Terms
 from laconic.correct import Newton
-from laconic.edge import (
-    check_base_terms,
-    check_costs,
-    check_repeatable,
-    held_out_rows,
-    in_order,
-    normalised_weights,
-    resolve_atoms,
-)
-from laconic.fingerprint import fingerprint, settings_of
-from laconic.losses import LOSSES
-from laconic.pathmodel import PathClassifier
-from laconic.penalties import PENALTIES
-from laconic.pools import bind_parts, make_pool
-from laconic.rows.rows import Rows, rows_in_memory
-from laconic.sizes import cross_validate_sizes, one_standard_error
-from laconic.threads import Threads
+from laconic.losses import Loss, find_loss
+from laconic.penalties import find_penalty
+from laconic.rows.rows import Rows
 
-# Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
-_LIMITS = ("max_atoms", "n_iter_no_change", "cv", "scoring")
 # alpha="auto": the first over the square of the sum of the weights, between the others.
 FALLING, WEAKEST, STRONGEST = 32.0, 1e-6, 3e-4
 
 
-class ShareBoostClassifier(PathClassifier):
+class ShareBoostClassifier(BoostedClassifier):
     """Multiclass classifier whose classes share a few features (ShareBoost).
 
     Grows the predictor argmax_y (W x)_y, eq. (1), one atom at a time: choose the atom whose column
@@ -64,16 +50,20 @@ class ShareBoostClassifier(PathClassifier):
         Where atoms come from: input columns; decision stumps on them (section 3.1); products of
         two of them; balls with a linear function inside (section 3.2); or an object of
         `laconic.pools` with settings of its own.
-    loss : {"margin", "log"}, default="margin"
-        The loss of eq. (3), or the plain multinomial log-loss.
-    rule : {"gradient", "projection", "step", "column", "refit"}, default="gradient"
+    loss : {"margin", "log"} or loss object, default="margin"
+        The loss of eq. (3), or the plain multinomial log-loss; or one of your own, see
+        `laconic.losses.Loss`. The losses of TotalQBoost ("exponential" and so on) serve two
+        classes.
+    rule : {"gradient", "projection", "step", "column", "refit"} or rule object, default="gradient"
         How the next atom is chosen (section 2.1): largest l1 gradient, eq. (7); the same over the
         length of the part of the column that the chosen ones do not explain; best step along the
         gradient; best new column; full refit for every candidate. The last three try every atom
-        out and are slow for large pools.
-    penalty : {"l2", "l1", "linf_l1"}, default="l2"
+        out and are slow for large pools. An object has the method of `laconic.boost.rules.Rule`.
+    penalty : {"l2", "l1", "linf_l1"} or penalty object, default="l2"
         Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
-        alpha. Weights are penalised in scaled units; the intercept is not penalised.
+        alpha. Weights are penalised in scaled units; the intercept is not penalised. An object (see
+        `laconic.penalties.Penalty`) brings its own strength, and ``alpha`` and ``beta`` are not
+        read.
     alpha : float or "auto", default="auto"
         Strength of the penalty. 0 switches it off. ``"auto"`` is 32 over the square of the sum of
         the weights (of the number of rows, where there are none), but at least 1e-6 and at most
@@ -199,9 +189,9 @@ class ShareBoostClassifier(PathClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "max_atoms": [Interval(Integral, 0, None, closed="left")],
         "pool": "no_validation",  # make_pool checks it
-        "loss": [StrOptions(set(LOSSES))],
-        "rule": [StrOptions(set(RULES))],
-        "penalty": [StrOptions(set(PENALTIES))],
+        "loss": "no_validation",  # find_loss checks it
+        "rule": "no_validation",  # find_rule checks it
+        "penalty": "no_validation",  # find_penalty checks it
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "beta": [Interval(Real, 1, None, closed="left")],
         "scale": [StrOptions({"max", "std"}), None],
@@ -226,14 +216,17 @@ class ShareBoostClassifier(PathClassifier):
         "verbose": ["verbose"],
     }
 
+    # How far a fit goes, or what is made of it.
+    _limits_of_fit = ("max_atoms", "n_iter_no_change", "cv", "scoring")
+
     def __init__(
         self,
         max_atoms: int = 20,
         *,
         pool: Any = "columns",
-        loss: str = "margin",
-        rule: str = "gradient",
-        penalty: str = "l2",
+        loss: Any = "margin",
+        rule: Any = "gradient",
+        penalty: Any = "l2",
         alpha: float | str = "auto",
         beta: float = 20.0,
         scale: str | None = "max",
@@ -314,47 +307,18 @@ class ShareBoostClassifier(PathClassifier):
         self
             Also after Ctrl-C: then with the path learned so far.
         """
-        self._validate_params()
-        for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
-            self.__dict__.pop(chosen, None)
-        if self.cv is not None and self.early_stopping:
-            raise ValueError("choose the size by cv or by early_stopping, not by both")
-        for given, name in ((self.scoring, "scoring"), (groups, "groups")):
-            if given is not None and self.cv is None:
-                raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
-        resumable = self.checkpoint is not None and self.early_stopping
-        if resumable and not isinstance(self.random_state, Integral):
-            raise ValueError(
-                "a checkpoint of a fit with early_stopping needs an integer random_state, "
-                "so that a resumed fit holds out the same rows"
-            )
-        for callback in self.callbacks or ():
-            if not callable(callback):
-                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        return self._fit(X, y, sample_weight, groups)
+
+    def _check_own(self) -> None:
+        find_loss(self.loss)
+        find_penalty(self.penalty, 0.0, self.beta)
+        check_rule(self.rule)
+
+    def _loss_of(self, total: float) -> Loss:
         self.loss_ = self.loss
-        X, y = self._validated(X, y, reset=True, weight=sample_weight)
-        pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
-        check_repeatable(pool, self.checkpoint)
-        rows_in, codes, weight, total = normalised_weights(self, X, y, sample_weight)
-        self.alpha_ = self._strength(total)
-        held: HeldOut | None = None
-        if self.early_stopping:
-            rows_in, codes, weight, kept = held_out_rows(self, rows_in, codes, weight)
-            held = HeldOut(*kept, LOSSES[self.loss](), self.n_iter_no_change)
-        # A checkpoint that cannot be used is refused before the work of the folds.
-        with self._saver(rows_in, codes, weight) as saver:
-            if self.cv is not None:
-                self.cv_scores_ = self._cross_validate(X, y, sample_weight, groups)
-            with Threads(self.n_jobs) as threads:
-                limits, loss = self._limits, LOSSES[self.loss]()
-                bounds = bind_parts(pool, limits.parts(rows_in, weight), threads)
-                n_outputs = loss.n_outputs(len(self.classes_))
-                rows = rows_in_memory(
-                    bounds, loss, codes, weight, n_outputs, threads, self.fit_intercept, limits
-                )
-                state = self._run(rows, held, saver)
-        self._keep(state, held)
-        return self
+        penalty = self.penalty
+        self.alpha_ = self._strength(total) if isinstance(penalty, str) else float(penalty.alpha)
+        return find_loss(self.loss)
 
     def _strength(self, total: float) -> float:
         """The strength of the penalty: as given, or by the sum of the weights."""
@@ -362,114 +326,42 @@ class ShareBoostClassifier(PathClassifier):
             return float(self.alpha)
         return min(max(FALLING / total / total, WEAKEST), STRONGEST)
 
-    def _saver(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray
-    ) -> AbstractContextManager[Checkpoint | None]:
-        """The checkpoint, where there is to be one."""
-        if self.checkpoint is None:
-            return nullcontext()
-        names = getattr(self, "feature_names_in_", None)
-        settings = settings_of(self, *_LIMITS)
-        # Names and data frames say what an atom is: here by what they come to.
-        settings |= {name: self._by_number(name) for name in ("include", "exclude")}
-        costs = in_order(self.costs, names, self.n_features_in_)
-        settings |= {"costs": costs, "categorical": [*self._categories]}
-        settings |= {"alpha": self.alpha_, "units": self._units}
-        mark = fingerprint(X, codes, weight, settings)
-        return Checkpoint(self.checkpoint, mark, self.max_atoms)
+    def _largest(self) -> tuple[int, int]:
+        return self.max_atoms, self.max_atoms
 
-    def _by_number(self, argument: str) -> list[Any]:
-        """The items of an include or exclude list, features by their numbers."""
-        names = list(getattr(self, "feature_names_in_", ()))
-        listed = getattr(self, argument) or ()
-        return [names.index(i) if isinstance(i, str) and i in names else i for i in listed]
+    def _fingerprinted(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
 
-    def _run(self, rows: Rows, held: HeldOut | None, saver: Checkpoint | None) -> State:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
-        penalty = PENALTIES[self.penalty](self.alpha_, self.beta)
-        corrector = Newton(self.tol)
-        names = getattr(self, "feature_names_in_", None)
-        n_features = self.n_features_in_
-        costs, max_cost = check_costs(self.costs, self.max_cost, rows.pool, n_features, names)
-        include = resolve_atoms(self.include, rows.pool, names, "include")
-        exclude = resolve_atoms(self.exclude, rows.pool, names, "exclude")
-        spent = float(len(include)) if costs is None else costs.total(include.tolist())
-        check_base_terms(include, exclude, self.max_atoms, spent, max_cost)
-        state = State() if saver is None else saver.resume(rows.pool, rows.n_outputs)
-        hooks: list[Hook] = [] if saver is None else [saver]
-        loop = Loop(
-            rows,
-            make_rule(self.rule, penalty, corrector),
-            corrector,
-            penalty,
-            self.max_atoms,
-            include=include.tolist(),
-            forbidden=exclude,
-            costs=costs,
-            max_cost=max_cost,
-            watch=held,
-            hooks=hooks + list(self.callbacks or []),
-        )
-        with progress(self.verbose, self.max_atoms, self.refine) as bar:
-            loop.hooks.append(bar)
-            try:
-                go_on = loop.grow(state)
-                if go_on and self.refine:
-                    from laconic.boost.refine import refine  # Numba loads with it
+    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
+        penalty = find_penalty(self.penalty, self.alpha_, self.beta)
+        corrector, record = Newton(self.tol), Recorder(rows, terms.costs)
+        model = CorrectAll(record, corrector, penalty, self.max_atoms, terms.include)
+        propose = ByRule(find_rule(self.rule, penalty, corrector), model, terms.admissible)
+        return Loop(propose, model, record, ready.held, list(self.callbacks or []))
 
-                    refine(loop, state)
-            except KeyboardInterrupt:
-                if not state.entries:
-                    raise
-                state.status = "interrupted"
-                warnings.warn(
-                    f"fit was interrupted; the model keeps {state.entries[-1].size} atoms",
-                    stacklevel=3,
-                )
-        return state
+    def _progress(self) -> AbstractContextManager[Shown]:
+        return progress(self.verbose, self.max_atoms, self.refine)
 
-    def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> np.ndarray:
-        only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        fold = clone(self).set_params(verbose=0, **dict.fromkeys(only_once))
-        if self._categories:
-            pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
-            fold.set_params(pool=pool)
-        names = list(getattr(self, "feature_names_in_", ()))
-        fold.set_params(costs=in_order(self.costs, names or None, self.n_features_in_))
-        for argument in ("include", "exclude"):  # folds are arrays, without names
-            fold.set_params(**{argument: self._by_number(argument)})
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return cross_validate_sizes(fold, X, y, weight, self.cv, self.scoring, groups)
+    def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
+        if loop.grow(state) and self.refine:
+            from laconic.boost.refine import refine  # Numba loads with it
 
-    def _keep(self, state: State, held: HeldOut | None) -> None:
-        """Turn the loop's state into fitted attributes."""
+            refine(loop, state)
+
+    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
         entries = list(state.entries)
         entries[: len(state.refined)] = state.refined
-        self.path_ = Path(entries)
-        self._keep_asked(entries)
-        self.status_ = state.status
-        size = entries[-1].size
-        if size == 0 and self.max_atoms > 0 and state.status.startswith("no admissible"):
+        return entries
+
+    def _keep_own(self, loop: Loop, state: State, size: int) -> None:
+        nothing = self.path_.sizes[-1] == 0 and self.max_atoms > 0
+        if nothing and state.status.startswith("no admissible"):
             warnings.warn(
                 "no atom helps, so the model only knows how common the classes are. Raise max_cost "
                 "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
                 "atom can help.",
-                stacklevel=3,
+                stacklevel=5,
             )
-        if held is not None:
-            losses = np.array([held.loss(entry) for entry in entries])
-            self.validation_losses_ = losses
-            size = entries[int(np.argmin(losses))].size
-        if self.cv is not None:
-            size = min(size, entries[0].size + one_standard_error(self.cv_scores_))
-            if size == 0:
-                warnings.warn(
-                    "cross-validation chooses no atom, so the model says the same of every row: no "
-                    "size is clearly better by accuracy, or by the scoring given. Where a class is "
-                    'rare, try scoring="roc_auc" or "average_precision".',
-                    stacklevel=3,
-                )
-        self._use(size)
 
     # -- guarantees ----------------------------------------------------------------------------
 

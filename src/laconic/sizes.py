@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight
 
 from laconic.bars import progress_bar
 from laconic.doubts import told_already
@@ -37,7 +38,7 @@ def cross_validate_sizes(
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
     scorer = None if scoring is None else find_scorer(estimator, scoring, y)
-    scores: list[list[float]] = []
+    scores: list[dict[int, float]] = []
     for number, (fit, test) in enumerate(_folds(X, y, cv, groups), 1):
         test = test[weight[test] > 0]
         if len(test) == 0:
@@ -52,13 +53,27 @@ def cross_validate_sizes(
         with _whole() as models:
             models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
         scores.append(_size_scores(fold, X[test], y[test], weight[test], scorer))
-        if not np.isfinite(scores[-1]).all():
+        if not np.isfinite([*scores[-1].values()]).all():
             raise ValueError(
                 f"scoring={scoring!r} gives no number for fold {number} of cv, which has test rows "
                 f"of {len(np.unique(y[test]))} of {len(np.unique(y))} classes; use fewer folds"
             )
-    longest = max(len(s) for s in scores)
-    return np.array([s + [s[-1]] * (longest - len(s)) for s in scores])
+    return _by_size(scores)
+
+
+def _by_size(scores: list[dict[int, float]]) -> np.ndarray:
+    """Scores of all folds at every size, from the smallest on.
+
+    A fold that has no model of a size has that of the next smaller one it has.
+    """
+    first, last = min(min(s) for s in scores), max(max(s) for s in scores)
+    out = np.empty((len(scores), last - first + 1))
+    for row, of_fold in zip(out, scores, strict=True):
+        known = of_fold[min(of_fold)]
+        for size in range(first, last + 1):
+            known = of_fold.get(size, known)
+            row[size - first] = known
+    return out
 
 
 def _folds(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
@@ -74,10 +89,20 @@ def _folds(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
         raise
 
 
-def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: Any) -> list[float]:
+def _size_scores(
+    fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: Any
+) -> dict[int, float]:
     """Score of every size of a fold's path on its test rows."""
+    sizes = fold.path_.sizes
     if scorer is None:
-        return [float(np.average(p == y, weights=weight)) for p in fold.staged_predict(X)]
+        right = (np.average(p == y, weights=weight) for p in fold.staged_predict(X))
+        return dict(zip(sizes, map(float, right), strict=True))
+    weighted = _weighted(scorer, weight)
+    return {size: float(scorer(fold.at(size), X, y, **weighted)) for size in sizes}
+
+
+def _weighted(scorer: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """The weights of test rows as a scorer takes them; nothing where all are alike."""
     weighted = {}
     if np.ptp(weight) > 0:
         if "sample_weight" not in signature(scorer).parameters:
@@ -86,7 +111,7 @@ def _size_scores(fold: Any, X: Any, y: np.ndarray, weight: np.ndarray, scorer: A
                 "sklearn.metrics.make_scorer, or no weights"
             )
         weighted["sample_weight"] = weight
-    return [float(scorer(fold.at(size), X, y, **weighted)) for size in fold.path_.sizes]
+    return weighted
 
 
 def cross_validate_prices(
@@ -96,6 +121,8 @@ def cross_validate_prices(
     prices: Sequence[float],
     cv: Any,
     scoring: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
     verbose: int = 0,
 ) -> np.ndarray:
     """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices).
@@ -104,19 +131,25 @@ def cross_validate_prices(
     """
     y, scores = np.asarray(y), []
     scorer = find_scorer(estimator, scoring, y)
-    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    folds = _folds(X, y, cv, groups)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
         if bar is not None:
             unit = f"fits: {len(folds)} folds of {len(prices)} prices"
             task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
         for fit, test in folds:
-            part = _safe_indexing(X, fit), y[fit], None, "price", prices
+            part = _safe_indexing(X, fit), y[fit], weight[fit], "price", prices
+            test = test[weight[test] > 0]
+            if len(test) == 0:
+                continue
             with _whole() as models:
                 for model in estimator._fitted(*part):
                     models.append(model)
                     if bar is not None:
                         bar.advance(task)
-            scores.append([float(scorer(m, _safe_indexing(X, test), y[test])) for m in models])
+            given = _safe_indexing(X, test), y[test]
+            weighted = _weighted(scorer, weight[test])
+            scores.append([float(scorer(m, *given, **weighted)) for m in models])
     return np.array(scores)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from laconic import ShareBoostClassifier
-from laconic.boost.rules import RULES, make_rule
+from laconic.boost.rules import RULES, find_rule
 from laconic.correct import Newton
 from laconic.penalties import L2
 from problems import make_rows, naive_objective, random_problem
@@ -59,7 +59,7 @@ def by_hand(name, X, y, rows, solution, atom):
 @pytest.mark.parametrize("atoms", [[], [1], [4, 0]])
 def test_choice_and_score_by_brute_force(name, atoms):
     rows, solution, X, y = corrected(atoms)
-    rule = make_rule(name, PENALTY, Newton(tol=1e-12))
+    rule = find_rule(name, PENALTY, Newton(tol=1e-12))
     choice = rule.choose(rows, solution.weights, np.array(atoms, dtype=np.int64), None)
     others = [a for a in range(6) if a not in atoms]
     scores = {a: by_hand(name, X, y, rows, solution, a) for a in others}
@@ -72,7 +72,7 @@ def test_choice_and_score_by_brute_force(name, atoms):
 @pytest.mark.parametrize("name", RULES)
 def test_forbidden_atoms_are_never_chosen(name):
     rows, solution, *_ = corrected([1])
-    rule = make_rule(name, PENALTY, Newton())
+    rule = find_rule(name, PENALTY, Newton())
     barred = [1]
     for _ in range(5):
         choice = rule.choose(rows, solution.weights, np.array(sorted(barred)), None)
@@ -85,7 +85,7 @@ def test_forbidden_atoms_are_never_chosen(name):
 def test_costs_rank_by_gain_per_cost(name):
     rows, solution, X, y = corrected([1])
     costs = np.array([1.0, 1.0, 3.0, 0.2, 5.0, 2.0])
-    rule = make_rule(name, PENALTY, Newton(tol=1e-12))
+    rule = find_rule(name, PENALTY, Newton(tol=1e-12))
     choice = rule.choose(rows, solution.weights, np.array([1]), costs)
     scores = np.array([by_hand(name, X, y, rows, solution, a) if a != 1 else 0.0 for a in range(6)])
     gain = (scores / 2) ** 2 if name in ("gradient", "projection") else scores
@@ -104,7 +104,7 @@ def test_ties_go_to_the_lowest_index(name):
 @pytest.mark.parametrize("name", ["gradient", "projection"])
 def test_groups_score_by_the_sum_over_their_columns(name):
     rows, solution, X, y = corrected([], groups=[0, 1, 0, 2, 1, 2])
-    choice = make_rule(name, PENALTY, Newton()).choose(rows, solution.weights, NOTHING, None)
+    choice = find_rule(name, PENALTY, Newton()).choose(rows, solution.weights, NOTHING, None)
     columns = np.array([by_hand(name, X, y, rows, solution, a) for a in range(6)])
     sums = [columns[[0, 2]].sum(), columns[[1, 4]].sum(), columns[[3, 5]].sum()]
     assert choice.index == np.argmax(sums)
@@ -115,18 +115,18 @@ def test_projection_bookkeeping_equals_a_fresh_start():
     """Atom by atom, by one rule object or by a new one each time: the same scores."""
     X, y = random_problem(m=90, d=6, seed=4)
     rows = make_rows(X, y)
-    old = make_rule("projection", PENALTY, Newton())
+    old = find_rule("projection", PENALTY, Newton())
     W = np.zeros((1, 3))
     for atom in (3, 1, 5):
         W = Newton().solve(rows, PENALTY, W).weights
         barred = np.array(rows.atoms, dtype=np.int64)
-        fresh = make_rule("projection", PENALTY, Newton())
+        fresh = find_rule("projection", PENALTY, Newton())
         assert old.choose(rows, W, barred, None) == fresh.choose(rows, W, barred, None)
         rows.append(atom)
         W = np.vstack([W, np.zeros((1, 3))])
     rows.reset([3, 5])
     rows.evaluate(W[:3])
-    fresh = make_rule("projection", PENALTY, Newton())
+    fresh = find_rule("projection", PENALTY, Newton())
     assert old.choose(rows, W[:3], NOTHING, None) == fresh.choose(rows, W[:3], NOTHING, None)
 
 

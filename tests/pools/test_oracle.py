@@ -18,13 +18,13 @@ def test_an_atom_is_the_classifier_fitted_to_the_residuals():
     rng = np.random.default_rng(0)
     X, r = rng.normal(size=(80, 3)), rng.normal(size=(80, 1))
     pool = bind(X)
-    choice = pool.best(r)
+    offer = pool.fitted(r)
+    assert pool.n_atoms == 0  # to ask changes nothing
+    assert pool.join(offer) == 0
     tree = DecisionTreeClassifier(max_depth=1, random_state=0)
     answer = tree.fit(X, np.sign(r[:, 0]), sample_weight=np.abs(r[:, 0])).predict(X)
     np.testing.assert_array_equal(pool.columns([0])[:, 0], answer)
-    assert choice.index == 0
-    assert choice.score == pytest.approx(abs(r[:, 0] @ answer))
-    assert choice.steepest == np.inf  # nobody asked the other trees
+    assert offer.score == pytest.approx(abs(r[:, 0] @ answer))
     np.testing.assert_array_equal(pool.extract([0]).columns(X)[:, 0], answer)
     assert pool.index(pool.atom(0)) == 0
 
@@ -33,10 +33,9 @@ def test_the_same_answer_or_its_opposite_is_nothing_new():
     rng = np.random.default_rng(1)
     X, r = rng.normal(size=(80, 2)), rng.normal(size=(80, 1))
     pool = bind(X)
-    pool.best(r)
-    assert pool.best(r).index == -1
-    assert pool.best(-r).index == -1
-    assert pool.best(r).steepest == np.inf
+    pool.join(pool.fitted(r))
+    assert pool.fitted(r) is None
+    assert pool.fitted(-r) is None
     assert pool.n_atoms == 1
 
 

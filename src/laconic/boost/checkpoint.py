@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
+from laconic.boost.stages import RefinementState, SearchState, State
 from laconic.model.journal import Record, Saver
 from laconic.model.layout import Array, check_arrays, real_number, whole_number
 from laconic.objective import Certificate
@@ -57,19 +57,19 @@ class Checkpoint(Saver):
 
     def snapshot(self, state: State) -> State:
         """The state with lists of its own; entries never change."""
-        return replace(
-            state,
-            entries=list(state.entries),
-            offered=list(state.offered),
-            refined=list(state.refined),
-            generated=list(state.generated),
+        search, refinement = state.search, state.refinement
+        return State(
+            list(state.entries),
+            replace(search, generated=list(search.generated), offered=list(search.offered)),
+            replace(refinement, entries=list(refinement.entries)),
+            state.status,
         )
 
     def write(self, snapshot: State) -> bool:
         """Append a record of the entries that the file does not hold yet."""
         items: list[dict[str, Any]] = []
         new: list[PathEntry] = []
-        lists = {name: getattr(snapshot, name) for name in _LISTS}
+        lists = _lists(snapshot)
         if _begins(self._held["entries"], lists["entries"]):
             lists["entries"] = self._held["entries"]
         for name, entries in lists.items():
@@ -80,9 +80,9 @@ class Checkpoint(Saver):
                     new.append(entry)
         header = {
             "max_atoms": self.max_atoms,
-            "swept": snapshot.swept,
-            "searched": snapshot.searched,
-            "bound": snapshot.bound,
+            "swept": snapshot.refinement.swept,
+            "searched": snapshot.search.searched,
+            "bound": snapshot.search.bound,
             "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
@@ -104,16 +104,18 @@ class Checkpoint(Saver):
             self._take_up(record, pool, n_outputs, known)
         header, arrays = records[-1]
         same = whole_number(header["max_atoms"], "max_atoms") == self.max_atoms
+        swept = whole_number(header["swept"], "swept")
         state = State(
-            swept=whole_number(header["swept"], "swept") if same else 0,
-            generated=arrays["generated"].tolist(),
-            searched=whole_number(header["searched"], "searched", -1),
-            bound=real_number(header["bound"], "bound", finite=False),
+            search=SearchState(
+                generated=arrays["generated"].tolist(),
+                searched=whole_number(header["searched"], "searched", -1),
+                bound=real_number(header["bound"], "bound", finite=False),
+            ),
+            refinement=RefinementState(swept=swept if same else 0),
         )
-        for name in _LISTS:
+        for name, kept in _lists(state).items():
             if name == "refined" and not same:
                 continue
-            kept = getattr(state, name)
             for entry in self._held[name]:
                 if entry.size > self.max_atoms:
                     break
@@ -166,6 +168,15 @@ class Checkpoint(Saver):
             del self._held[name][length:]
 
 
+def _lists(state: State) -> dict[str, list[PathEntry]]:
+    """The lists of entries in a state, by the names that files have for them."""
+    return {
+        "entries": state.entries,
+        "offered": state.search.offered,
+        "refined": state.refinement.entries,
+    }
+
+
 def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
     """Whether the file has the same path, and more of it: a fit of a smaller size shall not cut it.
 
@@ -190,7 +201,7 @@ def _arrays(entries: list[PathEntry], state: State) -> dict[str, np.ndarray]:
         return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])
 
     return {
-        "generated": np.array(state.generated, dtype=np.int64),
+        "generated": np.array(state.search.generated, dtype=np.int64),
         "numbers": joined([np.array(e.numbers, dtype=np.int64) for e in entries], np.int64),
         "gains": joined([np.array(e.gains, dtype=np.float64) for e in entries], np.float64),
         "weights": joined([e.weights for e in entries], np.float64, outputs),
@@ -215,13 +226,16 @@ def _certificate(stored: Any) -> Certificate:
 
 def _check_state(state: State) -> None:
     """Refuse a state that no fit was ever in."""
-    among = set(state.generated)
+    generated, entries = state.search.generated, state.entries
+    among = set(generated)
     sound = (
-        bool(state.entries)
-        and len(state.refined) <= len(state.entries)
-        and len(among) == len(state.generated)
-        and state.searched <= len(state.generated)
-        and (not among or all(among.issuperset(entry.numbers) for entry in state.entries))
+        bool(entries)
+        and len(state.refinement.entries) <= len(entries)
+        and len(among) == len(generated)
+        and state.search.searched <= len(generated)
     )
+    if sound and among:  # atoms that are always in are those of the first entry
+        among.update(entries[0].numbers)
+        sound = all(among.issuperset(entry.numbers) for entry in entries)
     if not sound:
         raise ValueError("its entries do not fit together")

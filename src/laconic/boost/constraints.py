@@ -14,15 +14,19 @@ from laconic.pools.base import Choice, Leader
 from laconic.rows.rows import Rows
 
 
-def most_violated(rows: Rows, forbidden: np.ndarray, limit: float) -> Choice:
+def most_violated(
+    rows: Rows, forbidden: np.ndarray, limit: float, costs: np.ndarray | None = None
+) -> Choice:
     """The atom that violates its constraints |g_jc| ≤ limit most: line 3 of algorithm 1.
 
     Its score Σ_jc (|g_jc| − limit)₊ is how fast loss + limit ‖W‖₁ falls when the atom's weights
     leave zero at one speed, each to its better side; above 0 where a constraint is violated, and
-    -inf where no atom is left. ``steepest`` is max_jc |g_jc| over all columns of the pool.
+    -inf where no atom is left. With ``costs`` atoms are ranked by the square of half that over
+    their cost, as `BoundPool.best` does. ``steepest`` is max_jc |g_jc| over all columns of the
+    pool.
     """
     pool = rows.pool
-    if rows.n_outputs == 1 and pool.n_atoms == pool.n_columns:
+    if rows.n_outputs == 1 and pool.n_atoms == pool.n_columns and costs is None:
         # One entry each: the ranking is that of |g_j|, which every pool knows how to do quickly.
         choice = rows.best(forbidden, None, None)
         return choice._replace(score=choice.score - limit)
@@ -32,7 +36,10 @@ def most_violated(rows: Rows, forbidden: np.ndarray, limit: float) -> Choice:
         steepest = max(steepest, float(entries.max(initial=0.0)))
         over = np.maximum(entries - limit, 0.0).sum(axis=1)
         start, scores = pool.collect(first, over)
-        leader.see(start, scores, scores)
+        value = scores
+        if costs is not None:
+            value = (scores / 2) ** 2 / costs[start : start + len(scores)]
+        leader.see(start, scores, value)
     return Choice(leader.index, leader.score, steepest)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from laconic.bars import progress_bar
-from laconic.boost.loop import State
 from laconic.boost.path import PathEntry
+from laconic.boost.stages import State
 from laconic.losses import Loss
 
 
@@ -92,9 +92,9 @@ class Shown:
         """Show how far the loop is."""
         if self._bar is None:
             return
-        task, unit = (self._swap, "steps") if state.refined else (self._grow, self._unit)
+        task, unit = (self._swap, "steps") if state.refinement.entries else (self._grow, self._unit)
         says = f"{unit}  loss {state.last.loss:.4f}"
-        self._bar.update(task, completed=self._count(state) + state.swept, says=says)
+        self._bar.update(task, completed=self._count(state) + state.refinement.swept, says=says)
 
     def searched(self, nodes: int, objective: float, bound: float) -> None:
         """Show how many nodes a search has solved, and how far its bound is from the best."""

@@ -36,11 +36,20 @@ class Master(Protocol):
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
         """Weights of the rows' columns as a fit on a support."""
 
+    def grown(self, fit: Fit) -> np.ndarray:
+        """A fit's weights as those of a fit of all columns in: zero where it has none."""
 
-def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> Master:
-    """The master problem in the form that the rows' pool and loss allow."""
-    by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values()
-    return SignsMaster(rows, y, weight, l1) if by_kernels else RowsMaster(rows, l1)
+    def tidied(self, fit: Fit) -> Fit:
+        """The fit without columns of weight zero."""
+
+
+def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float, fixed: int = 0) -> Master:
+    """The master problem in the form that the rows' pool and loss allow.
+
+    The first ``fixed`` atoms of the rows are always in.
+    """
+    by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values() and not fixed
+    return SignsMaster(rows, y, weight, l1) if by_kernels else RowsMaster(rows, l1, fixed)
 
 
 class SignsMaster:
@@ -92,17 +101,32 @@ class SignsMaster:
         base = W[0] - self.rows.means[1:] @ W[1:, 0] if free else np.empty(0)
         return Fit(support, np.append(w, base), value)
 
+    def grown(self, fit: Fit) -> np.ndarray:
+        """Weights of all columns in, and the intercept."""
+        n, out = len(fit.support), np.zeros(self.rows.n_columns)
+        out[list(fit.support)] = fit.weights[:n]
+        out[len(self.rows.atoms) :] = fit.weights[n:]
+        return out
+
+    def tidied(self, fit: Fit) -> Fit:
+        """The fit without columns of weight zero."""
+        n = len(fit.support)
+        on = np.flatnonzero(fit.weights[:n])
+        support = tuple(fit.support[at] for at in on)
+        return Fit(support, np.append(fit.weights[on], fit.weights[n:]), fit.value)
+
 
 class RowsMaster:
     """Atoms of any kind and width, and any loss; a fit's weights are those of the rows' columns."""
 
-    def __init__(self, rows: Rows, l1: float) -> None:
+    def __init__(self, rows: Rows, l1: float, fixed: int = 0) -> None:
         self.rows = rows
         self.l1 = l1
+        self._fixed = fixed
 
     def problem(self) -> RowsProblem:
         """The problem over the columns in."""
-        return RowsProblem(self.rows, self.l1)
+        return RowsProblem(self.rows, self.l1, self._fixed)
 
     def weights(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""
@@ -111,6 +135,16 @@ class RowsMaster:
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
         """Weights as they are."""
         return Fit(support, W, value)
+
+    def grown(self, fit: Fit) -> np.ndarray:
+        """Padded for columns that came since."""
+        return padded(self.rows, fit.weights)
+
+    def tidied(self, fit: Fit) -> Fit:
+        """The fit without atoms of weight zero."""
+        problem, W = self.problem(), padded(self.rows, fit.weights)
+        support = tuple(atom for atom in fit.support if problem.weighs(W, atom))
+        return Fit(support, fit.weights, fit.value)
 
 
 def padded(rows: Rows, W: np.ndarray | None) -> np.ndarray:
@@ -124,15 +158,17 @@ def padded(rows: Rows, W: np.ndarray | None) -> np.ndarray:
 class RowsProblem:
     """Loss + l1 ‖W‖₁ over the weights of chosen atoms, through sums over rows.
 
-    An atom's columns times outputs are a group: in or out together.
+    An atom's columns times outputs are a group: in or out together. The first ``fixed`` atoms are
+    always in, and not among those to choose from.
     """
 
-    def __init__(self, rows: Rows, l1: float) -> None:
+    def __init__(self, rows: Rows, l1: float, fixed: int = 0) -> None:
         self.rows = rows
         self.penalty = L1(l1)  # what `gains` and the dual constraints are derived for
         self._corrector = Orthant()
         ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
-        self._groups = [np.arange(first, last) for first, last in pairwise(ends)]
+        self._free = int(ends[min(fixed, len(rows.atoms))])
+        self._groups = [np.arange(first, last) for first, last in pairwise(ends)][fixed:]
 
     @property
     def n_columns(self) -> int:
@@ -159,6 +195,10 @@ class RowsProblem:
     def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one atom less; ``target`` as in `fit`."""
         return self.fit(tuple(c for c in fit.support if c != column), fit.weights, target)
+
+    def weighs(self, W: np.ndarray, atom: int) -> bool:
+        """Whether any weight of an atom is not zero."""
+        return bool(np.any(W[self._groups[atom]]))
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a Newton step along every weight alone, added up over each atom's."""
@@ -187,7 +227,7 @@ class RowsProblem:
 
     def _inside(self, support: tuple[int, ...]) -> np.ndarray:
         inside = np.zeros(self.rows.n_columns, dtype=bool)
-        inside[: int(self.rows.intercept)] = True
+        inside[: self._free] = True
         for atom in support:
             inside[self._groups[atom]] = True
         return inside

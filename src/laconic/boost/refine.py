@@ -17,8 +17,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from laconic.boost.loop import Loop, State, weights_of
+from laconic.boost.correction import CorrectAll
+from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry
+from laconic.boost.propose import ByRule
+from laconic.boost.record import weights_of
+from laconic.boost.stages import State
 from laconic.objective import Objective
 from laconic.subset.local import Limits, Table
 from laconic.subset.moves import PlainMoves
@@ -30,35 +34,46 @@ LIMITS = Limits(worth=1e-4, adds=1, drops=1, swaps=5)
 
 
 def refine(loop: Loop, state: State) -> None:
-    """Fill ``state.refined`` size by size, then sweep back and forth over it once."""
-    if not state.refined:
-        state.refined.append(state.entries[0])
-    models, tried = Models(loop), set[tuple[int, ...]]()
+    """Refine ``state``'s path size by size, then sweep back and forth over it once.
+
+    For a loop that proposes by a rule and corrects everything.
+    """
+    so_far, (propose, settle) = state.refinement, _stages(loop)
+    if not so_far.entries:
+        so_far.entries.append(state.entries[0])
+    models, tried = Models(propose, settle), set[tuple[int, ...]]()
     table = RefinedSizes(partial(AtomMoves, models, tried=tried), len(state.entries) - 1, LIMITS)
     for at, plain in enumerate(state.entries):
-        known = at < len(state.refined)
-        model = models.of(state.refined[at] if known else plain)
+        known = at < len(so_far.entries)
+        model = models.of(so_far.entries[at] if known else plain)
         model.plain = not known
         table.offer(model)
         if known:
             table.settle("swap", model)
     steps = [*table.up(), *table.down(), *table.up()]
-    for step in steps[len(state.refined) - 1 + state.swept :]:
+    for step in steps[len(so_far.entries) - 1 + so_far.swept :]:
         step()
         table.forget()
         tried.clear()
-        first_way = len(state.refined) < len(state.entries)
-        best = table.fits()[: len(state.refined) + first_way]
+        first_way = len(so_far.entries) < len(state.entries)
+        best = table.fits()[: len(so_far.entries) + first_way]
         for model in best:
             model.lent = 0.0
-        state.refined = [model.entry for model in best]
-        state.swept += not first_way
+        so_far.entries = [model.entry for model in best]
+        so_far.swept += not first_way
         if loop.told(state):
             return
-    for at, entry in enumerate(state.refined):
+    for at, entry in enumerate(so_far.entries):
         if np.isnan(entry.steepest):
-            loop.restore(entry)
-            state.refined[at] = loop.certified(entry)
+            settle.restore(entry)
+            so_far.entries[at] = propose.certified(entry)
+
+
+def _stages(loop: Loop) -> tuple[ByRule, CorrectAll]:
+    """The stages of a loop that can be refined."""
+    if not isinstance(loop.propose, ByRule) or not isinstance(loop.settle, CorrectAll):
+        raise TypeError("only a path that is grown by a rule, and keeps all atoms, can be refined")
+    return loop.propose, loop.settle
 
 
 @dataclass(eq=False)
@@ -112,15 +127,15 @@ class AtomMoves(PlainMoves):
 
 
 class Models:
-    """The loop as a problem of subset search, for `AtomMoves`.
+    """The stages of a loop as a problem of subset search, for `AtomMoves`.
 
-    The loop's rows stand at one model at a time; the last one is remembered, so that they are put
+    The rows stand at one model at a time; the last one is remembered, so that they are put
     back only where they were moved.
     """
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self._fixed = frozenset(loop.include)
+    def __init__(self, propose: ByRule, settle: CorrectAll) -> None:
+        self.propose, self.settle = propose, settle
+        self._fixed = frozenset(settle.include)
         self._standing: Model | None = None
         self._starts: dict[int, np.ndarray] = {}
 
@@ -133,9 +148,9 @@ class Models:
         self._stand(model)
         self._standing = None
         entries = [model.entry]
-        found = self.loop.add(entries, *barred)
+        found = self.propose.add(entries, *barred)
         model.entry = entries[-1]
-        return self.loop.rows.atoms[-1] if found else None
+        return found
 
     def with_column(self, model: Model, atom: int, target: float = np.inf) -> Model:
         """The model with one more atom; not to the end where it cannot reach ``target``.
@@ -143,12 +158,12 @@ class Models:
         Its gain is what the loss falls by; in the place of one that was dropped, it takes over
         the gain of that one.
         """
-        entry, rows = model.entry, self.loop.rows
+        entry, rows = model.entry, self.settle.rows
         rows.reset([*entry.numbers, atom])
-        solution = self.loop.solve(weights_of(entry, rows.intercept), target)
+        solution = self.settle.solve(weights_of(entry, rows.intercept), target)
         gains = [gain - model.lent for gain in entry.gains]
         own = entry.loss - solution.loss + len(gains) * model.lent
-        self._standing = self.of(self.loop.record(solution, (*gains, own)))
+        self._standing = self.of(self.settle.record.entry(solution, (*gains, own)))
         return self._standing
 
     def without(self, model: Model, atom: int) -> Model:
@@ -156,10 +171,10 @@ class Models:
         entry = model.entry
         gains = list(entry.gains)
         lost = gains.pop(entry.numbers.index(atom))
-        self.loop.rows.reset([n for n in entry.numbers if n != atom])
-        solution = self.loop.solve(self._starts[atom])
+        self.settle.rows.reset([n for n in entry.numbers if n != atom])
+        solution = self.settle.solve(self._starts[atom])
         lent = (lost + entry.loss - solution.loss) / max(len(gains), 1)
-        new = self.loop.record(solution, tuple(gain + lent for gain in gains))
+        new = self.settle.record.entry(solution, tuple(gain + lent for gain in gains))
         self._standing = self.of(new, lent)
         return self._standing
 
@@ -169,11 +184,13 @@ class Models:
         It also says where the others go: `without` starts there.
         """
         self._stand(model)
-        entry, rows = model.entry, self.loop.rows
+        entry, rows = model.entry, self.settle.rows
         ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, entry.numbers)])
         columns = dict(zip(entry.numbers, (np.arange(*two) for two in pairwise(ends)), strict=True))
         own = [columns[atom] for atom in model.support]
-        drops = Objective(rows, self.loop.penalty).dropping(weights_of(entry, rows.intercept), own)
+        drops = Objective(rows, self.settle.penalty).dropping(
+            weights_of(entry, rows.intercept), own
+        )
         rises = np.empty(len(own))
 
         def each() -> Iterator[tuple[float, int, np.ndarray]]:
@@ -189,5 +206,5 @@ class Models:
 
     def _stand(self, model: Model) -> None:
         if self._standing is not model:
-            self.loop.restore(model.entry)
+            self.settle.restore(model.entry)
             self._standing = model

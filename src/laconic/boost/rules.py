@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -176,21 +176,31 @@ class RefitRule(ColumnRule):
         return self._solved(rows, W, keep=True)
 
 
-def make_rule(name: str, penalty: Penalty, corrector: Corrector) -> Rule:
-    """The rule of that name."""
-    if name == "gradient":
+_TRIALS: dict[str, Callable[[Penalty, Corrector], Rule]] = {
+    "step": StepRule,
+    "column": ColumnRule,
+    "refit": RefitRule,
+}
+RULES = ("gradient", "projection", *_TRIALS)
+
+
+def check_rule(rule: Any) -> None:
+    """Refuse what is neither the name of a rule nor an object that can choose."""
+    if isinstance(rule, str):
+        if rule not in RULES:
+            known = ", ".join(map(repr, RULES))
+            raise ValueError(f"rule must be one of {known}, not {rule!r}")
+    elif isinstance(rule, type) or not callable(getattr(rule, "choose", None)):
+        why = "a class; pass an object" if isinstance(rule, type) else "without 'choose'"
+        raise TypeError(f"rule must be a name or a rule object; {rule!r} is one {why}")
+
+
+def find_rule(rule: Any, penalty: Penalty, corrector: Corrector) -> Rule:
+    """The rule of that name, or a rule object as it is."""
+    check_rule(rule)
+    if rule == "gradient":
         return GradientRule()
-    if name == "projection":
+    if rule == "projection":
         return ProjectionRule()
-    trials: dict[str, Callable[[Penalty, Corrector], Rule]] = {
-        "step": StepRule,
-        "column": ColumnRule,
-        "refit": RefitRule,
-    }
-    if name not in trials:
-        known = ", ".join(repr(n) for n in RULES)
-        raise ValueError(f"rule must be one of {known}, not {name!r}")
-    return trials[name](penalty, corrector)
-
-
-RULES = ("gradient", "projection", "step", "column", "refit")
+    made: Rule = _TRIALS[rule](penalty, corrector) if isinstance(rule, str) else rule
+    return made

@@ -199,6 +199,27 @@ class BoundPool(ABC):
         return best_of(self, self.norms(residual), forbidden, normaliser, costs)
 
 
+class Offer(NamedTuple):
+    """A hypothesis that a weak learner offers."""
+
+    hypothesis: Any
+    column: np.ndarray
+    """Its answers on the training rows, -1 or 1."""
+    score: float
+    """|Σ_i u_i y_i h(x_i)|."""
+
+
+@runtime_checkable
+class WeakLearner(Protocol):
+    """A bound pool that cannot be written down: its atoms come into being as they are asked for."""
+
+    def fitted(self, residual: np.ndarray) -> Offer | None:
+        """The hypothesis for this residual; None if it is nothing new. The pool stays as it is."""
+
+    def join(self, offer: Offer) -> int:
+        """Take an offer into the pool; the number of the new atom."""
+
+
 def best_of(
     pool: BoundPool,
     norms: Iterable[tuple[int, np.ndarray]],

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from laconic.model.atoms import Labels, Names, feature_name
-from laconic.pools.base import BoundPool, Choice
+from laconic.pools.base import BoundPool, Offer
 from laconic.threads import Threads
 
 
@@ -133,21 +133,12 @@ class BoundOracle(BoundPool):
         """One for each."""
         return len(self._hypotheses)
 
-    def best(
-        self,
-        residual: np.ndarray,
-        forbidden: np.ndarray | None = None,
-        normaliser: np.ndarray | None = None,
-        costs: np.ndarray | None = None,
-    ) -> Choice:
+    def fitted(self, residual: np.ndarray) -> Offer | None:
         """Fit the classifier to the signs of the residuals y_i u_i with weights u_i.
 
         That is line 3 of algorithm 1: a classifier of least weighted error has the largest
-        Σ_i u_i y_i h(x_i). Number -1 if what it answers is nothing new. What the classifiers that
-        it did not find would have is not known: the steepest is infinity.
+        Σ_i u_i y_i h(x_i). None if it answers as one before, or always the opposite.
         """
-        if normaliser is not None or costs is not None:
-            raise ValueError("a classifier as pool is for TotalQBoost, which ranks by gradients")
         _check_one_score(residual)
         r = residual[:, 0].astype(np.float64)
         fitted = clone(self._classifier)
@@ -155,11 +146,15 @@ class BoundOracle(BoundPool):
         column = np.asarray(fitted.predict(self._X)).astype(np.int8)
         agree = column.astype(np.int64) @ self._columns
         if np.any(np.abs(agree) == len(column)):
-            return Choice(-1, -np.inf, np.inf)
-        score = float(abs(r @ column))
-        self._hypotheses.append(Hypothesis(fitted, tuple(range(self.n_features))))
-        self._columns = np.asfortranarray(np.column_stack([self._columns, column]))
-        return Choice(self.n_atoms - 1, score, np.inf)
+            return None
+        hypothesis = Hypothesis(fitted, tuple(range(self.n_features)))
+        return Offer(hypothesis, column, float(abs(r @ column)))
+
+    def join(self, offer: Offer) -> int:
+        """Keep a hypothesis that was fitted."""
+        self._hypotheses.append(offer.hypothesis)
+        self._columns = np.asfortranarray(np.column_stack([self._columns, offer.column]))
+        return self.n_atoms - 1
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Column sums of the hypotheses so far."""

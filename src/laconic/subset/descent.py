@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from laconic.subset.price import Price
 from laconic.subset.problem import Fit
 
 # A move counts when it lowers the objective by more than this part of it.
@@ -47,30 +48,27 @@ class Searchable(Protocol):
         """Increase when each column of the support is dropped, nearly."""
 
 
-def descend(
-    problem: Searchable, price: float, cap: int, fit: Fit, fresh: Sequence[int] | None = None
-) -> Fit:
-    """Add, drop and swap columns until no move tried lowers value + price · |support|.
+def descend(problem: Searchable, price: Price, fit: Fit, fresh: Sequence[int] | None = None) -> Fit:
+    """Add, drop and swap columns until no move tried lowers value + price of the support.
 
     Parameters
     ----------
     problem : Searchable
-    price : float
-    cap : int
-        Largest support.
+    price : Price
+        What supports cost, and which are allowed.
     fit : Fit
-        Where to start. The answer is no worse, unless it has to drop columns to meet the cap.
+        Where to start. The answer is no worse, unless it has to drop columns to be allowed.
     fresh : sequence of int, optional
         The only columns worth trying in the support as it is: the others were, before.
     """
-    while len(fit.support) > cap:
+    while not price.allows(fit.support):
         tried = [problem.without(fit, c) for c, _ in _ranked(problem, fit)[:DROPS]]
         fit, fresh = min(tried, key=lambda f: f.value), None
     while True:
         moved, dropped = None, _Dropped(problem, price, fit)
         if fresh is None:
             moved = _drop(price, fit, dropped)
-        moved = moved or _add_or_exchange(problem, price, cap, fit, fresh)
+        moved = moved or _add_or_exchange(problem, price, fit, fresh)
         if moved is None and fresh is None:
             moved = _replace(problem, price, fit, dropped)
         if moved is None:
@@ -86,9 +84,9 @@ class _Dropped:
     those behind it are no better.
     """
 
-    def __init__(self, problem: Searchable, price: float, fit: Fit) -> None:
+    def __init__(self, problem: Searchable, price: Price, fit: Fit) -> None:
         self._problem, self._fit = problem, fit
-        self._most = SLACK * price if price > 0 else np.inf
+        self._most = SLACK * price.dearest(fit.support) if price.each > 0 else np.inf
         self._ranked: list[tuple[int, float]] | None = None
         self._made: list[tuple[int, float, Fit]] = []
 
@@ -119,28 +117,29 @@ class _Dropped:
         return True
 
 
-def _better(new: Fit, old: Fit, price: float) -> bool:
+def _better(new: Fit, old: Fit, price: Price) -> bool:
     """Whether the objective falls, or stays with fewer columns."""
-    target = _target(old, price, len(new.support))
+    target = _target(old, price, new.support)
     return new.value <= target if len(new.support) < len(old.support) else new.value < target
 
 
-def _target(old: Fit, price: float, size: int) -> float:
-    """The value that a fit of a size needs to count as better than another."""
-    before = old.value + price * len(old.support)
-    return before - price * size - (WORTH * abs(before) if size >= len(old.support) else 0.0)
+def _target(old: Fit, price: Price, support: tuple[int, ...]) -> float:
+    """The value that a fit on a support needs to count as better than another."""
+    before = old.value + price.of(old.support)
+    worth = WORTH * abs(before) if len(support) >= len(old.support) else 0.0
+    return before - price.of(support) - worth
 
 
-def _drop(price: float, fit: Fit, dropped: _Dropped) -> Fit | None:
+def _drop(price: Price, fit: Fit, dropped: _Dropped) -> Fit | None:
     """The fit less a column that costs more than it saves."""
-    for _, new in dropped.upto(SLACK * price, DROPS):
+    for _, new in dropped.upto(SLACK * price.dearest(fit.support), DROPS):
         if _better(new, fit, price):
             return new
     return None
 
 
 def _add_or_exchange(
-    problem: Searchable, price: float, cap: int, fit: Fit, fresh: Sequence[int] | None
+    problem: Searchable, price: Price, fit: Fit, fresh: Sequence[int] | None
 ) -> Fit | None:
     """The fit with a column more; or with that column in the place of one it makes needless."""
     gains = problem.gains(fit)
@@ -150,25 +149,27 @@ def _add_or_exchange(
         gains[others] = -np.inf
     for column in _best(gains):
         grown = problem.with_column(fit, column)
-        if len(fit.support) < cap and _better(grown, fit, price):
+        if price.allows(grown.support) and _better(grown, fit, price):
             return grown
         gained = fit.value - grown.value
         for other, rise in _ranked(problem, grown)[: DROPS + 1]:
-            if other != column and rise < SLACK * gained:
-                new = problem.without(grown, other, _target(fit, price, len(fit.support)))
+            support = tuple(c for c in grown.support if c != other)
+            if other != column and rise < SLACK * gained and price.allows(support):
+                new = problem.without(grown, other, _target(fit, price, support))
                 if _better(new, fit, price):
                     return new
     return None
 
 
-def _replace(problem: Searchable, price: float, fit: Fit, dropped: _Dropped) -> Fit | None:
+def _replace(problem: Searchable, price: Price, fit: Fit, dropped: _Dropped) -> Fit | None:
     """The fit with a column out and, seen from there, the best one in."""
     for column, reduced in dropped.upto(np.inf, DROPS + 1):
         gains = problem.gains(reduced)
         gains[column] = -np.inf
         for other in _best(gains)[:1]:
-            if SLACK * gains[other] > reduced.value - fit.value:
-                target = _target(fit, price, len(fit.support))
+            support = tuple(sorted((*reduced.support, other)))
+            if SLACK * gains[other] > reduced.value - fit.value and price.allows(support):
+                target = _target(fit, price, support)
                 new = problem.with_column(reduced, other, target)
                 if _better(new, fit, price):
                     return new

@@ -1,0 +1,82 @@
+"""Path entries: the model that the rows stand at, written down."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from laconic.boost.costs import Costs
+from laconic.boost.path import PathEntry
+from laconic.objective import Solution
+from laconic.rows.rows import Rows
+
+
+class Recorder:
+    """Writes models down, with what they cost and the time they took.
+
+    Parameters
+    ----------
+    rows : Rows
+    costs : Costs or None
+        What atoms cost; 1 each without.
+    """
+
+    def __init__(self, rows: Rows, costs: Costs | None = None) -> None:
+        self.rows = rows
+        self.costs = costs
+        self._known: dict[int, Any] = {}
+        self.start(0.0)
+
+    def start(self, before: float) -> None:
+        """Start the clock, with so many seconds on it."""
+        self._clock = time.perf_counter() - before
+
+    def entry(
+        self,
+        solution: Solution,
+        gains: tuple[float, ...],
+        kept: tuple[int, ...] | None = None,
+    ) -> PathEntry:
+        """A path entry for the columns in; with ``kept``, for the atoms at those places only."""
+        pool, numbers = self.rows.pool, tuple(self.rows.atoms)
+        free = int(self.rows.intercept)
+        columns: slice | np.ndarray = slice(free, None)
+        if kept is not None:
+            ends = np.cumsum([free, *map(pool.width, numbers)])
+            columns = np.array([c for k in kept for c in range(ends[k], ends[k + 1])], dtype=int)
+            numbers = tuple(numbers[k] for k in kept)
+        zero = np.zeros(self.rows.n_outputs)
+        return PathEntry(
+            numbers=numbers,
+            atoms=tuple(self._atom(n) for n in numbers),
+            map=pool.extract(numbers),
+            weights=solution.weights[columns],
+            base=solution.weights[0] if free else zero,
+            scales=pool.scales(numbers),
+            means=self.rows.means[columns] + pool.shifts(numbers),
+            loss=solution.loss,
+            objective=solution.value,
+            gains=gains,
+            certificate=solution.certificate,
+            inner=float(np.vdot(solution.loss_gradient, solution.weights)),
+            steepest=np.nan,
+            cost=self.cost(numbers),
+            seconds=time.perf_counter() - self._clock,
+        )
+
+    def cost(self, numbers: tuple[int, ...]) -> float:
+        """What a model of these atoms costs."""
+        return float(len(numbers)) if self.costs is None else self.costs.total(numbers)
+
+    def _atom(self, number: int) -> Any:
+        """The record of an atom; every entry after the one that let it in needs it again."""
+        if number not in self._known:
+            self._known[number] = self.rows.pool.atom(number)
+        return self._known[number]
+
+
+def weights_of(entry: PathEntry, intercept: bool) -> np.ndarray:
+    """An entry's weights as the corrector wants them."""
+    return np.vstack([entry.base, entry.weights]) if intercept else entry.weights
