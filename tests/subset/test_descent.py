@@ -5,6 +5,7 @@ import pytest
 from subset_problems import LOSS, brute_force, make
 
 from laconic.subset.descent import descend
+from laconic.subset.price import Price
 
 
 @pytest.mark.parametrize("loss", LOSS)
@@ -15,7 +16,7 @@ def test_never_worse_than_its_start_nor_better_than_brute_force(loss, price):
         best = brute_force(problem, price)
         for start in ((), (0, 3), tuple(range(8))):
             fit = problem.fit(start)
-            found = descend(problem, price, 8, fit)
+            found = descend(problem, Price(price, 8), fit)
             objective = found.value + price * len(found.support)
             assert objective <= fit.value + price * len(start) + 1e-12
             assert objective >= best - 1e-10
@@ -24,7 +25,7 @@ def test_never_worse_than_its_start_nor_better_than_brute_force(loss, price):
 def test_hit_rate_is_high():
     hits = [
         np.isclose(
-            (fit := descend(p, 3e-3, 9, p.fit(()))).value + 3e-3 * len(fit.support),
+            (fit := descend(p, Price(3e-3, 9), p.fit(()))).value + 3e-3 * len(fit.support),
             brute_force(p, 3e-3),
             rtol=1e-6,
         )
@@ -36,13 +37,13 @@ def test_hit_rate_is_high():
 
 def test_a_cap_is_met_by_dropping():
     problem = make(0)
-    fit = descend(problem, 0.0, 3, problem.fit(tuple(range(9))))
+    fit = descend(problem, Price(0.0, 3), problem.fit(tuple(range(9))))
     assert len(fit.support) <= 3
     assert fit.value >= brute_force(problem, 0.0, 3) - 1e-10
 
 
 def test_only_fresh_columns_are_tried_while_nothing_moves():
     problem = make(1)
-    still = descend(problem, 3e-3, 9, problem.fit(()))
-    assert descend(problem, 3e-3, 9, still, fresh=[]).support == still.support
-    assert descend(problem, 3e-3, 9, problem.fit(()), fresh=[]).support == ()
+    still = descend(problem, Price(3e-3, 9), problem.fit(()))
+    assert descend(problem, Price(3e-3, 9), still, fresh=[]).support == still.support
+    assert descend(problem, Price(3e-3, 9), problem.fit(()), fresh=[]).support == ()
