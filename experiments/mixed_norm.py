@@ -25,7 +25,7 @@ import numpy as np
 from linear import Linear, linear, make_rows
 
 from laconic.correct import Newton
-from laconic.objective import Objective, duality_gap
+from laconic.correct.objective import Objective, duality_gap
 from laconic.penalties import L2
 from laconic.pools import Pool
 from laconic.threads import Threads
@@ -91,7 +91,7 @@ NORMS = {
 
 
 class Penalty:
-    """λ times a norm, with what `laconic.objective.duality_gap` asks of a penalty."""
+    """λ times a norm, with what `laconic.correct.objective.duality_gap` asks of a penalty."""
 
     def __init__(self, norm: Norm, alpha: float) -> None:
         self.norm = norm

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 import laconic.correct as correct_module
 from laconic import ShareBoostClassifier
 from laconic.correct import Nesterov, Newton, Orthant, conjugate_gradients
+from laconic.correct.objective import Objective
 from laconic.losses import BINARY_LOSSES, LOSSES
-from laconic.objective import Objective
 from laconic.penalties import L1, L2, PENALTIES
 from problems import make_rows, naive_objective, random_problem
 

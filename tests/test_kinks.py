@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from laconic.kinks import KinkedModel, least_shift
+from laconic.correct.kinked_model import KinkedModel, least_shift
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7])

@@ -24,7 +24,7 @@ from laconic.edge import held_out_rows
 from laconic.losses import LOSSES, MarginLoss
 from laconic.model.atoms import Column, ColumnGroup, Product, Stump
 from laconic.pools import Columns, Products, Stumps
-from laconic.rows.shard import Limits
+from laconic.rows.limits import Limits
 from laconic.threads import Threads
 from problems import random_problem
 

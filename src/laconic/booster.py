@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.costs import Costs
-from laconic.boost.hooks import HeldOut, Shown, progress
+from laconic.boost.held_out import HeldOut
 from laconic.boost.loop import Loop
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
@@ -28,6 +28,7 @@ from laconic.edge import (
     resolve_atoms,
 )
 from laconic.fingerprint import fingerprint, settings_of
+from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.pathmodel import PathClassifier
 from laconic.pools import BoundPool, Pool, bind_parts, make_pool

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from laconic.registry import POOLS
 from laconic.tables import UserError
 
 # Spelled out so that --help needs no heavy import; a test compares them with the library's own.
-POOLS = ("columns", "stumps", "products", "pieces")
 LOSSES = ("margin", "log")
 BINARY_LOSSES = ("exponential", "logistic", "squared_hinge")
 SEARCHES = ("local", "exact", "tabu", "anneal")
@@ -25,7 +25,9 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         "--max-atoms", type=int, metavar="N", help="largest size (share: 20, totalq: any)"
     )
     fit.add_argument(
-        "--pool", choices=POOLS, help="where atoms come from (share: columns, totalq: stumps)"
+        "--pool",
+        choices=tuple(POOLS),
+        help="where atoms come from (share: columns, totalq: stumps)",
     )
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),

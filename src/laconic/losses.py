@@ -47,8 +47,8 @@ class Loss(Protocol):
         """How much of which distribution over the classes takes the intercept's gradient to zero.
 
         Given that gradient and the ``share`` of every class, the part t of a mixture and the
-        distribution σ that all rows get in it. See `laconic.objective.duality_gap`, which also
-        asks for the next two.
+        distribution σ that all rows get in it. See `laconic.correct.objective.duality_gap`, which
+        also asks for the next two.
         """
 
     def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:

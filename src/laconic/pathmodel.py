@@ -23,7 +23,8 @@ from laconic.model.frames import (
 )
 from laconic.model.magnitudes import ENLARGE
 from laconic.model.predictor import Predictor
-from laconic.rows.shard import Limits
+from laconic.registry import POOLS
+from laconic.rows.limits import Limits
 from laconic.validation import validated
 
 Self = TypeVar("Self", bound="PathClassifier")
@@ -304,8 +305,9 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             raise ValueError(hint) from error
 
     def _allows_missing(self) -> bool:
-        by_name = isinstance(self.pool, str) and self.pool == "stumps"
-        return by_name or bool(getattr(self.pool, "allows_missing", False))
+        if isinstance(self.pool, str):
+            return self.pool in POOLS and POOLS[self.pool].allows_missing
+        return bool(getattr(self.pool, "allows_missing", False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

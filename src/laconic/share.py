@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.boost.correction import CorrectAll
-from laconic.boost.hooks import Shown, progress
 from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry, rounds_needed
 from laconic.boost.propose import ByRule
@@ -20,6 +19,7 @@ from laconic.boost.rules import check_rule, find_rule
 from laconic.boost.stages import State
 from laconic.booster import BoostedClassifier, Ready, Terms
 from laconic.correct import Newton
+from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.penalties import find_penalty
 from laconic.rows.rows import Rows

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.constraints import dual_value
-from laconic.boost.hooks import Shown, progress
 from laconic.boost.loop import Loop
 from laconic.boost.master import Master, SignsMaster, make_master
 from laconic.boost.path import PathEntry
@@ -23,6 +22,7 @@ from laconic.boost.record import Recorder
 from laconic.boost.selection import SearchSubset
 from laconic.boost.stages import Propose, SearchState, State
 from laconic.booster import BoostedClassifier, Ready, Terms
+from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.pools import Stumps, make_pool
 from laconic.pools.oracle import Oracle

@@ -14,8 +14,8 @@ from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
 from laconic.penalties import L2
 from laconic.pools import Columns, Pieces, balls
+from laconic.rows.limits import Limits
 from laconic.rows.rows import rows_in_memory
-from laconic.rows.shard import Limits
 from laconic.threads import Threads
 from problems import random_problem
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from laconic.rows import stores
-from laconic.rows.shard import Limits
+from laconic.rows.limits import Limits
 from problems import make_rows, random_problem
 
 # Several blocks even for small problems, and threads at once.

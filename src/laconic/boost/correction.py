@@ -7,7 +7,7 @@ import numpy as np
 from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder, weights_of
 from laconic.boost.stages import State
-from laconic.objective import Corrector, Solution
+from laconic.correct.objective import Corrector, Solution
 from laconic.penalties import Penalty
 
 

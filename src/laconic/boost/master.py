@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from laconic.correct import Orthant
+from laconic.correct.objective import Objective
 from laconic.losses import BINARY_LOSSES
-from laconic.objective import Objective
 from laconic.penalties import L1
 from laconic.rows.rows import Rows
 from laconic.subset.descent import Searchable

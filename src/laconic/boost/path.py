@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from laconic.correct.objective import Certificate
 from laconic.model.atoms import FeatureMap, map_scores
 from laconic.model.magnitudes import checked_scores
-from laconic.objective import Certificate
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
-from laconic.objective import Solution
+from laconic.correct.objective import Solution
 from laconic.rows.rows import Rows
 
 

@@ -23,7 +23,7 @@ from laconic.boost.path import PathEntry
 from laconic.boost.propose import ByRule
 from laconic.boost.record import weights_of
 from laconic.boost.stages import State
-from laconic.objective import Objective
+from laconic.correct.objective import Objective
 from laconic.subset.local import Limits, Table
 from laconic.subset.moves import PlainMoves
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laconic.objective import Corrector, Objective
+from laconic.correct.objective import Corrector, Objective
 from laconic.penalties import Penalty, check_penalty
 from laconic.pools.base import Choice
 from laconic.rows.rows import Rows

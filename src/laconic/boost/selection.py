@@ -14,7 +14,7 @@ from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder
 from laconic.boost.shares import shares_of_fall
 from laconic.boost.stages import State
-from laconic.objective import Objective
+from laconic.correct.objective import Objective
 from laconic.penalties import L1
 from laconic.subset import Fit, find_method
 from laconic.subset.descent import descend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laconic.objective import Problem
+from laconic.correct.objective import Problem
 
 NODES = 5
 """Points of the ray at which the gradient is asked for."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.layout import Array, check_arrays
-from laconic.model.patches import PatchesMap
+from laconic.registry import MAPS, find
 
 
 class Column(NamedTuple):
@@ -311,17 +311,9 @@ class StumpsMap:
         return {"feature": self.feature, "value": self.value, "test": self.test}
 
 
-def _maps() -> dict[str, Any]:
-    from laconic.model.pieces import PiecesMap  # these build on this file
-    from laconic.model.regions import RegionsMap
-
-    known = (ColumnsMap, ProductsMap, StumpsMap, PatchesMap, PiecesMap, RegionsMap)
-    return {m.kind: m for m in known}
-
-
 def is_known(map: FeatureMap) -> bool:
     """Whether `feature_map` can rebuild the map."""
-    return _maps().get(map.kind) is type(map)
+    return map.kind in MAPS and find(MAPS[map.kind]) is type(map)
 
 
 def feature_map(
@@ -331,13 +323,13 @@ def feature_map(
 
     ``depth`` says how many maps this one is a part of.
     """
-    known = _maps()
-    if kind not in known:
-        raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(known))}")
-    if hasattr(known[kind], "from_arrays"):
-        made: FeatureMap = known[kind].from_arrays(arrays, n_features, depth)
+    if kind not in MAPS:
+        raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(MAPS))}")
+    own = find(MAPS[kind])
+    if hasattr(own, "from_arrays"):
+        made: FeatureMap = own.from_arrays(arrays, n_features, depth)
         return made
-    made = known[kind](**check_arrays(arrays, known[kind].layout, {"features": n_features}))
+    made = own(**check_arrays(arrays, own.layout, {"features": n_features}))
     if getattr(made, "n_features", n_features) != n_features:
         raise ValueError(f"its {kind} are of rows of another width than {n_features}")
     return made

@@ -14,8 +14,7 @@ from laconic.pools.patches import Patches
 from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products
 from laconic.pools.stumps import Stumps
-
-POOLS = ("columns", "stumps", "products", "pieces")
+from laconic.registry import POOLS, find
 
 __all__ = [
     "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Patches", "Pieces", "Place", "Pool",
@@ -32,13 +31,8 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
     if groups is not None and not (isinstance(pool, str) and pool == "columns"):
         raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
     if isinstance(pool, str):
-        made: dict[str, Pool] = {
-            "columns": Columns(scale, groups),
-            "products": Products(scale),
-            "stumps": Stumps(),
-            "pieces": Pieces(),
-        }
-        pool = made[pool]
+        settings, own = {"scale": scale, "groups": groups}, POOLS[pool]
+        pool = find(own.pool)(**{name: settings[name] for name in own.takes})
     if isinstance(pool, Stumps) and categorical:
         given = np.asarray([] if pool.categorical is None else pool.categorical)
         given = np.flatnonzero(given) if given.dtype == bool else given

@@ -104,11 +104,3 @@ class LocalBlock:
 
 def _heights(atom: LocalColumns) -> np.ndarray | float:
     return 1.0 if atom.heights is None else atom.heights
-
-
-def total(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Sum in float64, in order."""
-    out = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        out += part
-    return out

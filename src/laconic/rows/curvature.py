@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
 from laconic.pools.local import LocalColumns
-from laconic.rows.blocks import total
 from laconic.rows.stores import Which
+from laconic.rows.sums import total
 
 # Columns whose squares can be summed in single precision.
 LARGEST = 1e15

@@ -8,16 +8,16 @@ answers first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice, best_of
-from laconic.rows.blocks import total
-from laconic.rows.shard import Limits, Shard, in_memory
+from laconic.rows.dependence import explained
+from laconic.rows.limits import Limits
+from laconic.rows.shard import Shard, in_memory
+from laconic.rows.sums import added_up, total
 from laconic.threads import Threads, row_blocks
 
 # Atoms that are let in together where several come at once.
@@ -142,10 +142,10 @@ class Rows:
         own = np.diag(self._gram)[new]
         whole = own + self.means[new] ** 2
         cross = self._gram[old, new]
-        explained = _explained(self._gram[old, old], cross)
+        known = explained(self._gram[old, old], cross)
         rounding = 1e-9 if self.dtype == np.float64 else 1e-5
         nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
-        return bool(np.all(own - explained <= np.maximum(rounding * own, nothing)))
+        return bool(np.all(own - known <= np.maximum(rounding * own, nothing)))
 
     def repeats(self, atom: int) -> bool:
         """Whether the last atom let in is one before it again, up to scale, sign and rounding."""
@@ -289,34 +289,3 @@ def rows_in_memory(
         for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True)
     ]
     return Rows(shards, intercept, threads)
-
-
-Sums = Iterable[tuple[int, np.ndarray]]
-
-
-def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
-    """Add up sums that come in blocks of columns, which need not be cut alike."""
-    if len(parts) == 1:
-        yield from parts[0]
-        return
-    streams = [iter(part) for part in parts]
-    held: list[Any] = [next(stream, None) for stream in streams]
-    while held[0] is not None:
-        first = held[0][0]
-        length = min(len(sums) for _, sums in held)
-        yield first, total([sums[:length] for _, sums in held])
-        for at, (_, sums) in enumerate(held):
-            rest = (first + length, sums[length:])
-            held[at] = rest if len(sums) > length else next(streams[at], None)
-
-
-def _explained(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
-    """Squared norms of new columns' projections on those in: diag(Cᵀ G⁺ C)."""
-    if len(gram) == 0:  # LAPACK complains on stdout of a matrix without rows
-        return np.zeros(cross.shape[1])
-    lower, info = dpotrf(gram, lower=1)
-    pivots = np.diag(lower) ** 2
-    # Columns that are combinations of each other, as included ones may be, need a pseudo-inverse.
-    if info != 0 or np.any(pivots <= 1e-12 * np.diag(gram)):
-        return np.sum(cross * np.linalg.lstsq(gram, cross, rcond=None)[0], axis=0)
-    return np.sum(np.square(dtrtrs(lower, cross, lower=1)[0]), axis=0)

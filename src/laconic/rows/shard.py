@@ -8,45 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
 from laconic.pools.local import LocalColumns
-from laconic.rows.blocks import Block, LocalBlock, total
+from laconic.rows.blocks import Block, LocalBlock
 from laconic.rows.curvature import column_grams, local_grams
+from laconic.rows.limits import Limits
 from laconic.rows.stores import Packed, Store, Written
+from laconic.rows.sums import total
 from laconic.threads import Threads, row_blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-class Limits(NamedTuple):
-    """Where the work is cut. None of these changes an answer by more than rounding."""
-
-    block_rows: int = 4096
-    """Rows in a block: large enough to hide Python's overhead, small enough for a core's cache."""
-    serial: int = 1 << 22
-    """Multiplications below which handing blocks to threads costs more than it saves."""
-    preconditioner_rows: int = 12
-    """Rows per column that the preconditioner of a class is estimated from."""
-    local_rows: int = 16
-    """The same for local atoms, whose rows serve all classes."""
-    face: int = 1000
-    """Most weights whose Hessian is written down: with more, conjugate gradients are quicker."""
-    cuts: tuple[int, ...] = ()
-    """Numbers of rows at which rows in memory are cut into shards."""
-
-    def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
-        """Arrays of all rows, cut into those of every shard."""
-        if not self.cuts:
-            return [arrays]
-        ends = pairwise([0, *self.cuts, arrays[0].shape[0]])
-        return [tuple(array[first:last] for array in arrays) for first, last in ends]
 
 
 class Rest(NamedTuple):

@@ -1,0 +1,30 @@
+"""Where the work over rows is cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+
+class Limits(NamedTuple):
+    """Where the work is cut. None of these changes an answer by more than rounding."""
+
+    block_rows: int = 4096
+    """Rows in a block: large enough to hide Python's overhead, small enough for a core's cache."""
+    serial: int = 1 << 22
+    """Multiplications below which handing blocks to threads costs more than it saves."""
+    preconditioner_rows: int = 12
+    """Rows per column that the preconditioner of a class is estimated from."""
+    local_rows: int = 16
+    """The same for local atoms, whose rows serve all classes."""
+    face: int = 1000
+    """Most weights whose Hessian is written down: with more, conjugate gradients are quicker."""
+    cuts: tuple[int, ...] = ()
+    """Numbers of rows at which rows in memory are cut into shards."""
+
+    def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
+        """Arrays of all rows, cut into those of every shard."""
+        if not self.cuts:
+            return [arrays]
+        ends = pairwise([0, *self.cuts, arrays[0].shape[0]])
+        return [tuple(array[first:last] for array in arrays) for first, last in ends]

@@ -1,0 +1,34 @@
+"""Sums over parts, in float64 and in the order of the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Sums = Iterable[tuple[int, np.ndarray]]
+
+
+def total(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Sum in float64, in order."""
+    out = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        out += part
+    return out
+
+
+def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
+    """Add up sums that come in blocks of columns, which need not be cut alike."""
+    if len(parts) == 1:
+        yield from parts[0]
+        return
+    streams = [iter(part) for part in parts]
+    held: list[Any] = [next(stream, None) for stream in streams]
+    while held[0] is not None:
+        first = held[0][0]
+        length = min(len(sums) for _, sums in held)
+        yield first, total([sums[:length] for _, sums in held])
+        for at, (_, sums) in enumerate(held):
+            rest = (first + length, sums[length:])
+            held[at] = rest if len(sums) > length else next(streams[at], None)
