@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from laconic.model.atoms import Column, Stump
-from laconic.pools import histograms
+from laconic.pools import histograms, quantiles
 from laconic.pools import stumps as module
 from laconic.pools.stumps import Stumps
 from laconic.threads import Threads
@@ -231,7 +231,7 @@ def test_thresholds_part_neighbouring_and_extreme_floats(dtype):
 def test_midpoints_lie_between():
     low = np.array([-HUGE, -TINY, 0, 1, HUGE / 2, -np.inf, 1])
     high = np.array([HUGE, 0, TINY, np.nextafter(1, 2), HUGE, np.inf, np.inf])
-    middle = histograms.midpoints(low, high)
+    middle = quantiles.midpoints(low, high)
     assert (low <= middle).all()
     assert (middle < high).all()
     assert middle[0] == 0

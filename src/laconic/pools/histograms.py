@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.compiled import compiled
+from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
 from laconic.threads import row_blocks
 
 SAMPLE = 200_000  # rows that bin edges are found from
@@ -65,34 +66,6 @@ class Coding(NamedTuple):
             out[n] = by_code[-1]
 
 
-def midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Thresholds θ with low ≤ θ < high, halfway where floats allow."""
-    with np.errstate(invalid="ignore"):
-        middle = low / 2 + high / 2  # low + high could overflow
-    return np.where((low <= middle) & (middle < high), middle, low)
-
-
-def quantile_cuts(values: np.ndarray, mass: np.ndarray, bins: int) -> np.ndarray:
-    """Thresholds that cut sorted distinct ``values`` into ``bins`` of about equal mass.
-
-    A value heavier than a bin counts as one bin, so that the others still share the rest.
-    """
-    if len(values) <= bins:
-        return midpoints(values[:-1], values[1:])
-    heavy, rest = 0, float(mass.sum())
-    for top in np.sort(mass)[: -bins - 1 : -1]:
-        if top <= rest / (bins - heavy):
-            break
-        heavy, rest = heavy + 1, rest - top
-    share = rest / (bins - heavy)
-    below = np.cumsum(np.minimum(mass, share))
-    # The tolerance makes a sum that should equal a quantile reach it whatever its rounding: the
-    # rounding of a row of weight 2 differs from that of the same row twice.
-    last = np.searchsorted(below, share * (np.arange(1, bins) - 1e-6))
-    last = np.unique(last[last < len(values) - 1])
-    return midpoints(values[last], values[last + 1])
-
-
 def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
     """A block of X, one feature after another; always a fresh float64 array (one kernel type)."""
     taken = X[rows, features]
@@ -105,7 +78,7 @@ def _chunks(X: Any, features: slice) -> Iterator[tuple[slice, np.ndarray]]:
         yield rows, _read(X, rows, features)
 
 
-def _coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
+def exact_coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
     """Coding with every distinct value apart."""
     if not categorical:
         cuts = midpoints(distinct[:-1], distinct[1:])
@@ -115,62 +88,116 @@ def _coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
     return Coding(distinct, distinct[: max(keep, 0)], True, missing and len(distinct) > 0)
 
 
-def _starts(column: np.ndarray) -> np.ndarray:
-    """Where each distinct value of a sorted column starts."""
-    return np.flatnonzero(np.r_[True, column[1:] > column[:-1]])
-
-
 def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool) -> Coding:
     """Exact coding of a feature of many distinct values, from one sort."""
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
     order = np.argsort(column, kind="stable")
     column = column[order]
     present = len(column) - int(np.isnan(column).sum()) if missing else len(column)
-    starts = _starts(column[:present])
-    coding = _coding(column[starts], missing, categorical)
+    starts = run_starts(column[:present])
+    coding = exact_coding(column[starts], missing, categorical)
     if coding.n_codes <= NARROW:
         return coding
     ends = [present, len(column)] if missing else [present]
-    small = np.uint32 if len(column) < 2**32 else np.int64
-    return coding._replace(order=order.astype(small), starts=np.append(starts, ends).astype(small))
+    return _ordered(coding, order, np.append(starts, ends))
 
 
-def _binned_coding(X: Any, feature: int, missing: bool, weight: np.ndarray, bins: int) -> Coding:
-    """Coding by weighted quantiles of an even-stride sample of at most `SAMPLE` rows."""
+def _ordered(coding: Coding, order: np.ndarray, starts: np.ndarray) -> Coding:
+    """The coding with its rows in order."""
+    small = np.uint32 if len(order) < 2**32 else np.int64
+    return coding._replace(order=order.astype(small), starts=starts.astype(small))
+
+
+def placed(X: Any, feature: int, coding: Coding) -> Coding:
+    """A coding that was found for all parts, with the rows of this one in order if it needs it."""
+    if coding.n_codes <= NARROW:
+        return coding
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    codes = np.empty(len(column), dtype=np.uint32)
+    encode(column, coding.cuts, coding.n_codes - 1, codes)
+    order = np.argsort(codes, kind="stable")
+    return _ordered(coding, order, np.searchsorted(codes[order], np.arange(coding.n_codes + 1)))
+
+
+def distinct_values(X: Any, feature: int) -> np.ndarray:
+    """All values of a feature, ascending and each once."""
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    return np.unique(column[~np.isnan(column)])
+
+
+def n_present(X: Any, features: slice) -> np.ndarray:
+    """How many rows have a value of each of some features."""
+    missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features))
+    return np.asarray(X.shape[0] - missing, dtype=np.int64)
+
+
+def sampled(
+    X: Any,
+    feature: int,
+    weight: np.ndarray,
+    missing: bool,
+    among: tuple[int, int] | None = None,
+) -> Weighted:
+    """Values and their masses in an even-stride sample of at most `SAMPLE` rows.
+
+    ``missing`` says that some rows have no value. The stride is then over those that have one, as
+    a sample of all rows might hold few values. ``among`` says where these rows stand, if they are
+    a part: how many rows (with a value) come before, and how many there are in all.
+    """
     only = slice(feature, feature + 1)
-    if missing:  # a sample of all rows might hold few values
+    if missing:
         column = _read(X, slice(None), only)[0]
         present = np.flatnonzero(~np.isnan(column))
-        rows = present[:: -(-len(present) // SAMPLE)]
-        column, mass = column[rows], weight[rows]
-    else:
-        stride = slice(None, None, -(-X.shape[0] // SAMPLE))
-        column, mass = _read(X, stride, only)[0], weight[stride]
-    order = np.argsort(column)
-    column = column[order]
-    starts = _starts(column)
-    cuts = quantile_cuts(column[starts], np.add.reduceat(mass[order], starts), bins)
+        rows = present[_stride(*(among or (0, len(present))))]
+        return weighted(column[rows], weight[rows])
+    stride = _stride(*(among or (0, X.shape[0])))
+    return weighted(_read(X, stride, only)[0], weight[stride])
+
+
+def _stride(first: int, total: int) -> slice:
+    """Which rows are in the sample, of those from number ``first`` on among ``total``."""
+    step = max(-(-total // SAMPLE), 1)
+    return slice(-first % step, None, step)
+
+
+def binned_coding(sample: Weighted, missing: bool, bins: int) -> Coding:
+    """Coding by weighted quantiles."""
+    cuts = quantile_cuts(*sample, bins)
     return Coding(cuts, cuts, False, missing)
+
+
+def listed(X: Any, features: slice, most: int) -> list[tuple[np.ndarray, bool]]:
+    """Distinct values of a few neighbouring features, and whether any is missing.
+
+    Of more than ``most`` values, ``most + 1`` are listed.
+    """
+    n = features.stop - features.start
+    distinct = np.empty((n, most + 1))
+    counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    for _, block in _chunks(X, features):
+        survey(block, distinct, counts, missing)
+    return [(distinct[j, : counts[j]].copy(), bool(missing[j])) for j in range(n)]
+
+
+def most_listed(bins: int | None) -> int:
+    """Distinct values of a feature that are listed without sorting."""
+    return bins or _SURVEY
 
 
 def codings(
     X: Any, features: slice, weight: np.ndarray, bins: int | None, categorical: np.ndarray
 ) -> list[Coding]:
     """Codings of a few neighbouring features."""
-    n = features.stop - features.start
-    distinct = np.empty((n, (bins or _SURVEY) + 1))  # one more than wanted: full is too many
-    counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    for _, block in _chunks(X, features):
-        survey(block, distinct, counts, missing)
     found = []
-    for j, feature in enumerate(range(features.start, features.stop)):
-        gaps, named = bool(missing[j]), bool(categorical[feature])
-        if counts[j] < distinct.shape[1]:
-            found.append(_coding(distinct[j, : counts[j]].copy(), gaps, named))
+    values = listed(X, features, most_listed(bins))
+    for feature, (distinct, gaps) in enumerate(values, features.start):
+        named = bool(categorical[feature])
+        if len(distinct) <= most_listed(bins):
+            found.append(exact_coding(distinct, gaps, named))
         elif bins is None or named:
             found.append(_sorted_coding(X, feature, gaps, named))
         else:
-            found.append(_binned_coding(X, feature, gaps, weight, bins))
+            found.append(binned_coding(sampled(X, feature, weight, gaps), gaps, bins))
     return found
 
 

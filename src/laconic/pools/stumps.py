@@ -10,15 +10,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from laconic.memory import warn_if_too_large
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
-from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.base import BoundPool, Place, feature_number
 from laconic.threads import Threads, row_blocks
+
+if TYPE_CHECKING:
+    from laconic.pools.cuts import Seen
+    from laconic.pools.histograms import Coding
 
 _TOGETHER = 8  # neighbouring features read, coded or summed by one worker
 _BLOCK = 2**19  # sums in a block of a feature with very many thresholds (4 MiB)
@@ -64,7 +68,51 @@ class Stumps:
             listed = tuple(np.asarray(self.categorical).ravel().tolist())
             object.__setattr__(self, "categorical", listed)
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundStumps:
+    def count(self, X: Any, place: Place, threads: Threads) -> np.ndarray | None:
+        """Numbers of rows that have a value of each feature, where a sample is drawn by them."""
+        from laconic.pools import histograms
+
+        if place.total <= histograms.SAMPLE or self.bins is None:
+            return None
+        X, blocks = _by_feature(X)
+        return np.concatenate(
+            list(threads.map(lambda b: histograms.n_present(X, b), blocks))
+            or [np.empty(0, dtype=np.int64)]
+        )
+
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
+        """Values of every feature.
+
+        All distinct values where each is apart (``bins=None``, and categories). Otherwise those of
+        the rows that the cuts are found from, with their weights; of more than 65,536 in a part,
+        a summary whose ranks are less than 0.05 % too low: see `laconic.pools.quantiles.summary`.
+        """
+        from laconic.pools import cuts
+
+        bins, categorical = self._checked_bins(), self._checked_categorical(X.shape[1])
+        X, weight, blocks = _checked(X, weight)
+        found = threads.map(lambda b: cuts.seen(X, b, weight, bins, categorical, place), blocks)
+        return [feature for block in found for feature in block]
+
+    def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
+        """Codings of every feature.
+
+        They are those of one part, so all atoms are the same, where no part gave a summary.
+        """
+        from laconic.pools import cuts
+
+        bins, categorical = self._checked_bins(), self._checked_categorical(len(surveys[0]))
+        features = zip(zip(*surveys, strict=True), categorical, strict=True)
+        return list(threads.map(lambda f: cuts.merged(f[0], bins, bool(f[1])), features))
+
+    def bind(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: list[Coding] | None = None,
+        place: Place | None = None,
+    ) -> BoundStumps:
         """Code every feature of the training rows.
 
         Parameters
@@ -76,20 +124,26 @@ class Stumps:
             200,000 rows).
         threads : Threads
             Workers; kept for the sums.
+        survey : list of Coding, optional
+            Of all parts, where these rows are one of them.
+        place : Place, optional
+            Where they stand; not read.
         """
+        from laconic.pools import histograms  # Numba loads with it
+
         bins = self._checked_bins()
-        X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"X must have two dimensions, rows and features; it has {X.ndim}: "
-                "reshape one feature with X.reshape(-1, 1)"
+        X, weight, blocks = _checked(X, weight)
+        categorical = self._checked_categorical(X.shape[1])
+        if survey is None:
+            found = threads.map(
+                lambda b: histograms.codings(X, b, weight, bins, categorical), blocks
             )
-        weight = np.asarray(weight, dtype=np.float64)
-        if weight.shape != (X.shape[0],):
-            raise ValueError(
-                f"weight must have one number per row, shape ({X.shape[0]},); got {weight.shape}"
+            codings = [coding for block in found for coding in block]
+        else:
+            codings = list(
+                threads.map(lambda f: histograms.placed(X, f[0], f[1]), enumerate(survey))
             )
-        return BoundStumps(X, weight, bins, self._checked_categorical(X.shape[1]), threads)
+        return BoundStumps(X, codings, blocks, threads)
 
     def _checked_bins(self) -> int | None:
         bins = self.bins
@@ -128,6 +182,28 @@ class Stumps:
         return mask
 
 
+def _by_feature(X: Any) -> tuple[Any, list[slice]]:
+    """X as it is read, and the features that are read together."""
+    X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, rows and features; it has {X.ndim}: "
+            "reshape one feature with X.reshape(-1, 1)"
+        )
+    return X, row_blocks(X.shape[1], 1 if sparse.issparse(X) else _TOGETHER)
+
+
+def _checked(X: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, list[slice]]:
+    """Rows and weights as they are read, and the features that are read together."""
+    X, blocks = _by_feature(X)
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (X.shape[0],):
+        raise ValueError(
+            f"weight must have one number per row, shape ({X.shape[0]},); got {weight.shape}"
+        )
+    return X, weight, blocks
+
+
 class _Job(NamedTuple):
     """Sums that one worker computes: of whole features, or of some codes of a sorted one."""
 
@@ -152,20 +228,16 @@ class BoundStumps(BoundPool):
     def __init__(
         self,
         X: Any,
-        weight: np.ndarray,
-        bins: int | None,
-        categorical: np.ndarray,
+        codings: list[Coding],
+        blocks: list[slice],
         threads: Threads,
     ) -> None:
-        from laconic.pools import histograms  # Numba loads with it
+        from laconic.pools import histograms
 
         self._kernels = histograms
         self.threads = threads
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        blocks = row_blocks(self.n_features, 1 if sparse.issparse(X) else _TOGETHER)
-        found = threads.map(lambda b: histograms.codings(X, b, weight, bins, categorical), blocks)
-        codings = [coding for block in found for coding in block]
         self._feature = np.array([f for f, c in enumerate(codings) if c.n_atoms], dtype=np.int64)
         self._coding = [codings[f] for f in self._feature]
         self._offsets = np.cumsum([0, *(c.n_atoms for c in self._coding)])
