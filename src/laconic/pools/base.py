@@ -304,8 +304,7 @@ def _places(
         return places
     sums = np.cumsum([np.zeros_like(counts[0]), *counts], axis=0)
     return [
-        p._replace(before=before, counted=sums[-1])
-        for p, before in zip(places, sums, strict=False)
+        p._replace(before=before, counted=sums[-1]) for p, before in zip(places, sums, strict=False)
     ]
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.pools import histograms
+from laconic.pools import codings
 from laconic.pools.base import Place
-from laconic.pools.histograms import Coding
+from laconic.pools.codings import Coding
 from laconic.pools.quantiles import Weighted, summary, united
 
 
@@ -37,13 +37,13 @@ def seen(
 ) -> list[Seen]:
     """What a part says of a few neighbouring features."""
     found = []
-    values = histograms.listed(X, features, histograms.most_listed(bins))
+    values = codings.listed(X, features, codings.most_listed(bins))
     for feature, (distinct, missing) in enumerate(values, features.start):
         if bins is not None and not categorical[feature]:
             sample = _sample(X, feature, weight, missing, place)
             found.append(Seen(distinct, missing, summary(sample)))
-        elif len(distinct) > histograms.most_listed(bins):
-            found.append(Seen(histograms.distinct_values(X, feature), missing))
+        elif len(distinct) > codings.most_listed(bins):
+            found.append(Seen(codings.distinct_values(X, feature), missing))
         else:
             found.append(Seen(distinct, missing))
     return found
@@ -52,11 +52,11 @@ def seen(
 def _sample(X: Any, feature: int, weight: np.ndarray, missing: bool, place: Place) -> Weighted:
     """The part of the sample of all rows that is drawn from these."""
     if place.before is None or place.counted is None:  # so few rows that all are in the sample
-        return histograms.sampled(X, feature, weight, missing)
+        return codings.sampled(X, feature, weight, missing)
     present = int(place.counted[feature])
     if present == place.total:
-        return histograms.sampled(X, feature, weight, False, (place.first, place.total))
-    return histograms.sampled(X, feature, weight, True, (int(place.before[feature]), present))
+        return codings.sampled(X, feature, weight, False, (place.first, place.total))
+    return codings.sampled(X, feature, weight, True, (int(place.before[feature]), present))
 
 
 def merged(parts: Sequence[Seen], bins: int | None, categorical: bool) -> Coding:
@@ -64,6 +64,6 @@ def merged(parts: Sequence[Seen], bins: int | None, categorical: bool) -> Coding
     missing = any(part.missing for part in parts)
     distinct = np.unique(np.concatenate([part.distinct for part in parts]))
     if bins is None or categorical or len(distinct) <= bins:
-        return histograms.exact_coding(distinct, missing, categorical)
+        return codings.exact_coding(distinct, missing, categorical)
     samples = [part.sample for part in parts if part.sample is not None]
-    return histograms.binned_coding(united(samples), missing, bins)
+    return codings.binned_coding(united(samples), missing, bins)
