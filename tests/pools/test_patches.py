@@ -11,7 +11,7 @@ from laconic.boost.costs import OperationCosts
 from laconic.model import boxes
 from laconic.model.patches import Patch, PatchesMap, mask_weights
 from laconic.pools import Patches
-from laconic.pools.templates import learn_templates, mask_centres
+from laconic.pools.templates import draw, learn_templates, mask_centres, windows_of
 from laconic.threads import Threads
 
 SHAPE = (9, 12)
@@ -60,6 +60,13 @@ def bound(settings=None, X=None, n_jobs=2, weight=None):
     weight = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     with Threads(n_jobs) as threads:
         return pool(**(settings or {})).bind(X, weight, threads)
+
+
+def templates_of(X, shape, size, n_templates, min_contrast):
+    random = np.random.RandomState(0)
+    drawn = draw(len(X), shape, size, n_templates, random)
+    windows = windows_of(X, 0, drawn, shape, size)
+    return learn_templates([windows], size, n_templates, min_contrast, random)
 
 
 def sums(pool, residual):
@@ -153,7 +160,7 @@ def test_masks_lie_on_a_grid_and_are_cut():
 
 def test_templates_have_zero_mean_and_unit_norm():
     X, _ = images(200)
-    templates = learn_templates(X, SHAPE, 3, 10, 0.3, 0)
+    templates = templates_of(X, SHAPE, 3, 10, 0.3)
     assert templates.shape == (10, 9)
     np.testing.assert_allclose(templates.mean(axis=1), 0, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(templates, axis=1), 1, rtol=1e-5)
@@ -162,7 +169,7 @@ def test_templates_have_zero_mean_and_unit_norm():
 def test_fewer_different_windows_than_templates():
     X = np.zeros((4, 30))
     X[:, 14] = 1.0  # a dot: nine windows of 3x3 see it, each elsewhere
-    assert len(learn_templates(X, (5, 6), 3, 100, 0.0, 0)) == 9
+    assert len(templates_of(X, (5, 6), 3, 100, 0.0)) == 9
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
