@@ -209,7 +209,8 @@ class Patches(TransformerMixin, BaseEstimator):
         sigmas = self._sigmas()
         if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
             raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
-        n, windows, learned = int(self.n_templates), [part.windows for part in parts], []
+        n, windows = int(self.n_templates), [part.windows for part in parts]
+        learned: list[np.ndarray] = []
         for size in sizes:
             if learned:
                 drawn = draw(parts[0].place.total, shape, size, n, random)
