@@ -50,6 +50,10 @@ class Stumps:
     more than 65,536 distinct values takes 4 bytes a row and 12 bytes a distinct value. The input is
     read a few features at a time and never copied whole, except that a sparse matrix that is not
     in CSC format is converted to it.
+
+    Rows in parts have the atoms of one part, up to the rounding of sums of weights. The exception is
+    a numeric feature that is cut into bins and has more than 65,536 distinct values in the sample of
+    a part: its cuts are then found from summaries, with an error of less than 0.05 % in their ranks.
     """
 
     allows_missing: ClassVar[bool] = True
