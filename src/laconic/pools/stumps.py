@@ -51,9 +51,10 @@ class Stumps:
     read a few features at a time and never copied whole, except that a sparse matrix that is not
     in CSC format is converted to it.
 
-    Rows in parts have the atoms of one part, up to the rounding of sums of weights. The exception is
-    a numeric feature that is cut into bins and has more than 65,536 distinct values in the sample of
-    a part: its cuts are then found from summaries, with an error of less than 0.05 % in their ranks.
+    Rows in parts have the same atoms as in one memory, up to the rounding of sums of weights. There
+    is one exception: a numeric feature that is cut into bins and has more than 65,536 distinct
+    values in the sample of a part. Its cuts are then found from summaries, with an error of less
+    than 0.05 % in their ranks.
     """
 
     allows_missing: ClassVar[bool] = True
