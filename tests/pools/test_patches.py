@@ -11,7 +11,9 @@ from laconic.boost.costs import OperationCosts
 from laconic.model import boxes
 from laconic.model.patches import Patch, PatchesMap, mask_weights
 from laconic.pools import Patches
-from laconic.pools.templates import learn_templates, mask_centres
+from laconic.pools.base import bind_parts
+from laconic.pools.templates import draw, learn_templates, mask_centres, windows_of
+from laconic.rows.limits import Limits
 from laconic.threads import Threads
 
 SHAPE = (9, 12)
@@ -60,6 +62,13 @@ def bound(settings=None, X=None, n_jobs=2, weight=None):
     weight = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     with Threads(n_jobs) as threads:
         return pool(**(settings or {})).bind(X, weight, threads)
+
+
+def templates_of(X, shape, size, n_templates, min_contrast):
+    random = np.random.RandomState(0)
+    drawn = draw(len(X), shape, size, n_templates, random)
+    windows = windows_of(X, 0, drawn, shape, size)
+    return learn_templates([windows], size, n_templates, min_contrast, random)
 
 
 def sums(pool, residual):
@@ -153,7 +162,7 @@ def test_masks_lie_on_a_grid_and_are_cut():
 
 def test_templates_have_zero_mean_and_unit_norm():
     X, _ = images(200)
-    templates = learn_templates(X, SHAPE, 3, 10, 0.3, 0)
+    templates = templates_of(X, SHAPE, 3, 10, 0.3)
     assert templates.shape == (10, 9)
     np.testing.assert_allclose(templates.mean(axis=1), 0, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(templates, axis=1), 1, rtol=1e-5)
@@ -162,7 +171,7 @@ def test_templates_have_zero_mean_and_unit_norm():
 def test_fewer_different_windows_than_templates():
     X = np.zeros((4, 30))
     X[:, 14] = 1.0  # a dot: nine windows of 3x3 see it, each elsewhere
-    assert len(learn_templates(X, (5, 6), 3, 100, 0.0, 0)) == 9
+    assert len(templates_of(X, (5, 6), 3, 100, 0.0)) == 9
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -176,6 +185,53 @@ def test_same_seed_same_pool_on_any_number_of_threads(n_jobs):
 
 
 # -- the pool --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cuts", [(20,), (1, 30, 31)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"n_templates": 2},  # not every window is drawn
+        {"template_size": (3, 2), "scale": "std", "storage": "float16"},
+        {"n_templates": 2, "scale": None, "wrap": sparse.csc_matrix},
+    ],
+)
+def test_parts_have_the_templates_values_and_scales_of_the_whole(settings, cuts):
+    settings = dict(settings)
+    X = settings.pop("wrap", np.asarray)(images()[0])
+    weight = np.random.default_rng(0).random(60)
+    weight /= weight.sum()
+    one = pool(**settings).bind(X, weight, Threads(1))
+    parts = bind_parts(pool(**settings), Limits(cuts=cuts).parts(X, weight), Threads(1))
+    every = range(one.n_atoms)
+    for part in parts:
+        assert [part.atom(i) for i in every] == [one.atom(i) for i in every]
+        templates = one.extract(every).templates()
+        for found, expected in zip(part.extract(every).templates(), templates, strict=True):
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(part.scales(every), one.scales(every), rtol=1e-4)
+    stored = np.vstack([part._stored for part in parts])
+    np.testing.assert_array_equal(stored, one._stored)
+
+
+@pytest.mark.parametrize("state", [None, "instance"])
+def test_one_draw_serves_all_parts(state):
+    """Of a state that is used up, as in one memory, and without any."""
+    X = images()[0]
+    states = [np.random.RandomState(3) if state else None for _ in range(2)]
+    parts = Limits(cuts=(20, 21)).parts(X, np.full(60, 1 / 60))
+    found = []
+    for random_state in states:
+        settings = pool(n_templates=2, random_state=random_state)
+        bounds = bind_parts(settings, parts, Threads(1))
+        found.append(bounds[0].extract(range(12)).templates()[0])
+        assert all(np.array_equal(b.extract(range(12)).templates()[0], found[-1]) for b in bounds)
+    assert np.array_equal(*found) == (state is not None)
+    if state:
+        alone = np.random.RandomState(3)
+        pool(n_templates=2, random_state=alone).bind(X, np.full(60, 1 / 60), Threads(1))
+        assert states[0].randint(2**31) == alone.randint(2**31)
 
 
 @pytest.mark.parametrize("scale", ["max", "std", None])

@@ -13,7 +13,7 @@ from laconic.correct import Newton
 from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
 from laconic.penalties import L2
-from laconic.pools import Columns, Pieces, balls
+from laconic.pools import Columns, Pieces, balls, bind_parts
 from laconic.rows.limits import Limits
 from laconic.rows.rows import rows_in_memory
 from laconic.threads import Threads
@@ -468,3 +468,23 @@ def test_missing_values_are_refused_at_prediction():
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="missing or infinite"):
         predictor.scores(X)
+
+
+@every_kind
+def test_parts_have_the_balls_and_columns_of_the_whole(kind):
+    """Parts of one row, and parts that balls do not reach, included; dense or sparse."""
+    X, _ = rings(90)
+    weight = np.random.default_rng(0).random(90)
+    weight /= weight.sum()
+    pool = Pieces(12, 5, **KINDS[kind])
+    one = pool.bind(X, weight, Threads(1))
+    every = range(one.n_atoms)
+    for wrap in (np.asarray, sparse.csr_matrix):
+        parts = Limits(cuts=(1, 40)).parts(wrap(X), weight)
+        bounds = bind_parts(pool, parts, Threads(1))
+        for part in bounds:
+            arrays, expected = part.extract(every).arrays(), one.extract(every).arrays()
+            assert all(np.array_equal(arrays[name], expected[name]) for name in expected)
+            np.testing.assert_array_equal(part.scales(every), one.scales(every))
+        columns = np.vstack([part.columns(every) for part in bounds])
+        np.testing.assert_array_equal(columns, one.columns(every))

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from laconic.model.atoms import Column, Stump
-from laconic.pools import histograms
-from laconic.pools import stumps as module
+from laconic.pools import codings, histograms, quantiles
+from laconic.pools import stumpstore as module
 from laconic.pools.stumps import Stumps
 from laconic.threads import Threads
 
@@ -87,7 +87,7 @@ def all_sums(pool, residual):
 @pytest.fixture
 def many_codes(monkeypatch):
     """Treat a feature of a few hundred distinct values as one of millions."""
-    monkeypatch.setattr(histograms, "NARROW", 4)
+    monkeypatch.setattr(codings, "NARROW", 4)
     monkeypatch.setattr(module, "_BLOCK", 64)
     monkeypatch.setattr(module, "_WAVE", 200)
 
@@ -134,7 +134,7 @@ def test_binned_is_exact_for_few_distinct_values():
 
 
 def test_rare_values_count_as_distinct_beyond_the_sample(monkeypatch):
-    monkeypatch.setattr(histograms, "SAMPLE", 10)
+    monkeypatch.setattr(codings, "SAMPLE", 10)
     X = np.zeros((100, 1))
     X[1], X[99] = -1.0, 1.0
     assert [bound(X, bins=3).atom(i).value for i in range(2)] == [-0.5, 0.5]
@@ -158,7 +158,7 @@ def test_a_heavy_value_takes_one_bin():
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_cuts_of_a_sample(monkeypatch, missing):
-    monkeypatch.setattr(histograms, "SAMPLE", 500)
+    monkeypatch.setattr(codings, "SAMPLE", 500)
     rng = np.random.default_rng(4)
     v = rng.random(10_000)
     if missing:
@@ -231,7 +231,7 @@ def test_thresholds_part_neighbouring_and_extreme_floats(dtype):
 def test_midpoints_lie_between():
     low = np.array([-HUGE, -TINY, 0, 1, HUGE / 2, -np.inf, 1])
     high = np.array([HUGE, 0, TINY, np.nextafter(1, 2), HUGE, np.inf, np.inf])
-    middle = histograms.midpoints(low, high)
+    middle = quantiles.midpoints(low, high)
     assert (low <= middle).all()
     assert (middle < high).all()
     assert middle[0] == 0
@@ -342,7 +342,7 @@ def test_encode_is_searchsorted(n_cuts, code):
     values = rng.integers(-5, 2010, 1100).astype(np.float64)
     values[::7] = NAN
     codes = np.empty(1100, dtype=code)
-    histograms.encode(values, cuts, len(cuts) + 1, codes)
+    codings.encode(values, cuts, len(cuts) + 1, codes)
     twin = np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(cuts, values))
     np.testing.assert_array_equal(codes, twin)
 
@@ -355,7 +355,7 @@ def test_survey_is_unique(n_values):
     block[1, ::3] = NAN
     listed, counts, missing = np.empty((2, 41)), np.zeros(2, dtype=int), np.zeros(2, dtype=bool)
     for part in (slice(0, 1000), slice(1000, 3000)):
-        histograms.survey(np.ascontiguousarray(block[:, part]), listed, counts, missing)
+        codings.survey(np.ascontiguousarray(block[:, part]), listed, counts, missing)
     for f in range(2):
         expected = np.unique(block[f][~np.isnan(block[f])])
         assert counts[f] == min(len(expected), 41)
@@ -389,8 +389,8 @@ def test_best_is_brute_force(bins, with_costs):
 
 @pytest.mark.parametrize("form", ["F", "memmap", "csc", "csr", "coo", "csr_array", "int"])
 def test_any_storage_of_the_input(form, tmp_path, monkeypatch):
-    monkeypatch.setattr(histograms, "SAMPLE", 60)
-    monkeypatch.setattr(histograms, "_READ", 50)
+    monkeypatch.setattr(codings, "SAMPLE", 60)
+    monkeypatch.setattr(codings, "_READ", 50)
     X = np.random.default_rng(17).integers(-3, 40, (200, 13)).astype(np.float64)
     X[X < 5] = 0
     if form != "int":

@@ -28,6 +28,12 @@ class Place(NamedTuple):
     """Number of its first row."""
     total: int
     """All rows, of all parts."""
+    before: np.ndarray | None = None
+    """What the pool counted in the parts before, added up; see `PoolOfParts`."""
+    counted: np.ndarray | None = None
+    """What the pool counted in all parts."""
+    seed: int | None = None
+    """Drawn once for all parts, for pools that are given no seed."""
 
 
 class Pool(Protocol):
@@ -42,16 +48,28 @@ class Pool(Protocol):
 
 @runtime_checkable
 class PoolOfParts(Pool, Protocol):
-    """A pool that can be bound to rows in parts."""
+    """A pool that can be bound to rows in parts.
+
+    It may also have ``count(X, place, threads)``, which is asked of every part before any is
+    surveyed. Its answers are arrays (or all ``None``). They are added up, and `survey` finds the
+    sums in its place.
+    """
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Any:
         """What must be known of one part, for `merge`."""
 
-    def merge(self, surveys: Sequence[Any]) -> Any:
+    def merge(self, surveys: Sequence[Any], threads: Threads) -> Any:
         """What must be known of all parts, for ``bind``; surveys come in the order of the rows."""
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads, survey: Any = None) -> BoundPool:
-        """Prepare once for a part; without a survey, for all rows."""
+    def bind(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: Any = None,
+        place: Place | None = None,
+    ) -> BoundPool:
+        """Prepare once for a part, with the merged survey; without one, for all rows."""
 
 
 class Choice(NamedTuple):
@@ -274,22 +292,41 @@ def bind_parts(
     else:
         if not isinstance(pool, PoolOfParts):
             missing = "merge" if hasattr(pool, "survey") else "survey"
+            why = getattr(pool, "in_one_memory", f"it has no {missing!r}")
             raise TypeError(
-                f"{type(pool).__name__} cannot be bound to rows in parts: it has no {missing!r}; "
-                "keep the rows in one memory"
+                f"{type(pool).__name__} cannot be bound to rows in parts: {why}; keep the rows in "
+                "one memory"
             )
-        ends = np.cumsum([0, *(len(weight) for _, weight in parts)]).tolist()
-        surveys = [
-            pool.survey(X, weight, Place(first, ends[-1]), threads)
-            for (X, weight), first in zip(parts, ends, strict=False)
+        at = list(zip(parts, _places(pool, parts, threads), strict=True))
+        surveys = [pool.survey(X, weight, place, threads) for (X, weight), place in at]
+        merged = pool.merge(surveys, threads)
+        bounds = [
+            _checked(pool, pool.bind(X, weight, threads, merged, place))
+            for (X, weight), place in at
         ]
-        merged = pool.merge(surveys)
-        bounds = [_checked(pool, pool.bind(X, w, threads, merged)) for X, w in parts]
     late = [bound.late() for bound in bounds]
     if late[0] is not None:
         for bound in bounds:
             bound.settle(late)
     return bounds
+
+
+def _places(
+    pool: PoolOfParts, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
+) -> list[Place]:
+    """Where every part stands, with what the pool counts."""
+    ends = np.cumsum([0, *(len(weight) for _, weight in parts)]).tolist()
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    places = [Place(first, ends[-1], seed=seed) for first in ends[:-1]]
+    if not hasattr(pool, "count"):
+        return places
+    counts = [pool.count(X, p, threads) for (X, _), p in zip(parts, places, strict=True)]
+    if counts[0] is None:
+        return places
+    sums = np.cumsum([np.zeros_like(counts[0]), *counts], axis=0)
+    return [
+        p._replace(before=before, counted=sums[-1]) for p, before in zip(places, sums, strict=False)
+    ]
 
 
 def _checked(pool: Pool, bound: Any) -> BoundPool:

@@ -45,12 +45,17 @@ class Columns:
         """Sizes of the columns."""
         return column_sizes(X, self.scale, weight)
 
-    def merge(self, surveys: Sequence[Sizes]) -> Sizes:
+    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
         """Sizes over all parts."""
         return merged_sizes(surveys)
 
     def bind(
-        self, X: Any, weight: np.ndarray, threads: Threads, survey: Sizes | None = None
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: Sizes | None = None,
+        place: Place | None = None,
     ) -> BoundColumns:
         """Prepare for the training rows: find the scales, keep X as it is."""
         members = None if self.groups is None else group_members(self.groups, X.shape[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -93,6 +93,8 @@ class Oracle:
         Any scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, and fitted
         to labels -1 and 1.
     """
+
+    in_one_memory: ClassVar[str] = "weak learners of scikit-learn are fitted to all rows at once"
 
     classifier: Any
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,11 +14,38 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
+from laconic.pools.base import Place
 from laconic.pools.patchstore import STORAGES, BoundPatches
 from laconic.pools.scaling import LARGEST
-from laconic.pools.templates import learn_templates, mask_centres
+from laconic.pools.templates import Windows, draw, learn_templates, mask_centres, windows_of
 from laconic.threads import Threads
 from laconic.validation import validated
+
+
+class Glimpse(NamedTuple):
+    """What a part of the images says."""
+
+    low: float
+    high: float
+    """Range of the pixels."""
+    place: Place
+    shape: tuple[int, int]
+    windows: Windows
+    """Those drawn from it, of the first size."""
+    random: np.random.RandomState
+    """As it is after that draw."""
+    images: Any
+    """The images themselves, where there are further sizes."""
+
+
+class Learned(NamedTuple):
+    """What all images say."""
+
+    map: PatchesMap
+    """Every template with every mask."""
+    low: float
+    high: float
+    """Range of the pixels."""
 
 
 class Patches(TransformerMixin, BaseEstimator):
@@ -120,19 +149,55 @@ class Patches(TransformerMixin, BaseEstimator):
 
     # -- as a pool -----------------------------------------------------------------------------
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundPatches:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpse:
+        """The range of the pixels, and the windows that were drawn from these images.
+
+        With several template sizes it holds the images too: what is drawn for the second size
+        depends on the clustering of the first.
+        """
+        return self._glimpse(X, place)
+
+    def merge(self, surveys: Sequence[Glimpse], threads: Threads) -> Learned:
+        """Learn the templates, the same ones for any parts."""
+        return self._learn(surveys)
+
+    def bind(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: Learned | None = None,
+        place: Place | None = None,
+    ) -> BoundPatches:
         """Learn templates from the training images and compute every atom on them."""
         if not (self.scale is None or self.scale in ("max", "std")):
             raise ValueError(f"scale must be 'max', 'std' or None, not {self.scale!r}")
         if self.storage not in STORAGES:
             raise ValueError(f"storage must be one of {', '.join(STORAGES)}, not {self.storage!r}")
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        return BoundPatches(X, weight, self._learn(X), self.scale, self.storage, threads)
+        learned = survey or self._learn([self._glimpse(X, Place(0, X.shape[0]))])
+        return BoundPatches(X, weight, *learned, self.scale, self.storage, threads)
 
-    def _learn(self, X: Any) -> PatchesMap:
-        """Learn the templates; the map of every template with every mask, template by template."""
+    def _glimpse(self, X: Any, place: Place) -> Glimpse:
+        """What the templates are learned from."""
         shape = image_shape(self.shape, X.shape[1])
-        self._check_pixels(X)
+        if not is_at_least(self.n_templates, Integral, 1):
+            raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
+        sizes = self._sizes(shape)
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        random = check_random_state(place.seed if self.random_state is None else self.random_state)
+        if random is self.random_state:  # all parts are to find it as it is
+            random = deepcopy(random)
+        drawn = draw(place.total, shape, sizes[0], int(self.n_templates), random)
+        windows = windows_of(X, place.first, drawn, shape, sizes[0])
+        images = X if len(sizes) > 1 else None
+        return Glimpse(float(X.min()), float(X.max()), place, shape, windows, random, images)
+
+    def _learn(self, parts: Sequence[Glimpse]) -> Learned:
+        """Learn the templates; the map of every template with every mask, template by template."""
+        low, high = min(part.low for part in parts), max(part.high for part in parts)
+        self._check_pixels(max(high, -low))
+        shape, random = parts[0].shape, parts[0].random
         sizes = self._sizes(shape)
         grid = pair(self.mask_grid, "mask_grid")
         positions = [n - max(sizes) + 1 for n in shape]
@@ -142,18 +207,24 @@ class Patches(TransformerMixin, BaseEstimator):
                 f"pixels has positions, {positions[0]}x{positions[1]}: give a smaller grid"
             )
         sigmas = self._sigmas()
-        if not is_at_least(self.n_templates, Integral, 1):
-            raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
         if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
             raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
-        random = check_random_state(self.random_state)
-        n = int(self.n_templates)
-        learned = [learn_templates(X, shape, s, n, self.min_contrast, random) for s in sizes]
+        n, windows = int(self.n_templates), [part.windows for part in parts]
+        learned: list[np.ndarray] = []
+        for size in sizes:
+            if learned:
+                drawn = draw(parts[0].place.total, shape, size, n, random)
+                windows = [
+                    windows_of(part.images, part.place.first, drawn, shape, size) for part in parts
+                ]
+            learned.append(learn_templates(windows, size, n, self.min_contrast, random))
+        if isinstance(self.random_state, np.random.RandomState):
+            self.random_state.set_state(random.get_state())
         centres = [np.tile(mask_centres(shape, s, grid), (len(sigmas), 1)) for s in sizes]
         n_masks = len(centres[0])
         counts = [len(templates) for templates in learned]
         total = sum(counts)
-        return PatchesMap(
+        every = PatchesMap(
             np.array(shape),
             np.arange(total),
             np.repeat(sizes, counts),
@@ -162,10 +233,10 @@ class Patches(TransformerMixin, BaseEstimator):
             np.concatenate([np.tile(c, (n, 1)) for c, n in zip(centres, counts, strict=True)]),
             np.tile(np.repeat(sigmas, n_masks // len(sigmas)), total),
         )
+        return Learned(every, low, high)
 
-    def _check_pixels(self, X: Any) -> None:
+    def _check_pixels(self, largest: float) -> None:
         """Refuse pixels that single precision has no room for."""
-        largest = float(max(X.max(), -X.min()))
         if 0 < largest < SMALLEST_PIXEL:
             raise ValueError(
                 f"X holds no pixel above {largest:.2g}; patches are computed in single precision, "
@@ -205,7 +276,8 @@ class Patches(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Patches:
         """Learn the templates from images; ``y`` is ignored."""
-        self.map_ = self._learn(self._validated(X, reset=True))
+        X = self._validated(X, reset=True)
+        self.map_ = self._learn([self._glimpse(X, Place(0, X.shape[0]))]).map
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -21,8 +21,8 @@ SQUARED = 512, 4096
 class BoundPatches(BoundPool):
     """`Patches` over training images.
 
-    A stored value is the exact one over the largest that its template can have (``_unit``), in
-    ``_steps`` steps where it is rounded.
+    Pixels of all parts lie from ``low`` to ``high``. A stored value is the exact one over the
+    largest that its template can have (``_unit``), in ``_steps`` steps where it is rounded.
     """
 
     def __init__(
@@ -30,6 +30,8 @@ class BoundPatches(BoundPool):
         X: Any,
         weight: np.ndarray,
         every: PatchesMap,
+        low: float,
+        high: float,
         scale: str | None,
         storage: str,
         threads: Threads,
@@ -40,7 +42,7 @@ class BoundPatches(BoundPool):
         self.dtype = np.dtype(np.float32)
         self.n_atoms = self.n_columns = len(every.template)
         self._steps = 255.0 if storage == "uint8" else 1.0
-        self._unit = _largest_responses(every, float(X.min()), float(X.max()))
+        self._unit = _largest_responses(every, low, high)
         warn_if_too_large(
             float(X.shape[0]) * self.n_atoms * np.dtype(storage).itemsize,
             f"a pool of {self.n_atoms} patches on {X.shape[0]} images",
@@ -49,9 +51,25 @@ class BoundPatches(BoundPool):
         self._stored = np.empty((X.shape[0], self.n_atoms), dtype=storage)
         peaks = self._store()
         self._factors = np.ones(self.n_atoms)
+        self._scale = scale
+        self._late = None
         if scale is not None:
-            sizes = peaks * self._unit / self._steps if scale == "max" else self._deviations(weight)
-            np.divide(1.0, sizes, out=self._factors, where=sizes > 0)
+            self._late = peaks if scale == "max" else self._moments(weight)
+            self.settle([self._late])
+
+    def late(self) -> np.ndarray | None:
+        """What scales are found from: largest values, or weighted sums of values and squares."""
+        return self._late
+
+    def settle(self, late: Sequence[np.ndarray]) -> None:
+        """Scale the columns by their sizes over all parts."""
+        if self._scale == "max":
+            sizes = np.max(late, axis=0) * self._unit / self._steps
+        else:
+            sums, squares = np.sum(late, axis=0)
+            sizes = np.sqrt(np.maximum(squares - sums**2, 0.0))
+        self._factors = np.ones(self.n_atoms)
+        np.divide(1.0, sizes, out=self._factors, where=sizes > 0)
 
     def _store(self) -> np.ndarray:
         """Compute every atom on every image; largest stored value of each."""
@@ -70,10 +88,10 @@ class BoundPatches(BoundPool):
             np.maximum(peaks, of_block, out=peaks)
         return peaks
 
-    def _deviations(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted standard deviation of every column, as stored."""
+    def _moments(self, weight: np.ndarray) -> np.ndarray:
+        """Weighted sums of every column and of its squares, as stored."""
         [(_, sums)] = self.gradients(weight[:, None])
-        return np.sqrt(np.maximum(self.squares(weight) - sums[:, 0] ** 2, 0.0))
+        return np.array([sums[:, 0], self.squares(weight)])
 
     def _to_scaled(self) -> np.ndarray:
         """Factor from stored to scaled values."""

@@ -5,6 +5,8 @@ An atom is a ball (centre, radius) with the group of columns 1[‖v − c‖ < r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,7 +19,9 @@ from threadpoolctl import threadpool_limits
 from laconic.memory import warn_if_too_large
 from laconic.model.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.model.patches import is_at_least
+from laconic.pools.base import Place
 from laconic.pools.piecestore import BoundPieces
+from laconic.pools.radii import Balls, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 from laconic.threads import Threads
 from laconic.validation import validated
@@ -117,17 +121,47 @@ class Pieces(TransformerMixin, BaseEstimator):
         self.centres = centres
         self.random_state = random_state
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundPieces:
-        """Find the centres and radii of the training rows, and code every distance."""
+    def survey(
+        self, X: Any, weight: np.ndarray, place: Place, threads: Threads
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows themselves, dense, and their weights.
+
+        Centres come from a clustering of all rows and radii from the order of all distances, so
+        this pool is surveyed in one memory.
+        """
         self._check()
         X = X if sparse.issparse(X) else np.asarray(X)
-        self._expect(X)
-        X = X.toarray() if sparse.issparse(X) else X
+        if place.first == 0:
+            self._expect(X, place.total)
+        return X.toarray() if sparse.issparse(X) else X, weight
+
+    def merge(self, surveys: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads) -> Balls:
+        """Find the centres and radii of all rows, and code every distance."""
+        rows, weights = zip(*surveys, strict=True)
+        several = len(rows) > 1
+        X = np.concatenate(rows) if several else rows[0]
+        weight = np.concatenate(weights) if several else weights[0]
         power = self._power(X)
         X = np.ldexp(X, -power) if power else X
         centres = self._centres(X, weight, power)
         shares = np.linspace(self.min_share, self.max_share, self.n_radii)
-        return BoundPieces(self, X, weight, centres, shares, threads, power)
+        ends = np.cumsum([0, *map(len, weights)]).tolist()
+        parts = [slice(*ends) for ends in pairwise(ends)]
+        return find_balls(X, weight, centres, shares, bool(self.soft), power, parts, threads)
+
+    def bind(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: Balls | None = None,
+        place: Place | None = None,
+    ) -> BoundPieces:
+        """Take the balls of all rows, and what the survey found of these."""
+        place = place or Place(0, X.shape[0])
+        if survey is None:
+            survey = self.merge([self.survey(X, weight, place, threads)], threads)
+        return BoundPieces(self, survey, survey.parts[place.first], threads)
 
     def fit(self, X: Any, y: Any = None) -> Pieces:
         """Find the balls of the training rows; ``y`` is not read."""
@@ -154,9 +188,9 @@ class Pieces(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _expect(self, X: Any) -> None:
+    def _expect(self, X: Any, n_rows: int) -> None:
         """Warn where the pool will not fit in memory: codes, depths, and copies of the rows."""
-        n_rows, n_features = X.shape
+        n_features = X.shape[1]
         n_centres = self.n_centres if self.centres is None else len(np.atleast_1d(self.centres))
         coded = n_rows * min(n_centres, n_rows) * (1 + X.dtype.itemsize * bool(self.soft))
         copies = n_rows * n_features * X.dtype.itemsize * (1 + sparse.issparse(X))

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.model.pieces import Piece, PiecesMap, squared_distances
+from laconic.model.pieces import Piece, PiecesMap
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.local import LocalColumns
+from laconic.pools.radii import TOGETHER, Balls, Held
 from laconic.threads import Threads, row_blocks
 
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces
 
-# Centres that one task sums together, at least: rows are read once for all of them. At most as many
-# as have sums of a megabyte, and `MOST`.
-TOGETHER, MOST, MEGABYTE = 8, 64, 1 << 20
+# Centres that one task sums together, at most: as many as have sums of a megabyte, and so many.
+MOST, MEGABYTE = 64, 1 << 20
 # Bytes of sums that may wait to be asked for.
 WAVE = 1 << 26
 # A sum of squares around an origin that is below this part of its terms is rounding: it is zero.
@@ -34,72 +34,30 @@ class BoundPieces(BoundPool):
     Parameters
     ----------
     settings : Pieces
-    X : ndarray of shape (n_rows, n_features)
-    weight : ndarray of shape (n_rows,)
-    centres : ndarray of shape (n_centres, n_features)
-    shares : ndarray of shape (n_radii,)
-        Part of the rows inside the balls of a centre, ascending.
+    balls : Balls
+    held : Held
+        Its part of the rows.
     threads : Threads
-    power : int
-        Of two: rows and centres are given in units of it, and records and maps speak in those of
-        the input.
     """
 
-    def __init__(
-        self,
-        settings: Pieces,
-        X: np.ndarray,
-        weight: np.ndarray,
-        centres: np.ndarray,
-        shares: np.ndarray,
-        threads: Threads,
-        power: int = 0,
-    ) -> None:
+    def __init__(self, settings: Pieces, balls: Balls, held: Held, threads: Threads) -> None:
         self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)
-        self._centres = centres
-        self._power = power
-        self._n_features = n = X.shape[1]
-        self._n_radii = len(shares)
-        self.dtype = X.dtype
-        self.n_atoms = len(centres) * len(shares)
+        self._centres, self._radii, self._shares, self._nearest, self._mean = balls[:5]
+        self._power = balls.power
+        self._table, self._codes, self._depths = held
+        self._n_radii = self._radii.shape[1]
+        self._n_features = n = len(self._mean)
+        self.dtype = self._table.dtype
+        self.n_atoms = self._radii.size
         self.n_columns = self.n_atoms * (n + 1)
-        # Rows far from zero would lose their differences to rounding.
-        self._mean = np.average(X, axis=0, weights=weight)
-        self._table = np.ones((len(X), n + 1), dtype=X.dtype)
-        self._table[:, :n] = X - self._mean
-        self._code(X, weight, shares)
-        spread = np.sqrt(weight @ np.square(self._table[:, :n], dtype=np.float64).sum(axis=1))
-        unit = self._radii if settings.relative else np.full_like(self._radii, spread or 1.0)
-        self._origins = centres if settings.relative else np.tile(self._mean, (len(centres), 1))
+        unit = self._radii if settings.relative else np.full_like(self._radii, balls.spread or 1.0)
+        mean = np.tile(self._mean, (len(self._centres), 1))
+        self._origins = self._centres if settings.relative else mean
         slope = np.sqrt(n) if settings.slope is None else float(settings.slope)
         height = self._shares**-settings.balance
         fall = (self._radii[:, -1:] / self._radii) ** 2
         self._factors = np.stack([height * slope / unit, height, fall], axis=-1)
-
-    def _code(self, X: np.ndarray, weight: np.ndarray, shares: np.ndarray) -> None:
-        """Radii, codes of the rows, what the balls hold and the row nearest to every centre."""
-        n_centres, n_rows = len(self._centres), len(X)
-        self._codes = np.empty((n_centres, n_rows), dtype=np.uint8)
-        self._radii = np.empty((n_centres, len(shares)))
-        self._shares = np.empty((n_centres, len(shares)))
-        self._nearest = np.empty(n_centres, dtype=np.int64)
-        # Squared distances in units of the largest ball, for soft balls only.
-        self._depths = np.empty((n_centres, n_rows if self._soft else 0), dtype=X.dtype)
-
-        def some(s: slice) -> None:
-            for j, d2 in enumerate(squared_distances(X, self._centres[s]).T, s.start):
-                order = np.argsort(d2, kind="stable")
-                self._nearest[j] = order[0]
-                squares, below = _squared_radii(d2[order], weight[order], shares)
-                self._radii[j] = np.sqrt(squares)
-                self._shares[j] = below
-                squares = self._radii[j] ** 2
-                self._codes[j] = np.searchsorted(squares, d2, side="right")
-                if self._soft:
-                    self._depths[j] = d2 / squares[-1]
-
-        list(self._threads.map(some, row_blocks(n_centres, TOGETHER)))
 
     # -- sums over rows ------------------------------------------------------------------------
 
@@ -267,22 +225,3 @@ class BoundPieces(BoundPool):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Every ball reads every feature."""
         return np.full(self.n_atoms, float(np.sum(feature_costs)))
-
-
-def _squared_radii(
-    d2: np.ndarray, weight: np.ndarray, shares: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Squared radii of balls that hold at least some shares of the rows, and what they hold.
-
-    ``d2`` are sorted squared distances. A radius lies halfway to the next row outside; beyond the
-    last row there is thought to be one at twice its distance, so that rows in other units get the
-    same balls.
-    """
-    mass = np.cumsum(weight)
-    # The tolerance makes a sum that should equal a share reach it whatever its rounding.
-    inside = np.searchsorted(mass, shares * mass[-1] * (1.0 - 1e-9))
-    inside = np.minimum(inside, len(d2) - 1)
-    after = np.searchsorted(d2, d2[inside], side="right")  # rows at the same distance come too
-    farther = np.append(d2, 4.0 * d2[-1] or 1.0)[after]
-    squares = 0.5 * (d2[inside] + farther)
-    return squares, mass[after - 1] / mass[-1]

@@ -66,12 +66,17 @@ class Products:
         """Sizes of the features."""
         return column_sizes(X, self.scale, weight)
 
-    def merge(self, surveys: Sequence[Sizes]) -> Sizes:
+    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
         """Sizes over all parts."""
         return merged_sizes(surveys)
 
     def bind(
-        self, X: Any, weight: np.ndarray, threads: Threads, survey: Sizes | None = None
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: Sizes | None = None,
+        place: Place | None = None,
     ) -> BoundProducts:
         """Prepare for the training rows: find the scales of the features, keep X as it is."""
         if not sparse.issparse(X):

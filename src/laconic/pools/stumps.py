@@ -7,22 +7,20 @@ over the rows answers for all of its thresholds at once, so a round costs O(rows
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from laconic.memory import warn_if_too_large
-from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
-from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.base import Place
+from laconic.pools.stumpstore import TOGETHER, BoundStumps
 from laconic.threads import Threads, row_blocks
 
-_TOGETHER = 8  # neighbouring features read, coded or summed by one worker
-_BLOCK = 2**19  # sums in a block of a feature with very many thresholds (4 MiB)
-_WAVE = 2**22  # sums waiting to be asked for (32 MiB)
+if TYPE_CHECKING:
+    from laconic.pools.codings import Coding
+    from laconic.pools.cuts import Seen
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,11 @@ class Stumps:
     more than 65,536 distinct values takes 4 bytes a row and 12 bytes a distinct value. The input is
     read a few features at a time and never copied whole, except that a sparse matrix that is not
     in CSC format is converted to it.
+
+    Rows in parts have the same atoms as in one memory, up to the rounding of sums of weights. There
+    is one exception: a numeric feature that is cut into bins and has more than 65,536 distinct
+    values in the sample of a part. Its cuts are then found from summaries, with an error of less
+    than 0.05 % in their ranks.
     """
 
     allows_missing: ClassVar[bool] = True
@@ -64,7 +67,49 @@ class Stumps:
             listed = tuple(np.asarray(self.categorical).ravel().tolist())
             object.__setattr__(self, "categorical", listed)
 
-    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundStumps:
+    def count(self, X: Any, place: Place, threads: Threads) -> np.ndarray | None:
+        """Numbers of rows that have a value of each feature, where a sample is drawn by them."""
+        from laconic.pools import codings as coder
+
+        if place.total <= coder.SAMPLE or self.bins is None:
+            return None
+        X, blocks = _by_feature(X)
+        return np.concatenate(list(threads.map(lambda b: coder.n_present(X, b), blocks)))
+
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
+        """Values of every feature.
+
+        All distinct values where each is apart (``bins=None``, and categories). Otherwise those of
+        the rows that the cuts are found from, with their weights; of more than 65,536 in a part,
+        a summary whose ranks are less than 0.05 % too low: see `laconic.pools.quantiles.summary`.
+        """
+        from laconic.pools import cuts
+
+        bins = self._checked_bins()
+        X, weight, blocks = _checked(X, weight)
+        categorical = self._checked_categorical(X.shape[1])
+        found = threads.map(lambda b: cuts.seen(X, b, weight, bins, categorical, place), blocks)
+        return [feature for block in found for feature in block]
+
+    def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
+        """Codings of every feature.
+
+        They are those of one part, so all atoms are the same, where no part gave a summary.
+        """
+        from laconic.pools import cuts
+
+        bins, categorical = self._checked_bins(), self._checked_categorical(len(surveys[0]))
+        features = zip(zip(*surveys, strict=True), categorical, strict=True)
+        return list(threads.map(lambda f: cuts.merged(f[0], bins, bool(f[1])), features))
+
+    def bind(
+        self,
+        X: Any,
+        weight: np.ndarray,
+        threads: Threads,
+        survey: list[Coding] | None = None,
+        place: Place | None = None,
+    ) -> BoundStumps:
         """Code every feature of the training rows.
 
         Parameters
@@ -76,20 +121,22 @@ class Stumps:
             200,000 rows).
         threads : Threads
             Workers; kept for the sums.
+        survey : list of Coding, optional
+            Of all parts, where these rows are one of them.
+        place : Place, optional
+            Where they stand; not read.
         """
+        from laconic.pools import codings as coder  # Numba loads with it
+
         bins = self._checked_bins()
-        X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"X must have two dimensions, rows and features; it has {X.ndim}: "
-                "reshape one feature with X.reshape(-1, 1)"
-            )
-        weight = np.asarray(weight, dtype=np.float64)
-        if weight.shape != (X.shape[0],):
-            raise ValueError(
-                f"weight must have one number per row, shape ({X.shape[0]},); got {weight.shape}"
-            )
-        return BoundStumps(X, weight, bins, self._checked_categorical(X.shape[1]), threads)
+        X, weight, blocks = _checked(X, weight)
+        categorical = self._checked_categorical(X.shape[1])
+        if survey is None:
+            found = threads.map(lambda b: coder.codings(X, b, weight, bins, categorical), blocks)
+            codings = [coding for block in found for coding in block]
+        else:
+            codings = list(threads.map(lambda f: coder.placed(X, f[0], f[1]), enumerate(survey)))
+        return BoundStumps(X, codings, blocks, threads)
 
     def _checked_bins(self) -> int | None:
         bins = self.bins
@@ -128,230 +175,23 @@ class Stumps:
         return mask
 
 
-class _Job(NamedTuple):
-    """Sums that one worker computes: of whole features, or of some codes of a sorted one."""
-
-    first: int
-    """The first atom."""
-    start: int
-    stop: int
-    """Slots."""
-    codes: slice | None = None
-    running: bool = False
-    """Whether the sums of the job before, of lower codes of the same feature, are to be added."""
-
-
-class BoundStumps(BoundPool):
-    """Stumps over training rows; see `Stumps`. Columns are 0 or 1 and are not scaled.
-
-    A *slot* is a feature that has at least one stump.
-    """
-
-    binary = True
-
-    def __init__(
-        self,
-        X: Any,
-        weight: np.ndarray,
-        bins: int | None,
-        categorical: np.ndarray,
-        threads: Threads,
-    ) -> None:
-        from laconic.pools import histograms  # Numba loads with it
-
-        self._kernels = histograms
-        self.threads = threads
-        self.n_rows, self.n_features = X.shape
-        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        blocks = row_blocks(self.n_features, 1 if sparse.issparse(X) else _TOGETHER)
-        found = threads.map(lambda b: histograms.codings(X, b, weight, bins, categorical), blocks)
-        codings = [coding for block in found for coding in block]
-        self._feature = np.array([f for f, c in enumerate(codings) if c.n_atoms], dtype=np.int64)
-        self._coding = [codings[f] for f in self._feature]
-        self._offsets = np.cumsum([0, *(c.n_atoms for c in self._coding)])
-        self._firsts: list[int] = self._offsets.tolist()
-        self.n_atoms = self.n_columns = self._firsts[-1]
-        self._known_jobs: dict[int, list[_Job]] = {}
-        self._write_codes(X, blocks)
-
-    def _write_codes(self, X: Any, blocks: list[slice]) -> None:
-        """Code every slot that is not sorted, side by side with the slots of the same type."""
-        rows = {0: 0, 8: 0, 16: 0}  # by bits of a code; a sorted slot has none
-        self._place: list[tuple[int, int]] = []
-        for coding in self._coding:
-            bits = 0 if coding.order is not None else 8 if coding.n_codes <= 256 else 16
-            self._place.append((bits, rows[bits]))
-            rows[bits] += 1
-        warn_if_too_large(
-            float(self.n_rows) * (rows[8] + 2 * rows[16]),
-            f"coding {rows[8] + rows[16]} features of {self.n_rows} rows for a pool of stumps",
-            "take fewer features or pool='columns', which keeps sparse rows sparse, or fit a "
-            "sample of the rows",
-        )
-        self._codes = {b: np.empty((rows[b], self.n_rows), dtype=f"uint{b}") for b in (8, 16)}
-        todo = []
-        for block in blocks:
-            low, high = np.searchsorted(self._feature, [block.start, block.stop])
-            how = [
-                (self._feature[s] - block.start, self._coding[s], self._coded(s, s + 1)[0])
-                for s in range(low, high)
-                if self._place[s][0]
-            ]
-            todo.append((block, how))
-        list(self.threads.map(lambda job: self._kernels.write_codes(X, *job), todo))
-
-    def _coded(self, start: int, stop: int) -> np.ndarray:
-        """Codes of consecutive slots of one type."""
-        bits, row = self._place[start]
-        return self._codes[bits][row : row + stop - start]
-
-    def _jobs(self, k: int) -> list[_Job]:
-        """Cut the sums into jobs, by shape alone."""
-        if k not in self._known_jobs:
-            self._known_jobs[k] = self._cut(k)
-        return self._known_jobs[k]
-
-    def _cut(self, k: int) -> list[_Job]:
-        jobs: list[_Job] = []
-        for slot, coding in enumerate(self._coding):
-            first, n = int(self._offsets[slot]), len(coding.values)
-            bits = self._place[slot][0]
-            if coding.order is not None:
-                for part in row_blocks(n, max(1, _BLOCK // k)):
-                    running = part.start > 0 and not coding.categorical
-                    jobs.append(_Job(first + part.start, slot, slot + 1, part, running))
-                if coding.missing:
-                    last = slice(coding.n_codes - 1, coding.n_codes)
-                    jobs.append(_Job(first + n, slot, slot + 1, last))
-            elif (
-                jobs
-                and self._place[jobs[-1].start][0] == bits
-                and slot - jobs[-1].start < (_TOGETHER if bits == 8 else 2)
-            ):
-                jobs[-1] = jobs[-1]._replace(stop=slot + 1)
-            else:
-                jobs.append(_Job(first, slot, slot + 1))
-        return jobs
-
-    def _sums(self, job: _Job, residual: np.ndarray) -> np.ndarray:
-        codings = self._coding[job.start : job.stop]
-        if job.codes is not None:
-            [coding] = codings
-            assert coding.starts is not None
-            starts = coding.starts[job.codes.start : job.codes.stop + 1]
-            sums = np.empty((len(starts) - 1, residual.shape[1]))
-            self._kernels.accumulate_sorted(
-                coding.order, starts, residual, not coding.categorical, sums
-            )
-            return sums
-        bases = np.cumsum([0, *(c.n_codes for c in codings)])
-        by_code = self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual)
-        out = np.empty((self._offsets[job.stop] - job.first, residual.shape[1]))
-        at = 0
-        for coding, first, last in zip(codings, bases, bases[1:], strict=False):
-            coding.sums(by_code[first:last], out[at : at + coding.n_atoms])
-            at += coding.n_atoms
-        return out
-
-    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Residual sums of every stump, a few features at a time; see `BoundPool.gradients`.
-
-        One pass over the codes of a feature, O(rows) whatever its number of thresholds (the trick
-        of ShareBoost section 3.1). Workers split features, never rows.
-        """
-        dtype = residual.dtype if residual.dtype in (np.float32, np.float64) else np.float64
-        residual = np.require(residual, dtype, ["C", "W"])  # one kernel for each dtype
-        jobs = self._jobs(residual.shape[1])
-        sizes = np.array([*(job.first for job in jobs), self.n_atoms]) * residual.shape[1]
-        start, carry = 0, np.zeros(residual.shape[1])
-        while start < len(jobs):
-            # In waves: workers would otherwise run ahead until every sum of the pool is waiting.
-            stop = int(np.searchsorted(sizes, sizes[start] + _WAVE, side="right")) - 1
-            wave = jobs[start : max(stop, start + self.threads.n_jobs)]
-            start += len(wave)
-            answers = self.threads.map(lambda job: self._sums(job, residual), wave)
-            for job, sums in zip(wave, answers, strict=True):
-                if job.running:
-                    sums += carry
-                carry = sums[-1].copy()
-                yield job.first, sums
-
-    def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms: columns are 0 or 1, so these are the sums of the weights."""
-        out = np.empty(self.n_atoms)
-        for first, sums in self.gradients(np.asarray(weight)[:, None]):
-            out[first : first + len(sums)] = sums[:, 0]
-        return out
-
-    def _find(self, index: int) -> tuple[int, int]:
-        """Slot of an atom, and its place among the slot's stumps."""
-        if not 0 <= index < self.n_atoms:
-            raise IndexError(f"atom {index} is not in this pool of {self.n_atoms} atoms")
-        slot = bisect_right(self._firsts, index) - 1
-        return slot, int(index) - self._firsts[slot]
-
-    def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Training columns of the atoms, 0 or 1, (n_rows, len(atoms)), Fortran order."""
-        out = np.zeros((self.n_rows, len(atoms)), dtype=self.dtype, order="F")
-        for c, index in enumerate(atoms):
-            slot, j = self._find(index)
-            coding = self._coding[slot]
-            kind, _, code = coding.question(j)
-            if coding.order is not None and coding.starts is not None:
-                start = 0 if kind == "le" else coding.starts[code]
-                out[coding.order[start : coding.starts[code + 1]], c] = 1
-            else:
-                codes = self._coded(slot, slot + 1)[0]
-                out[:, c] = codes <= code if kind == "le" else codes == code
-        return out
-
-    def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Ones: stumps are not scaled."""
-        return np.ones(len(atoms))
-
-    def atom(self, index: int) -> Stump:
-        """The record of atom ``index``."""
-        slot, j = self._find(index)
-        kind, value, _ = self._coding[slot].question(j)
-        return Stump(int(self._feature[slot]), value, kind)
-
-    def index(self, atom: Stump) -> int:
-        """The number of a stump; the value of a ``"missing"`` stump does not matter."""
-        if not isinstance(atom, Stump) or atom.kind not in STUMP_KINDS:
-            raise ValueError(f"not a stump of kind {', '.join(STUMP_KINDS)}: {atom!r}")
-        slot = int(np.searchsorted(self._feature, atom.feature))
-        if slot == len(self._feature) or self._feature[slot] != atom.feature:
-            raise ValueError(f"feature {atom.feature} has no stumps: it is constant or not there")
-        coding = self._coding[slot]
-        j = len(coding.values)
-        if atom.kind != "missing":
-            j = int(np.searchsorted(coding.values, atom.value))
-        if j < coding.n_atoms:
-            kind, value, _ = coding.question(j)
-            if kind == atom.kind and (kind == "missing" or value == atom.value):
-                return int(self._offsets[slot]) + j
+def _by_feature(X: Any) -> tuple[Any, list[slice]]:
+    """X as it is read, and the features that are read together."""
+    X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
         raise ValueError(
-            f"no such stump in this pool: {atom!r}; `matching({atom.feature})` lists "
-            "the numbers of this feature's stumps and `atom` shows each"
+            f"X must have two dimensions, rows and features; it has {X.ndim}: "
+            "reshape one feature with X.reshape(-1, 1)"
         )
+    return X, row_blocks(X.shape[1], 1 if sparse.issparse(X) else TOGETHER)
 
-    def matching(self, item: Any) -> np.ndarray:
-        """The number of a stump, or those of every stump of an input feature."""
-        if isinstance(item, Stump):
-            return np.array([self.index(item)], dtype=np.int64)
-        feature = feature_number(item, self.n_features)
-        low, high = np.searchsorted(self._feature, [feature, feature + 1])
-        return np.arange(self._offsets[low], self._offsets[high], dtype=np.int64)
 
-    def extract(self, atoms: Sequence[int]) -> StumpsMap:
-        """The stumps as a feature map for new rows."""
-        chosen = [self.atom(index) for index in atoms]
-        return StumpsMap(
-            np.array([a.feature for a in chosen], dtype=np.int64),
-            np.array([a.value for a in chosen], dtype=np.float64),
-            np.array([STUMP_KINDS.index(a.kind) for a in chosen], dtype=np.uint8),
+def _checked(X: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, list[slice]]:
+    """Rows and weights as they are read, and the features that are read together."""
+    X, blocks = _by_feature(X)
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (X.shape[0],):
+        raise ValueError(
+            f"weight must have one number per row, shape ({X.shape[0]},); got {weight.shape}"
         )
-
-    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Cost of every stump: that of its one feature."""
-        return np.repeat(np.asarray(feature_costs)[self._feature], np.diff(self._offsets))
+    return X, weight, blocks

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from laconic.model.patches import images_of
+from laconic.threads import row_blocks
 
 # Windows drawn for every template that is to be found among them.
 DRAWN = 100
@@ -22,13 +23,50 @@ ROWS = 4096
 UNUSUAL = 1.5
 
 
+class Windows(NamedTuple):
+    """Some of the windows that were drawn."""
+
+    which: np.ndarray
+    """Their numbers in the order of the draw."""
+    pixels: np.ndarray
+    """(windows, size²), float32."""
+
+
+def draw(
+    n_images: int, shape: tuple[int, int], size: int, n_templates: int, random: Any
+) -> np.ndarray:
+    """Draw windows at random places of random images, for so many templates.
+
+    The number of a window is that of its image times the places in an image, and its place.
+    """
+    total = n_images * int(np.prod([length - size + 1 for length in shape]))
+    n = SPARE * DRAWN * n_templates
+    if total <= n:  # then every window once
+        return np.asarray(random.permutation(total))
+    return np.asarray(random.randint(0, total, n, dtype=np.int64))
+
+
+def windows_of(X: Any, first: int, drawn: np.ndarray, shape: tuple[int, int], size: int) -> Windows:
+    """Those of the windows drawn that lie in the images of X, whose first has that number."""
+    rows, columns = (length - size + 1 for length in shape)
+    image, place = np.divmod(drawn, rows * columns)
+    image -= first
+    order = np.argsort(image, kind="stable")
+    which = order[slice(*np.searchsorted(image[order], [0, X.shape[0]]))]
+    image, place = image[which], place[which]
+    out = np.empty((len(which), size * size), dtype=np.float32)
+    for images in row_blocks(X.shape[0], ROWS):
+        some = slice(*np.searchsorted(image, [images.start, images.stop]))
+        if some.start < some.stop:
+            views = sliding_window_view(images_of(X[images], shape), (size, size), axis=(1, 2))
+            y, x = np.divmod(place[some], columns)
+            pixels = views[image[some] - images.start, y, x]
+            out[some] = pixels.reshape(len(pixels), -1)
+    return Windows(which, out)
+
+
 def learn_templates(
-    X: Any,
-    shape: tuple[int, int],
-    size: int,
-    n_templates: int,
-    min_contrast: float,
-    random_state: Any,
+    windows: Sequence[Windows], size: int, n_templates: int, min_contrast: float, random: Any
 ) -> np.ndarray:
     """Templates of zero mean and unit norm: k-means centres of windows drawn from the images.
 
@@ -38,15 +76,14 @@ def learn_templates(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n_images, height x width)
-    shape : tuple of int
-        Height and width of an image.
+    windows : sequence of Windows
+        All windows that were drawn, of one part of the images or of several.
     size : int
         Height and width of a template.
     n_templates : int
         The most templates; fewer if there are fewer different windows.
     min_contrast : float
-    random_state : int, RandomState instance or None
+    random : RandomState
 
     Returns
     -------
@@ -54,8 +91,9 @@ def learn_templates(
     """
     from sklearn.cluster import MiniBatchKMeans  # here, because it takes long to load
 
-    random = check_random_state(random_state)
-    drawn = _draw(X, shape, size, SPARE * DRAWN * n_templates, random)
+    drawn = np.empty((sum(len(part.which) for part in windows), size * size), dtype=np.float32)
+    for which, pixels in windows:
+        drawn[which] = pixels
     # In units of a power of two, which changes no digit, squares neither overflow nor vanish.
     np.ldexp(drawn, -np.frexp(np.abs(drawn).max(initial=0.0))[1], out=drawn)
     drawn -= drawn.mean(axis=1, keepdims=True)
@@ -85,26 +123,6 @@ def learn_templates(
     centres = centres - centres.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(centres, axis=1, keepdims=True)
     return (centres / norms)[norms.ravel() > 1e-6].astype(np.float32)
-
-
-def _draw(X: Any, shape: tuple[int, int], size: int, n: int, random: Any) -> np.ndarray:
-    """Windows at random places of random images, in the order they were drawn."""
-    rows, columns = (length - size + 1 for length in shape)
-    total = X.shape[0] * rows * columns
-    few = total <= n  # then every window once
-    at = random.permutation(total) if few else random.randint(0, total, n, dtype=np.int64)
-    image, place = np.divmod(at, rows * columns)
-    out = np.empty((len(at), size * size), dtype=np.float32)
-    order = np.argsort(image, kind="stable")
-    for start in range(0, X.shape[0], ROWS):
-        stop = min(start + ROWS, X.shape[0])
-        low, high = np.searchsorted(image[order], [start, stop])
-        if low < high:
-            some = order[low:high]
-            views = sliding_window_view(images_of(X[start:stop], shape), (size, size), axis=(1, 2))
-            y, x = np.divmod(place[some], columns)
-            out[some] = views[image[some] - start, y, x].reshape(len(some), -1)
-    return out
 
 
 def mask_centres(shape: tuple[int, int], size: int, grid: tuple[int, int]) -> np.ndarray:

@@ -95,6 +95,9 @@ def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
 def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Σ_i h_ci x_i x_iᵀ for every c."""
     columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
+    n_rows, width = columns.shape
+    if n_rows == 0:  # a ball of no row here; BLAS complains of a matrix without rows
+        return np.zeros((len(h), width, width), dtype=columns.dtype)
     syrk = _syrk(columns)
     upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])
     return upper + np.triu(upper, 1).transpose(0, 2, 1)

@@ -1,0 +1,258 @@
+"""From values to codes: what `laconic.pools.stumps` stands on.
+
+Every feature is coded once: the code of a value is the number of *cuts* below it, and a missing
+value has the last code. This module imports Numba, so it is imported at first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.compiled import compiled
+from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
+from laconic.threads import row_blocks
+
+SAMPLE = 200_000  # rows that bin edges are found from
+NARROW = 65_536  # a feature with more codes keeps its rows in sorted order instead of codes
+_SURVEY = 255  # distinct values listed without sorting, where bins do not say
+_READ = 16_384  # rows read at once: a block of eight features stays in a core's cache
+
+
+class Coding(NamedTuple):
+    """How the values of one feature become codes, and which stumps it has."""
+
+    cuts: np.ndarray
+    """The code of v is the number of cuts below v: thresholds, or the categories themselves."""
+    values: np.ndarray
+    """Thresholds or categories that are asked about; stump j is about code j."""
+    categorical: bool
+    missing: bool
+    """Whether there is a missing stump, the feature's last atom, about its last code."""
+    order: np.ndarray | None = None
+    """Rows by ascending value, missing last; only where there are more than `NARROW` codes."""
+    starts: np.ndarray | None = None
+    """Where each code's rows start in ``order``, and the number of rows."""
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes, that of missing values included."""
+        return len(self.cuts) + (not self.categorical) + self.missing
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of stumps."""
+        return len(self.values) + self.missing
+
+    def question(self, j: int) -> tuple[str, float, int]:
+        """Kind and value of the feature's stump ``j``, and the code it is about."""
+        if j == len(self.values):
+            return "missing", 0.0, self.n_codes - 1
+        return "eq" if self.categorical else "le", float(self.values[j]), j
+
+    def sums(self, by_code: np.ndarray, out: np.ndarray) -> None:
+        """From residual sums of every code to those of every stump, (n_atoms, k)."""
+        n = len(self.values)
+        if self.categorical:
+            out[:n] = by_code[:n]
+        else:
+            np.cumsum(by_code[:n], axis=0, out=out[:n])
+        if self.missing:
+            out[n] = by_code[-1]
+
+
+def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
+    """A block of X, one feature after another; always a fresh float64 array (one kernel type)."""
+    taken = X[rows, features]
+    return np.array((taken.toarray() if sparse.issparse(taken) else taken).T, np.float64, order="C")
+
+
+def _chunks(X: Any, features: slice) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows of some features; a sparse matrix is densified over all rows."""
+    for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else _READ):
+        yield rows, _read(X, rows, features)
+
+
+def exact_coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
+    """Coding with every distinct value apart."""
+    if not categorical:
+        cuts = midpoints(distinct[:-1], distinct[1:])
+        return Coding(cuts, cuts, False, missing and len(distinct) > 0)
+    # A category is the complement of the other one, or of missing, where these two are all.
+    keep = len(distinct) if len(distinct) + missing > 2 else len(distinct) - 1
+    return Coding(distinct, distinct[: max(keep, 0)], True, missing and len(distinct) > 0)
+
+
+def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool) -> Coding:
+    """Exact coding of a feature of many distinct values, from one sort."""
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    order = np.argsort(column, kind="stable")
+    column = column[order]
+    present = len(column) - int(np.isnan(column).sum()) if missing else len(column)
+    starts = run_starts(column[:present])
+    coding = exact_coding(column[starts], missing, categorical)
+    if coding.n_codes <= NARROW:
+        return coding
+    ends = [present, len(column)] if missing else [present]
+    return _ordered(coding, order, np.append(starts, ends))
+
+
+def _ordered(coding: Coding, order: np.ndarray, starts: np.ndarray) -> Coding:
+    """The coding with its rows in order."""
+    small = np.uint32 if len(order) < 2**32 else np.int64
+    return coding._replace(order=order.astype(small), starts=starts.astype(small))
+
+
+def placed(X: Any, feature: int, coding: Coding) -> Coding:
+    """A coding that was found for all parts, with the rows of this one in order if it needs it."""
+    if coding.n_codes <= NARROW:
+        return coding
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    codes = np.empty(len(column), dtype=np.uint32)
+    encode(column, coding.cuts, coding.n_codes - 1, codes)
+    order = np.argsort(codes, kind="stable")
+    return _ordered(coding, order, np.searchsorted(codes[order], np.arange(coding.n_codes + 1)))
+
+
+def distinct_values(X: Any, feature: int) -> np.ndarray:
+    """All values of a feature, ascending and each once."""
+    column = _read(X, slice(None), slice(feature, feature + 1))[0]
+    return np.unique(column[~np.isnan(column)])
+
+
+def n_present(X: Any, features: slice) -> np.ndarray:
+    """How many rows have a value of each of some features."""
+    missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features))
+    return np.asarray(X.shape[0] - missing, dtype=np.int64)
+
+
+def sampled(
+    X: Any,
+    feature: int,
+    weight: np.ndarray,
+    missing: bool,
+    among: tuple[int, int] | None = None,
+) -> Weighted:
+    """Values and their masses in an even-stride sample of at most `SAMPLE` rows.
+
+    ``missing`` says that some rows have no value. The stride is then over those that have one, as
+    a sample of all rows might hold few values. ``among`` says where these rows stand, if they are
+    a part: how many rows (with a value) come before, and how many there are in all.
+    """
+    only = slice(feature, feature + 1)
+    if missing:
+        column = _read(X, slice(None), only)[0]
+        present = np.flatnonzero(~np.isnan(column))
+        rows = present[_stride(*(among or (0, len(present))))]
+        return weighted(column[rows], weight[rows])
+    stride = _stride(*(among or (0, X.shape[0])))
+    return weighted(_read(X, stride, only)[0], weight[stride])
+
+
+def _stride(first: int, total: int) -> slice:
+    """Which rows are in the sample, of those from number ``first`` on among ``total``."""
+    step = max(-(-total // SAMPLE), 1)
+    return slice(-first % step, None, step)
+
+
+def binned_coding(sample: Weighted, missing: bool, bins: int) -> Coding:
+    """Coding by weighted quantiles."""
+    cuts = quantile_cuts(*sample, bins)
+    return Coding(cuts, cuts, False, missing)
+
+
+def listed(X: Any, features: slice, most: int) -> list[tuple[np.ndarray, bool]]:
+    """Distinct values of a few neighbouring features, and whether any is missing.
+
+    Of more than ``most`` values, ``most + 1`` are listed.
+    """
+    n = features.stop - features.start
+    distinct = np.empty((n, most + 1))
+    counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    for _, block in _chunks(X, features):
+        survey(block, distinct, counts, missing)
+    return [(distinct[j, : counts[j]].copy(), bool(missing[j])) for j in range(n)]
+
+
+def most_listed(bins: int | None) -> int:
+    """Distinct values of a feature that are listed without sorting."""
+    return bins or _SURVEY
+
+
+def codings(
+    X: Any, features: slice, weight: np.ndarray, bins: int | None, categorical: np.ndarray
+) -> list[Coding]:
+    """Codings of a few neighbouring features."""
+    found = []
+    values = listed(X, features, most_listed(bins))
+    for feature, (distinct, gaps) in enumerate(values, features.start):
+        named = bool(categorical[feature])
+        if len(distinct) <= most_listed(bins):
+            found.append(exact_coding(distinct, gaps, named))
+        elif bins is None or named:
+            found.append(_sorted_coding(X, feature, gaps, named))
+        else:
+            found.append(binned_coding(sampled(X, feature, weight, gaps), gaps, bins))
+    return found
+
+
+def write_codes(X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]]) -> None:
+    """Write codes of some of the features; ``how`` has (place in the block, coding, target)."""
+    for rows, block in _chunks(X, features):
+        for place, coding, target in how:
+            encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
+
+
+def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: np.ndarray) -> None:
+    """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
+    most = listed.shape[1]
+    for f, values in enumerate(block):
+        missing[f] |= bool(np.isnan(values).any())
+        low, step = 0, 2 * most  # many lists are full after a few rows
+        while low < len(values) and counts[f] < most:
+            part, known = values[low : low + step], listed[f, : counts[f]]
+            fresh = part[_is_new(part, known)] if len(known) else part
+            fresh = fresh[~np.isnan(fresh)]
+            if len(fresh):
+                merged = np.unique(np.append(known, fresh))[:most]
+                counts[f] = len(merged)
+                listed[f, : len(merged)] = merged
+            low, step = low + step, len(values)
+
+
+def _is_new(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which values are not in a sorted list, which is not empty."""
+    ranks = np.empty(len(values), dtype=np.uint32)
+    _rank(values, known, ranks)
+    return np.asarray(known.take(ranks, mode="clip") != values)
+
+
+def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) -> None:
+    """Codes of the values of one feature: the number of cuts below, or ``missing``."""
+    ranks = np.empty(len(values), dtype=np.uint32)
+    _rank(values, cuts, ranks)
+    np.copyto(out, ranks, casting="unsafe")
+    gaps = np.isnan(values)
+    if gaps.any():
+        out[gaps] = missing
+
+
+@compiled
+def _rank(values: Any, listed: Any, ranks: Any) -> None:
+    """How many of an ascending list are below each value; for NaN any of its places.
+
+    Binary search of all values in step, which has no branch to mispredict and vectorises.
+    """
+    for i in range(values.size):
+        ranks[i] = 0
+    n = listed.size
+    while n > 0:
+        half = (n + 1) >> 1
+        for i in range(values.size):
+            at = ranks[i]
+            above = at + half
+            ranks[i] = above if listed[above - 1] < values[i] else at
+        n -= half

@@ -1,0 +1,179 @@
+"""Rows in shards: the same atoms and weights as in one memory, whatever the shards.
+
+The shards of `CUTS` are of unequal size. Among them is one of a single class, one of one row, one
+with a constant column, one in which a category never occurs, and one in which a feature is all
+missing.
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
+
+from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
+from laconic.rows.limits import Limits
+from laconic.threads import Threads
+
+CUTS = [(), (71,), (1, 50), (1, 20, 21, 45, 80, 100)]
+RULES = ("gradient", "projection", "step", "column", "refit")
+
+
+def table(missing=False, classes=3):
+    """120 rows: 1 to 19 are of one class, 21 to 44 have a constant column, and so on."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (120, 6))
+    X[:, 3] = rng.integers(0, 5, 120)
+    score = X @ rng.standard_normal((6, classes)) + rng.gumbel(size=(120, classes))
+    y = np.argmax(score, axis=1)
+    y[1:20] = 0
+    X[21:45, 2] = 0.25
+    X[45:80, 3] %= 3  # category 3 and 4 never occur
+    if missing:
+        X[rng.random(120) < 0.3, 4] = np.nan
+        X[80:100, 4] = np.nan
+    return X, y
+
+
+def images():
+    """120 images of 6 x 5 pixels."""
+    X, y = table()
+    rng = np.random.default_rng(6)
+    return np.repeat(np.abs(X[:, :5]), 6, axis=1) * rng.random((120, 30)), y
+
+
+POOLS = {
+    "columns": (Columns(), table()),
+    "columns csr": (Columns("std"), (sparse.csr_matrix(table()[0]), table()[1])),
+    "columns csc": (Columns(None), (sparse.csc_matrix(table()[0]), table()[1])),
+    "groups": (Columns(groups=[[0, 1], [2, 5], [3, 4]]), table()),
+    "products": (Products(), (table()[0][:, 1:5], table()[1])),
+    "stumps": (Stumps(3), table()),
+    "stumps None": (Stumps(None), (np.round(table(missing=True)[0]), table()[1])),
+    "stumps named": (Stumps(3, categorical=[3]), table(missing=True)),
+    "stumps csc": (Stumps(3), (sparse.csc_matrix(table()[0]), table()[1])),
+    "pieces": (Pieces(3, 2), table()),
+    "pieces soft": (Pieces(3, 2, soft=True, relative=True, balance=0.5), table()),
+    "patches": (Patches((6, 5), 2, 3, (2, 1), 1.0), images()),
+}
+
+
+def in_shards(model, X, y, cuts=CUTS):
+    """The model fitted with the rows cut in every way."""
+    fits = []
+    for each in cuts:
+        fit = clone(model)
+        fit._limits = Limits(cuts=each)
+        fits.append(fit.fit(X, y))
+    return fits
+
+
+def assert_same_paths(fits):
+    """The same atoms, and objectives that differ by no more than both gaps, at every size."""
+    for other in fits[1:]:
+        assert len(other.path_) == len(fits[0].path_)
+        for a, b in zip(fits[0].path_, other.path_, strict=True):
+            assert a.atoms == b.atoms
+            gaps = a.certificate.gap + b.certificate.gap
+            # Without atoms the gap is zero, but the sum of the losses has its rounding.
+            rounding = 1e-15 * a.objective
+            assert abs(a.objective - b.objective) <= gaps + rounding
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", POOLS)
+def test_every_pool_rule_and_loss(name, rule, capfd):
+    pool, (X, y) = POOLS[name]
+    n = 3 if rule in ("gradient", "projection") else 2  # the others try every atom out
+    for loss, cuts in (("margin", CUTS), ("log", CUTS[::3])):
+        model = ShareBoostClassifier(n, pool=pool, rule=rule, loss=loss, n_jobs=1)
+        assert_same_paths(in_shards(model, X, y, cuts))
+    assert capfd.readouterr().out == ""  # BLAS complains there
+
+
+@pytest.mark.parametrize("name", [name for name in POOLS if name != "patches"])
+def test_weights_are_those_of_one_memory(name):
+    pool, (X, y) = POOLS[name]
+    model = ShareBoostClassifier(3, pool=pool, alpha=1e-4, tol=1e-14, n_jobs=1)
+    one, *others = in_shards(model, X, y)
+    for other in others:
+        for a, b in zip(one.path_, other.path_, strict=True):
+            assert a.atoms == b.atoms
+            size = np.linalg.norm(a.weights)
+            assert np.linalg.norm(a.weights - b.weights) <= 1e-6 * size
+            assert np.linalg.norm(a.base - b.base) <= 1e-6 * max(size, np.linalg.norm(a.base))
+
+
+SETTINGS = [
+    {"penalty": "l1"},
+    {"penalty": "linf_l1"},
+    {"refine": True},
+    {"fit_intercept": False},
+    {"costs": np.arange(1.0, 7.0)},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_other_settings(settings):
+    assert_same_paths(in_shards(ShareBoostClassifier(4, n_jobs=1, **settings), *table()))
+
+
+@pytest.mark.parametrize("loss", ["log", "exponential", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("name", ["columns", "products", "stumps", "stumps None", "stumps named"])
+def test_totalq(name, loss):
+    pool, (X, _) = POOLS[name]
+    y = table(classes=3 if loss == "log" else 2)[1]
+    model = TotalQBoostClassifier(4, pool=pool, loss=loss, price=1e-2, n_jobs=1)
+    assert_same_paths(in_shards(model, X, y))
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_threads_change_no_bit(name, assert_identical):
+    pool, (X, y) = POOLS[name]
+    for booster in (ShareBoostClassifier, TotalQBoostClassifier)[: 1 + name.startswith("stumps")]:
+        fits = []
+        for n_jobs in (1, 2, 3):
+            fits += in_shards(booster(3, pool=pool, n_jobs=n_jobs), X, y, CUTS[-1:])
+        assert_identical(fits[0], fits[1])
+        assert_identical(fits[0], fits[2])
+
+
+def test_weak_learners_need_one_memory():
+    X, y = table(classes=2)
+    model = TotalQBoostClassifier(3, pool=DecisionTreeClassifier(max_depth=1))
+    model._limits = Limits(cuts=(50,))
+    with pytest.raises(TypeError, match="fitted to all rows at once; keep the rows in one memory"):
+        model.fit(X, y)
+
+
+def test_a_pool_without_surveys_needs_one_memory():
+    class Own:
+        def bind(self, X, weight, threads):
+            return Columns().bind(X, weight, threads)
+
+    model = ShareBoostClassifier(2, pool=Own())
+    model._limits = Limits(cuts=(50,))
+    with pytest.raises(TypeError, match="Own cannot be bound to rows in parts: it has no 'survey'"):
+        model.fit(*table())
+
+
+def test_parts_know_where_they_stand():
+    """Counts are added up before any part is surveyed, and all parts hear of one seed."""
+    seen = []
+
+    class Counting(Columns):
+        def count(self, X, place, threads):
+            return np.array([len(X), 1])
+
+        def survey(self, X, weight, place, threads):
+            seen.append(place)
+            return super().survey(X, weight, place, threads)
+
+    X = np.random.default_rng(0).random((10, 2))
+    parts = [(X[a:b], np.full(b - a, 0.1)) for a, b in ((0, 3), (3, 4), (4, 10))]
+    bind_parts(Counting(), parts, Threads(1))
+    assert [(place.first, place.total) for place in seen] == [(0, 10), (3, 10), (4, 10)]
+    assert [place.before.tolist() for place in seen] == [[0, 0], [3, 1], [4, 2]]
+    assert all(place.counted.tolist() == [10, 3] for place in seen)
+    assert len({place.seed for place in seen}) == 1
