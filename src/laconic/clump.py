@@ -13,15 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.bars import share_bar
 from laconic.edge import check_labels, check_scale, class_prices, kept_rows
 from laconic.fingerprint import fingerprint, settings_of
-from laconic.losses import ScoresOnly
+from laconic.losses import ScoresOnly, decide
 from laconic.model.atoms import ColumnsMap
-from laconic.model.magnitudes import checked_scores
 from laconic.model.predictor import Predictor
 from laconic.regions.clumping import Hook, State, solve
 from laconic.regions.graph import NeighbourGraph, empty_graph
@@ -417,18 +415,19 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
-        check_is_fitted(self, "coef_")
-        X = validated(self, X, reset=False, accept_sparse="csr")
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        checked_scores(scores)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        scores = self._scores(X)
+        return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class (or group) of every row: the sign of the score, or the largest one."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        """Class (or group) of every row: the one of the largest score."""
+        scores = self._scores(X)
+        return self.classes_[decide(scores)]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores of all classes; those of two are each other's negative."""
+        check_is_fitted(self, "predictor_")
+        X = validated(self, X, reset=False, accept_sparse="csr")
+        return self.predictor_.encoded_scores(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy; with ``label_groups``, ``y`` are labels and their groups are compared."""
