@@ -192,8 +192,8 @@ def test_nothing_is_asked_for_that_is_not_used(solver, use, monkeypatch):
     # Nor is anything used that is not asked for.
     assert use(solver, Watched(solver.needs)) == pytest.approx(use(solver, L2(0.3)))
     # Every solver has its check look at the kinks; what else that looks at does not count.
-    for module in ("laconic.correct", "laconic.boost.rules"):
-        monkeypatch.setattr(f"{module}.check_penalty", lambda solver, penalty: None)
+    for module in ("correct.newton", "correct.nesterov", "correct.orthant", "boost.rules"):
+        monkeypatch.setattr(f"laconic.{module}.check_penalty", lambda solver, penalty: None)
     watched = Watched(solver.needs)
     use(solver, watched)
     assert watched.asked | {"kink"} == set(solver.needs)
