@@ -17,6 +17,7 @@ from laconic.model.frames import (
     holds_times,
     units_of_times,
 )
+from laconic.model.thin import canonical
 
 
 def _counted(weight: Any, n_rows: int) -> Any:
@@ -71,7 +72,8 @@ def validated(
 
     Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
     which columns are dates or durations and, where it may have ``categories``, in ``_categories``
-    what those of text hold. Rows of zero ``weight`` do not count for units.
+    what those of text hold. Rows of zero ``weight`` do not count for units. A sparse matrix comes
+    out with every value stored once and in order; the given one stays as it is.
     """
     given = X
     if is_frame(X):
@@ -95,6 +97,7 @@ def validated(
     # scikit-learn handles that, but NumPy warns.
     with np.errstate(over="ignore", invalid="ignore"):
         out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+    out = (canonical(out[0]), *out[1:]) if isinstance(out, tuple) else canonical(out)
     names = getattr(estimator, "feature_names_in_", None)
     if not reset:
         if not is_frame(given) and not holds_times(given):
