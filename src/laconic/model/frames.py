@@ -89,19 +89,20 @@ def reading_option(text: str, wanted: str) -> str:
     return ""
 
 
-def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
+def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
     """Which columns of a frame hold categories, and which dates or durations, by position.
 
     Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
-    Units depend on the rows ``counted`` only, any index of an array.
+    For units, rows count by their ``weight``.
     """
     categories: Categories = {}
     units: Units = {}
+    counted = ... if weight is None else weight > 0
     for position, cells in odd_columns(X):
         if cells.kind == "M":
             units[position] = unit_since_first(as_days(cells.values[counted]))
         elif cells.kind == "m":
-            units[position] = as_durations(cells.values[counted])[1]
+            units[position] = as_durations(cells.values, weight=weight)[1]
         elif cells.labels is not None:
             categories[position] = dict(enumerate(cells.labels))
         elif cells.kind == "O":
@@ -213,18 +214,13 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
     are taken to be in its unit.
     """
     since = origin(unit)
-    numbers = _numbers_since_1970(cells, unit)
-    return numbers - since if since else numbers
-
-
-def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
-    """The same, but of dates the days since 1970."""
     if cells.kind in "biuf":
         if is_date(unit):
             check_days(cells.values, cells.name)
-        return cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+        numbers = cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+        return numbers - since if since else numbers
     if cells.kind == "M" and is_date(unit):
-        return as_days(cells.values)
+        return as_days(cells.values, since)
     if cells.kind == "m" and unit in DURATIONS:
         return as_durations(cells.values, unit)[0]
     if cells.kind in "mM":
@@ -233,7 +229,7 @@ def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
         raise ValueError(f"column {cells.name!r} of X holds {what}, but it held {was} in the fit")
     out = np.full(len(cells.values), np.nan)
     for row, value in enumerate(cells.values):
-        number = np.nan if is_missing(value) else _as_number(value, unit)
+        number = np.nan if is_missing(value) else _as_number(value, unit, since)
         if number is None and isinstance(value, Complex):
             raise ValueError(
                 f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
@@ -259,11 +255,11 @@ def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, 
     return first, str(values[first])
 
 
-def _as_number(value: Any, unit: str | None) -> float | None:
+def _as_number(value: Any, unit: str | None, since: float = 0.0) -> float | None:
     if is_date(unit) and not isinstance(value, Number):
-        return read_date(str(value))
+        return read_date(str(value), since)
     try:
-        return float(value)
+        return float(value) - since
     except (TypeError, ValueError):
         return None
 
@@ -273,13 +269,12 @@ def holds_times(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
 
 
-def units_of_times(X: np.ndarray, counted: Any = ...) -> Units:
-    """What the columns of such a table count, by the rows ``counted``."""
-    dated = X.dtype.kind == "M"
-    return {
-        f: unit_since_first(as_days(column)) if dated else as_durations(column)[1]
-        for f, column in enumerate(X[counted].T)
-    }
+def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
+    """What the columns of such a table count, where rows count by their ``weight``."""
+    if X.dtype.kind == "m":
+        return {f: as_durations(column, weight=weight)[1] for f, column in enumerate(X.T)}
+    counted = X if weight is None else X[weight > 0]
+    return {f: unit_since_first(as_days(column)) for f, column in enumerate(counted.T)}
 
 
 def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
