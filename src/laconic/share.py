@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -428,7 +429,8 @@ class ShareBoostClassifier(PathClassifier):
 
     def _cross_validate(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> np.ndarray:
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        fold = clone(self).set_params(verbose=0, **dict.fromkeys(only_once))
+        # Folds that are given by a generator cannot be cloned.
+        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
         if self._categories:
             pool = make_pool(self.pool, self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)
