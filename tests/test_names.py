@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -105,6 +106,24 @@ def test_patches_that_differ_a_little_have_names_of_their_own():
         "patch 0 (3x3) near (1.0004, 2) ± 1.5",
         "patch 0 (3x3) near (3, 4) ± 1.5",
     ]
+
+
+@pytest.mark.filterwarnings("error")
+def test_given_names_say_which_column_is_which():
+    X, y = random_problem(d=4)
+    model = ShareBoostClassifier(3).fit(X, y).name_features("wxyz")
+    frame = pd.DataFrame(X, columns=list("wxyz"))
+    for same in (frame, X, pl.from_pandas(frame)):
+        assert np.array_equal(model.predict(same), model.predictor_.predict(frame))
+        assert np.array_equal(model.at(2).transform(same), model.at(2).transform(X))
+    turned = frame[list("zyxw")]
+    assert np.array_equal(model.predictor_.predict(turned), model.predict(X))
+    for wrong in (turned, pl.from_pandas(turned)):
+        with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- a"):
+        model.predict(frame.rename(columns={"w": "a"}))
+    assert not hasattr(model, "feature_names_in_")
 
 
 def test_names_that_cannot_be_given():
