@@ -151,6 +151,15 @@ def test_features_without_a_cost_cost_one(assert_identical):
         ShareBoostClassifier(3, costs={"alcohl": 5}).fit(frame, y)
 
 
+def test_no_costs_are_ones(assert_identical):
+    X, y = random_problem(d=3)
+    for rows in (X, pd.DataFrame(X, columns=list("abc"))):
+        every = ShareBoostClassifier(3, costs=[1, 1, 1], max_cost=2).fit(rows, y)
+        for none in ({}, pd.Series(dtype=float)):
+            some = ShareBoostClassifier(3, costs=none, max_cost=2).fit(rows, y)
+            assert_identical(some, every)
+
+
 def test_words_of_a_text_may_be_meant_by_number(assert_identical):
     words = TfidfVectorizer().fit(TEXTS)
     cat, dog = words.vocabulary_["cat"], words.vocabulary_["dog"]
