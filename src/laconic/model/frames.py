@@ -72,6 +72,19 @@ class WrongCell(ValueError):
         return said + reading_option(self.text, self.wanted.split()[0])
 
 
+class NoValue(ValueError):
+    """An object in a column that is no value of a feature: a list, say."""
+
+    def __init__(self, name: Any, value: Any) -> None:
+        self._name = name
+        self._says = f"holds objects of type {type(value).__name__}; turn them into numbers or text"
+        super().__init__(f"column {name!r} of X {self._says}")
+
+    def of_table(self) -> str:
+        """The message for people who have a table."""
+        return f"column {self._name!r} {self._says}, or leave the column out with --ignore"
+
+
 def reading_option(text: str, wanted: str) -> str:
     """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
 
@@ -121,23 +134,23 @@ def different_values(cells: Cells) -> list[Any]:
 
     Bytes, times of day, and objects that are not written as a value are refused.
     """
-    try:
-        known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
-    except (TypeError, ValueError) as error:  # of lists, say
-        raise _no_values(cells.name, cells.values[0]) from error
+    check_hashable(cells)
+    known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
     for value in known:
         kind = type(value)
         nameless = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
         if nameless or isinstance(value, bytes | time):
-            raise _no_values(cells.name, value)
+            raise NoValue(cells.name, value)
     return known
 
 
-def _no_values(name: Any, value: Any) -> ValueError:
-    return ValueError(
-        f"column {name!r} of X holds objects of type {type(value).__name__}; turn them into "
-        "numbers or text"
-    )
+def check_hashable(cells: Cells) -> None:
+    """Refuse a column of lists, say, or of other objects that cannot be told apart."""
+    for value in cells.values:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise NoValue(cells.name, value) from error
 
 
 def all_numbers(values: Iterable[Any]) -> bool:
