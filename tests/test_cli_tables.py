@@ -1,7 +1,9 @@
 """Tables as people have them: semicolons, decimal commas, dates; and files that are no tables."""
 
 import bz2
+import csv
 import gzip
+import importlib
 import io
 import lzma
 import re
@@ -11,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from laconic import Predictor
+from laconic import Predictor, ShareBoostClassifier
 from laconic.cli import main
 from laconic.cli_reading import read_table, separator
 from laconic.tables import UserError, check_table_name
@@ -493,17 +495,16 @@ def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
         pd.testing.assert_frame_equal(found, wanted)
     made = {}
     monkeypatch.setattr("laconic.tables.find_spec", lambda name: True)
-    for method, name in (("to_parquet", "p.parquet"), ("to_excel", "p.XLSX")):
 
-        def write(frame, stream, index, engine=None, method=method):
-            made[method] = frame
-            stream.write(method.encode())
+    def write(frame, stream, index):
+        made["frame"] = frame
+        stream.write(b"made")
 
-        monkeypatch.setattr(pd.DataFrame, method, write)
-        out = tmp_path / name
-        assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
-        assert out.read_bytes() == method.encode()
-        assert made[method].to_numpy().tolist() == wanted.astype(str).to_numpy().tolist()
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", write)
+    out = tmp_path / "p.parquet"
+    assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "n"]) == 0
+    assert out.read_bytes() == b"made"
+    assert made["frame"].to_numpy().tolist() == wanted.astype(str).to_numpy().tolist()
 
 
 @pytest.mark.parametrize(
@@ -531,6 +532,162 @@ def test_excel_is_written_where_pandas_can(saved, tmp_path):
 def test_odd_names_are_csv():
     for name in ("/dev/stdout", "predictions", "p.txt", "p.csv.zip", "p.2024"):
         check_table_name(name)
+
+
+NO_VALUES = {
+    "lists": ([[i, 2] for i in range(M)], "ndarray"),
+    "lists after a gap": ([None, *([f"{i}", "b"] for i in range(M - 1))], "ndarray"),
+    "equal lists": ([["p", "q"]] * M, "ndarray"),
+    "structs": ([{"u": i} for i in range(M)], "dict"),
+    "bytes": ([f"{i}".encode() for i in range(M)], "bytes"),
+}
+
+
+@pytest.mark.parametrize(("cells", "kind"), NO_VALUES.values(), ids=NO_VALUES)
+def test_cells_that_are_no_values_are_told_as_estimators_tell_them(
+    cells, kind, saved, tmp_path, capsys
+):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "t.parquet"
+    frame = rows().assign(tags=cells)
+    frame.to_parquet(table)
+    read = pd.read_parquet(table).drop(columns=["y"])
+    with pytest.raises(ValueError, match="column 'tags' of X holds") as error:
+        ShareBoostClassifier(1, pool="stumps").fit(read, frame.y)
+    wanted = str(error.value).replace(" of X", "")
+    assert f"objects of type {kind}; turn them into numbers or text" in wanted
+    for pool in ("stumps", "columns"):
+        fit = ["fit", table, "--target", "y", "--pool", pool, "--out", tmp_path / "n.laconic"]
+        told = said(capsys, *fit, "--max-atoms", "1")
+        assert f"{wanted}, or leave the column out with --ignore" in told
+        assert main([*map(str, fit), "--max-atoms", "1", "--ignore", "tags"]) == 0
+    assert main(["predict", str(saved), str(table)]) == 0
+    if kind != "bytes":  # the report reads them as text
+        told = said(capsys, "holes", saved, table, "--target", "y")
+        assert "column 'tags' of X holds objects of type" in told
+    ignored = ["holes", str(saved), str(table), "--target", "y", "--ignore", "tags"]
+    assert main(ignored) == 0
+
+
+def test_options_name_columns_as_a_shell_reads_them(tmp_path, capsys):
+    table = rows().assign(**{"row id": np.arange(M), "a": [f"{i}" for i in range(M)]})
+    table.to_csv(tmp_path / "t.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "m", "--pool", "stumps"]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    assert "--keep-id 'row id' keeps it" in capsys.readouterr().err
+
+
+# -- cells of Excel --------------------------------------------------------------------------------
+
+
+def test_text_stays_text_in_excel(saved, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    cells = ["=1+1", '=HYPERLINK("http://a.b")', "#N/A", "+1", "plain", "@x"]
+    frame = rows()[: len(cells)].assign(**{"=name": cells})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "p.XLSX"
+    keep = ["--keep", "=name", "--keep", "n", "--out", str(out)]
+    assert main(["predict", str(saved), str(tmp_path / "t.csv"), *keep]) == 0
+    sheet = openpyxl.load_workbook(out).active
+    assert {cell.data_type for row in sheet for cell in row} <= {"s", "n"}
+    found = pd.read_excel(out, keep_default_na=False)
+    assert found.columns[0] == "=name"
+    assert found["=name"].tolist() == cells
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\x01b", r"column 'name' has a control character in row 3 \('a\\x01b'\)"),
+        ("a" * 40_000, r"column 'name' has 40,000 characters in row 3"),
+    ],
+)
+def test_cells_that_excel_cannot_hold_are_refused(text, told, saved, tmp_path, capsys):
+    pytest.importorskip("openpyxl")
+    frame = rows()[:4].assign(name=["a", "b", text, "c"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = ["predict", saved, tmp_path / "t.csv", "--keep", "name", "--out"]
+    found = said(capsys, *command, tmp_path / "p.xlsx")
+    assert re.search(told + ".*name a .csv file", found)
+    assert not (tmp_path / "p.xlsx").exists()
+    assert main([*map(str, command), str(tmp_path / "p.csv")]) == 0
+
+
+# -- headers and bytes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", ["a,a,y", "\ufeffa,b,a,y", "sep=,\na,b,a,y", "y,a,y"])
+def test_columns_of_one_name_are_refused(header, saved, tmp_path, capsys):
+    n = header.splitlines()[-1].count(",") + 1
+    file = tmp_path / "t.csv"
+    file.write_text(header + "\n" + (",".join("12345"[:n]) + "\n") * 9)
+    twice = "y" if header[0] == "y" else "a"
+    for command in (["fit", file, "--target", "y"], ["predict", saved, file]):
+        told = said(capsys, *command, *(["--out", tmp_path / "m"] if command[0] == "fit" else []))
+        assert f"t.csv has 2 columns '{twice}'; give each its own name" in told
+    file.write_text("a,a.1,,,y\n1,2,3,4,5\n")
+    assert read_table(str(file)).columns.tolist()[:2] == ["a", "a.1"]
+
+
+def test_columns_of_one_name_are_refused_in_parquet(saved, tmp_path, capsys):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table([[1, 2], [3, 4]], names=["a", "a"])
+    importlib.import_module("pyarrow.parquet").write_table(table, tmp_path / "t.parquet")
+    told = said(capsys, "predict", saved, tmp_path / "t.parquet")
+    assert "t.parquet has several columns 'a'; give each its own name" in told
+
+
+@pytest.mark.parametrize("at", [9, 100_000])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_zero_bytes_are_told_wherever_they_are(at, name, saved, tmp_path, capsys):
+    text = bytearray(b"when,n\n" + b"2023-01-01,1\n" * 10_000)
+    text[at] = 0
+    line = text[:at].count(b"\n") + 1
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    told = said(capsys, "predict", saved, tmp_path / name)
+    assert f"{name}: this is no text, as line {line} has a zero byte" in told
+
+
+def test_text_of_two_bytes_without_a_mark_is_told(saved, tmp_path, capsys):
+    for code in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "t.csv").write_bytes("日本,n\nZürich,1\n".encode(code))
+        told = said(capsys, "predict", saved, tmp_path / "t.csv")
+        assert "this is not UTF-8 (it has zero bytes, as UTF-16 has)" in told
+        assert f"iconv -f {code.replace('-le', 'le').replace('-be', 'be')} " in told
+
+
+# -- names of outputs ------------------------------------------------------------------------------
+
+
+def test_outputs_are_what_their_names_say(saved, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    for name in ("p.laconic", "p.png", "p.svg", "p.skops"):
+        told = said(capsys, "predict", saved, table, "--out", tmp_path / name)
+        assert f"predictions can be .csv, .tsv, .parquet or .xlsx, not {name[1:]}" in told
+    for name in ("m.csv", "m.CSV", "m.tsv", "m.parquet", "m.xlsx", "m.json", "m.png", "m.csv.gz"):
+        told = said(capsys, "fit", table, "--target", "y", "--out", tmp_path / name)
+        assert f"{name}: a model is a .laconic file" in told
+        assert not (tmp_path / name).exists()
+    told = said(capsys, "holes", saved, table, "--target", "y", "--html", tmp_path / "r.csv")
+    assert "r.csv: the report is a .html file, not .csv" in told
+    for name in ("m", "m.laconic", "m.v2", "m.2024"):
+        fit = ["fit", table, "--target", "y", "--pool", "stumps", "--max-atoms", "1"]
+        assert main([*map(str, fit), "--out", str(tmp_path / name)]) == 0
+
+
+def test_alpha_may_be_auto(tmp_path, capsys):
+    rows().drop(columns=["when"]).to_csv(tmp_path / "t.csv", index=False)
+    made = []
+    for alpha in ([], ["--alpha", "auto"], ["--alpha", "0.1"]):
+        out = tmp_path / f"m{len(made)}"
+        fit = ["fit", tmp_path / "t.csv", "--target", "y", "--out", out, "--max-atoms", "2"]
+        assert main([*map(str, fit), *alpha]) == 0
+        made.append(Predictor.load(out).weights)
+    assert np.array_equal(made[0], made[1])
+    assert not np.array_equal(made[0], made[2])
+    with pytest.raises(SystemExit):
+        main(["fit", "t.csv", "--target", "y", "--alpha", "often"])
+    assert "--alpha: must be a number or auto, not 'often'" in capsys.readouterr().err
 
 
 def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):

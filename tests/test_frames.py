@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -19,8 +20,9 @@ from laconic import (
     TotalQBoostClassifier,
     report_holes,
 )
-from laconic.model.cells import read_column
-from laconic.model.dates import as_days
+from laconic.model.cells import Cells, read_column
+from laconic.model.dates import as_days, as_durations
+from laconic.model.frames import numbers_of
 from laconic.model.store import read_archive, write_archive
 
 M = 240
@@ -226,6 +228,57 @@ def test_weights_of_rows_decide_where_days_begin(model):
     )
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda X: X["long"][:, None]])
+def test_weights_of_rows_decide_the_unit_of_durations(make):
+    minutes = np.array([10, 300, 400, 500])
+    X, y = {"long": minutes.astype("m8[m]").astype("m8[us]")}, np.array([0, 1, 0, 1])
+    weight = np.array([4, 1, 1, 0])
+    rows = np.repeat(np.arange(4), weight)
+    repeated = {"long": X["long"][rows]}
+    model = ShareBoostClassifier(1)
+    units = [
+        clone(model).fit(make(X), y, sample_weight=weight).predictor_.units,
+        clone(model).fit(make(repeated), y[rows]).predictor_.units,
+        clone(model).fit(make(X), y).predictor_.units,
+    ]
+    assert units == [{0: "minutes"}, {0: "minutes"}, {0: "hours"}]
+
+
+def test_half_of_the_weight_decides_the_unit():
+    hours = np.array([0.25, 3.0, 3.0]) * 3600
+    times = hours.astype("m8[s]")
+    assert as_durations(times[:2])[1] == "hours"
+    assert as_durations(times[:2], weight=np.array([1.1, 1.0]))[1] == "minutes"
+    assert as_durations(times, weight=np.array([0.2, 0.1, 0.1]))[1] == "hours"
+    assert as_durations(times[:0])[1] == "seconds"
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda X: X["t"][:, None]])
+@pytest.mark.parametrize("start", [None, "2024-05-31T12:00"])
+def test_nanoseconds_count(make, start):
+    y = np.arange(40) % 3 == 0
+    t = np.where(y, 100, 900).astype("m8[ns]")
+    t = t if start is None else np.datetime64(start, "ns") + t
+    X = make({"t": t})
+    model = ShareBoostClassifier(1, pool="stumps").fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert np.array_equal(model.predictor_.predict(X), y)
+
+
+def test_text_is_the_same_date_to_the_nanosecond():
+    times = np.datetime64("2024-05-31T12:34:56", "ns") + np.array([1, 500, 900]).astype("m8[ns]")
+    unit = "days since 2024-05-31"
+    numbers = numbers_of(Cells("t", times), unit)
+    assert len(np.unique(numbers)) == 3
+    text = np.array([f"{t}+02:00" for t in times], dtype=object)
+    assert np.array_equal(numbers_of(Cells("t", text), unit), numbers)
+    for resolution in ("s", "ms", "us", "ns"):
+        noon = np.array(["2024-06-01T12:00"], dtype=f"M8[{resolution}]")
+        assert numbers_of(Cells("t", noon), unit).tolist() == [1.5]
+    early = np.array([np.iinfo(np.int64).min + 1]).astype("M8[ns]")  # the first that there is
+    assert as_days(early) == pytest.approx(-106751.99, abs=0.01)
+
+
 def test_files_without_the_first_date_count_days_since_1970(tmp_path):
     days, y = recent()
     numbers = days.astype("M8[D]").astype(float)[:, None]
@@ -346,6 +399,36 @@ def test_columns_of_one_name_are_refused_where_it_matters():
     smaller = model.at(1).predictor_
     assert "visits" not in smaller.names()[0]
     assert np.array_equal(smaller.predict(twice), smaller.predict(frame))
+
+
+def test_an_arrow_dictionary_is_categories():
+    towns = ["Rome", None, "Oslo", "Oslo"] * 10
+    y = np.array([town == "Rome" for town in towns])
+    kept = pa.array(towns).dictionary_encode()
+    frames = [
+        pd.DataFrame({"town": pd.array(towns, dtype=pd.ArrowDtype(kept.type))}),
+        pd.DataFrame({"town": pd.Categorical(towns)}),
+        pa.table({"town": kept}),
+        pl.DataFrame({"town": pl.Series(towns, dtype=pl.Categorical)}),
+    ]
+    model = ShareBoostClassifier(1, pool="stumps").fit(frames[0], y)
+    assert model.get_feature_names_out().tolist() in (["town = Rome"], ["town = Oslo"])
+    wanted = model.predictor_.scores(frames[1])
+    for frame in frames:
+        fitted = ShareBoostClassifier(1, pool="stumps").fit(frame, y)
+        assert np.array_equal(fitted.predictor_.scores(frames[0]), wanted)
+        assert np.array_equal(model.predictor_.scores(frame), wanted)
+
+
+def test_whole_numbers_of_128_bits_are_numbers():
+    numbers = [-(10**20), 3, None, 10**20] * 10
+    y = np.array([number is None or number < 0 for number in numbers])
+    frame = pl.DataFrame({"n": pl.Series(numbers, dtype=pl.Int128), "x": np.arange(40.0) % 3})
+    model = ShareBoostClassifier(2, pool="stumps").fit(frame, y)
+    assert model.score(frame, y) == 1.0
+    assert np.array_equal(model.predictor_.predict(frame), y)
+    alone = frame.select("n")
+    assert ShareBoostClassifier(2, pool="stumps").fit(alone, y).score(alone, y) == 1.0
 
 
 def test_categories_that_no_row_has_are_other():

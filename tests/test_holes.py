@@ -246,6 +246,9 @@ def test_weights_too_small_for_any_hole_are_told():
     X, y = blobs(60)
     with pytest.warns(UserWarning, match="add up to 1, so no hole can hold min_rows=5"):
         holes().fit(X, y, sample_weight=np.full(60, 1 / 60))
+    told = "there are 60 training rows, so no hole can hold min_rows=100 of them; lower min_rows$"
+    with pytest.warns(UserWarning, match=told):
+        HolePunchingClassifier(LogisticRegression(), min_rows=100).fit(X, y)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
+from laconic.model.atoms import StumpsMap
+from laconic.model.patches import PatchesMap
 from laconic.model.store import read_archive, write_archive
 from problems import random_problem
 
@@ -52,6 +55,77 @@ def test_words_of_a_text_are_named(tmp_path, capsys):
     assert pipeline[-1].get_feature_names_out()[0].startswith("x")
 
 
+@pytest.mark.parametrize(("base", "step"), [(1234567890, 1), (1e6, 0.01), (1, 1e-9), (1, 0.5)])
+def test_thresholds_are_written_apart(base, step):
+    X = base + step * np.arange(90.0)[:, None] % (9 * step)
+    y = np.digitize((X[:, 0] - base) / step, [3.5, 6.5])
+    model = ShareBoostClassifier(2, pool="stumps").fit(pd.DataFrame(X, columns=["c"]), y)
+    names = model.get_feature_names_out().tolist()
+    assert len(set(names)) == model.n_atoms_ == 2
+    written = [float(name.removeprefix("c <= ")) for name in names]
+    assert np.argsort(written).tolist() == np.argsort([a.value for a in model.atoms_]).tolist()
+    if step == 0.5:
+        assert all(len(name) <= len("c <= 2.75") for name in names)
+
+
+@pytest.mark.parametrize(("unit", "pattern"), [("D", 10), ("h", 16), ("s", 19), ("ms", 23)])
+def test_moments_are_written_apart(unit, pattern):
+    steps = np.arange(90) % 9 * 2
+    X = pd.DataFrame({"t": np.datetime64("2024-05-31T00:00", unit) + steps.astype(f"m8[{unit}]")})
+    y = np.digitize(steps, [7, 13])
+    model = ShareBoostClassifier(2, pool="stumps").fit(X, y)
+    names = model.get_feature_names_out().tolist()
+    assert len(set(names)) == 2
+    written = pd.to_datetime([name.removeprefix("t <= ") for name in names]).to_numpy()
+    assert np.array_equal(X.to_numpy() <= written, model.transform(X))
+    assert {len(name.removeprefix("t <= ")) for name in names} == {pattern}
+
+
+def test_names_of_two_features_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] > 0
+    frame = pd.DataFrame(X, columns=["a", "b * c", "a * b", "c"])
+    model = ShareBoostClassifier(6, pool="products").fit(frame, y)
+    names = model.get_feature_names_out().tolist()
+    assert len(set(names)) == 6
+    assert {"'a' * 'b * c'", "'a * b' * 'c'"} < set(names)
+    assert model.set_output(transform="polars").transform(frame).columns == names
+
+    both = StumpsMap(np.array([0, 1]), np.zeros(2), np.ones(2))
+    names = both.names(["a", "a = b"], {0: {0: "b = c"}, 1: {0: "c"}})
+    assert names == ["'a' = 'b = c'", "'a = b' = 'c'"]
+
+
+def test_patches_that_differ_a_little_have_names_of_their_own():
+    places, widths = np.array([[1.0, 2.0], [1.0004, 2.0], [3.0, 4.0]]), np.full(3, 1.5)
+    one = np.array([0, 0, 0])
+    both = PatchesMap(np.array([9, 9]), one[:1], one[:1] + 3, np.ones(9), one, places, widths)
+    assert both.names() == [
+        "patch 0 (3x3) near (1, 2) ± 1.5",
+        "patch 0 (3x3) near (1.0004, 2) ± 1.5",
+        "patch 0 (3x3) near (3, 4) ± 1.5",
+    ]
+
+
+@pytest.mark.filterwarnings("error")
+def test_given_names_say_which_column_is_which():
+    X, y = random_problem(d=4)
+    model = ShareBoostClassifier(3).fit(X, y).name_features("wxyz")
+    frame = pd.DataFrame(X, columns=list("wxyz"))
+    for same in (frame, X, pl.from_pandas(frame)):
+        assert np.array_equal(model.predict(same), model.predictor_.predict(frame))
+        assert np.array_equal(model.at(2).transform(same), model.at(2).transform(X))
+    turned = frame[list("zyxw")]
+    assert np.array_equal(model.predictor_.predict(turned), model.predict(X))
+    for wrong in (turned, pl.from_pandas(turned)):
+        with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- a"):
+        model.predict(frame.rename(columns={"w": "a"}))
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_names_that_cannot_be_given():
     X, y = random_problem(d=3)
     model = ShareBoostClassifier(2).fit(X, y)
@@ -75,6 +149,15 @@ def test_features_without_a_cost_cost_one(assert_identical):
         assert_identical(some, every)
     with pytest.raises(ValueError, match=r"costs names 'alcohl'.*did you mean 'alcohol'\?"):
         ShareBoostClassifier(3, costs={"alcohl": 5}).fit(frame, y)
+
+
+def test_no_costs_are_ones(assert_identical):
+    X, y = random_problem(d=3)
+    for rows in (X, pd.DataFrame(X, columns=list("abc"))):
+        every = ShareBoostClassifier(3, costs=[1, 1, 1], max_cost=2).fit(rows, y)
+        for none in ({}, pd.Series(dtype=float)):
+            some = ShareBoostClassifier(3, costs=none, max_cost=2).fit(rows, y)
+            assert_identical(some, every)
 
 
 def test_words_of_a_text_may_be_meant_by_number(assert_identical):

@@ -1,6 +1,7 @@
 """Choosing the size by any scorer, with rows of a group kept together."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -178,6 +179,125 @@ def test_folds_that_cannot_be_used_are_named():
     few = ShareBoostClassifier(2, cv=KFold(5), scoring="roc_auc")
     with pytest.raises(ValueError, match=r"no number for fold 3 of cv, .* of 1 of 2 classes"):
         few.fit(X, rare)
+
+
+def even_classes():
+    return random_problem(m=60, d=3, k=2)
+
+
+def cuts(n=60):
+    rows = np.arange(n)
+    return [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+
+
+FORMS = {
+    "lists": lambda rows: rows.tolist(),
+    "masks": lambda rows: np.isin(np.arange(60), rows),
+    "lists of truth values": lambda rows: np.isin(np.arange(60), rows).tolist(),
+    "short numbers": lambda rows: rows.astype(np.uint8),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_folds_may_be_lists_or_masks(form):
+    X, y = even_classes()
+    plain = ShareBoostClassifier(2, cv=cuts()).fit(X, y)
+    given = ((form(fit), form(test)) for fit, test in cuts())
+    model = ShareBoostClassifier(2, cv=given).fit(X, y)
+    assert np.array_equal(model.cv_scores_, plain.cv_scores_)
+    pairs = [(form(fit), form(test)) for fit, test in cuts()]
+    prices = [
+        cross_validate_prices(TotalQBoostClassifier(3), X, y, [0.1], f) for f in (pairs, cuts())
+    ]
+    assert np.array_equal(*prices)
+
+
+NO_FOLDS = {
+    "none": ([], "cv has no folds"),
+    "no test rows": ([(range(40), [])], "no fold of cv has test rows"),
+    "nothing to learn": ([([], range(60))], "fold 1 of cv leaves no rows to learn from"),
+    "too many": ([(range(40), range(40, 70))], "fold 1 of cv names row 69, but X has 60 rows"),
+    "short mask": ([(range(40), [True] * 9)], "fold 1 of cv has a mask of 9 rows, but X has 60"),
+    "no pairs": ([1, 2, 3], "cv must be .* pairs of rows"),
+    "no rows": ([(range(40), ["a"])], "fold 1 of cv must name rows by their numbers or a mask"),
+}
+
+
+@pytest.mark.parametrize(("cv", "told"), NO_FOLDS.values(), ids=NO_FOLDS)
+def test_folds_that_are_none_are_told(cv, told):
+    X, y = even_classes()
+    with pytest.raises(ValueError, match=told):
+        ShareBoostClassifier(2, cv=cv).fit(X, y)
+    with pytest.raises(ValueError, match=told):
+        cross_validate_prices(TotalQBoostClassifier(3), X, y, [0.1], cv)
+
+
+def test_test_rows_without_weight_are_told():
+    X, y = even_classes()
+    weight = (np.arange(60) < 40).astype(float)
+    with pytest.raises(ValueError, match="no fold of cv has test rows that weigh anything"):
+        ShareBoostClassifier(2, cv=[(range(40), range(40, 60))]).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("keywords", [False, True])
+def test_a_scorer_of_your_own_gets_the_weights(keywords):
+    X, y = even_classes()
+    weight = 1.0 + np.arange(60) % 2
+
+    def named(model, X, y, sample_weight=None):
+        return model.score(X, y, sample_weight)
+
+    def any_keyword(model, X, y, **more):
+        return model.score(X, y, **more)
+
+    scoring = any_keyword if keywords else named
+    own = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y, sample_weight=weight)
+    known = ShareBoostClassifier(2, cv=3).fit(X, y, sample_weight=weight)
+    assert own.cv_scores_ == pytest.approx(known.cv_scores_)
+    with pytest.raises(ValueError, match="scoring takes no sample_weight"):
+        ShareBoostClassifier(2, cv=3, scoring=lambda m, X, y: 1.0).fit(X, y, sample_weight=weight)
+
+
+NO_NUMBERS = [(None, "None"), ({"a": 1.0}, "a dict"), (np.ones(2), "a ndarray"), ("1", "a str")]
+
+
+@pytest.mark.parametrize(("answer", "told"), NO_NUMBERS)
+def test_a_scorer_must_give_one_number(answer, told):
+    X, y = even_classes()
+    match = f"scoring must give one number; .* gave {told} for fold 1 of cv"
+    with pytest.raises(ValueError, match=match):
+        ShareBoostClassifier(2, cv=3, scoring=lambda m, X, y: answer).fit(X, y)
+    with pytest.raises(ValueError, match=match):
+        cross_validate_prices(TotalQBoostClassifier(3), X, y, [0.1], 3, lambda m, X, y: answer)
+
+
+def test_numbers_of_any_kind_are_scores():
+    X, y = even_classes()
+    for one in (1, True, np.float32(1), np.array(1.0), Fraction(1)):
+        model = ShareBoostClassifier(2, cv=3, scoring=lambda m, X, y, one=one: one).fit(X, y)
+        assert (model.cv_scores_ == 1.0).all()
+
+
+def test_fewer_folds_are_no_help_where_no_fold_has_a_score():
+    X, y = even_classes()
+    for run in (
+        ShareBoostClassifier(2, cv=3, scoring=lambda m, X, y: np.nan).fit,
+        lambda X, y: cross_validate_prices(
+            TotalQBoostClassifier(3), X, y, [0.1], 3, lambda m, X, y: np.nan
+        ),
+    ):
+        with pytest.raises(ValueError, match="no number for fold 1 of cv, but nan") as told:
+            run(X, y)
+        assert "fewer folds" not in str(told.value)
+
+
+def test_a_fold_that_cannot_be_scored_is_named():
+    X, y = random_problem(m=90, k=3)
+    parts = np.array_split(np.argsort(y, kind="stable"), 3)
+    folds = [(np.r_[parts[0], parts[1], parts[2]], parts[0]), (np.arange(90), parts[1])]
+    told = r"scoring='neg_log_loss' cannot score fold 1 of cv, .* of \d of 3 classes.*fewer folds"
+    with pytest.raises(ValueError, match=told):
+        ShareBoostClassifier(2, cv=folds, scoring="neg_log_loss").fit(X, y)
 
 
 def test_a_model_without_atoms_is_told():

@@ -5,9 +5,15 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor
+from laconic import (
+    ErrorClumpingClassifier,
+    HolePunchingClassifier,
+    Predictor,
+    ShareBoostClassifier,
+)
 from laconic.model.atoms import ColumnsMap, map_scores
 from laconic.regions.neighbours import auto_radius, nearest_graph, radius_graph
 
@@ -127,3 +133,78 @@ def test_holes_are_those_of_dense_rows():
     assert np.array_equal(thin.predict(X), full.predict(X.toarray()))
     scores = full.predictor_.scores(X.toarray())
     assert thin.predictor_.scores(X) == pytest.approx(scores, rel=1e-10, abs=1e-10)
+
+
+def as_twice(X):
+    """CSR rows in which every value is stored as two halves."""
+    a = sparse.csr_matrix(X)
+    halves = np.repeat(a.data / 2, 2), np.repeat(a.indices, 2), a.indptr * 2
+    return sparse.csr_matrix(halves, shape=a.shape)
+
+
+def as_backwards(X):
+    """CSR rows whose columns are stored in falling order."""
+    a = sparse.csr_matrix(X[:, ::-1])
+    return sparse.csr_matrix((a.data, X.shape[1] - 1 - a.indices, a.indptr), shape=a.shape)
+
+
+def as_long(X):
+    """CSR rows with indices of 64 bits."""
+    a = sparse.csr_matrix(X)
+    a.indices, a.indptr = a.indices.astype(np.int64), a.indptr.astype(np.int64)
+    return a
+
+
+def stored(X):
+    return X.data.copy(), X.indices.copy(), X.indptr.copy()
+
+
+FORMS = [as_twice, as_backwards, as_long]
+
+
+def models_of_sparse_rows():
+    for metric in ("euclidean", "manhattan", "cosine", "l2"):
+        yield ErrorClumpingClassifier(metric=metric)
+    yield ErrorClumpingClassifier(metric="manhattan", n_neighbors=5)
+    yield ErrorClumpingClassifier(discount=0.0)
+    yield HolePunchingClassifier(LogisticRegression(), 2, min_rows=3)
+    for pool in ("columns", "stumps", "products"):
+        yield ShareBoostClassifier(3, pool=pool)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", list(models_of_sparse_rows()), ids=repr)
+def test_how_values_are_stored_changes_nothing(form, model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8)) * (rng.random((60, 8)) < 0.6)
+    y = X[:, 0] > 0
+    given = form(X)
+    before = stored(given)
+    for part in (given.data, given.indices, given.indptr):
+        part.flags.writeable = False
+    thin, full = clone(model).fit(given, y), clone(model).fit(X, y)
+    for name in ("radius_", "n_holes_"):
+        assert getattr(thin, name, 0) == pytest.approx(
+            getattr(full, name, 0), rel=1e-12, nan_ok=True
+        )
+    expected = full.decision_function(X)
+    assert thin.decision_function(given) == pytest.approx(expected, rel=1e-7, abs=1e-7)
+    scores = full.predictor_.scores(X)
+    assert thin.predictor_.scores(given) == pytest.approx(scores, rel=1e-7, abs=1e-7)
+    assert all(np.array_equal(a, b) for a, b in zip(stored(given), before, strict=True))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_graphs_are_those_of_the_values_however_they_are_stored(form, metric):
+    X = wide_rows(60, 30, 4)[0].toarray()
+    given = form(X)
+    before = stored(given)
+    radius = auto_radius(X, metric=metric)
+    assert auto_radius(given, metric=metric) == pytest.approx(radius, rel=1e-12)
+    for found, expected in (
+        (radius_graph(given, radius, metric=metric), radius_graph(X, radius, metric=metric)),
+        (nearest_graph(given, 5, metric=metric), nearest_graph(X, 5, metric=metric)),
+    ):
+        assert np.array_equal(found.to_sparse().toarray(), expected.to_sparse().toarray())
+    assert all(np.array_equal(a, b) for a, b in zip(stored(given), before, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
@@ -264,7 +265,8 @@ class BoostedClassifier(PathClassifier):
     def _of_a_fold(self: Self) -> Self:
         """This estimator for the rows of a fold, which are arrays, without names."""
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        fold = clone(self).set_params(verbose=0, **dict.fromkeys(only_once))
+        # Folds that are given by a generator cannot be cloned.
+        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)

@@ -31,6 +31,7 @@ from laconic.look.console import (
 from laconic.tables import (
     UserError,
     check_files,
+    check_name,
     check_picture,
     check_table_name,
     load_predictor,
@@ -269,6 +270,7 @@ def _fit(args: argparse.Namespace) -> int:
     if not args.out:
         raise UserError("--out needs the name of a file")
     check_files(outputs, {"the table": args.table})
+    check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)
     if not 0.0 <= args.test_fraction < 1.0:

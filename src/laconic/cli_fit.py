@@ -36,14 +36,23 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     share = fit.add_argument_group("for --method share")
     share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
     share.add_argument(
-        "--alpha", type=float, help="strength of the penalty (auto: weaker for more rows)"
-    )
+        "--alpha", type=_alpha, metavar="NUMBER",
+        help="strength of the penalty (auto: weaker for more rows)",
+    )  # fmt: skip
     total = fit.add_argument_group("for --method totalq")
     total.add_argument("--price", type=float, help="what one atom costs in mean loss (1e-3)")
     total.add_argument("--l1", type=float, help="strength of the l1 penalty (1e-6)")
     total.add_argument("--max-rounds", type=int, metavar="N", help="atoms ever tried (100)")
     total.add_argument("--hot-start", type=int, metavar="N", help="atoms before any is dropped (0)")
     total.add_argument("--search", choices=SEARCHES, help="how a subset is chosen (local)")
+
+
+def _alpha(text: str) -> float | str:
+    """A number, or the word for the library's own choice."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or auto, not {text!r}") from None
 
 
 def settle(args: argparse.Namespace) -> None:

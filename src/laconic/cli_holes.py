@@ -16,6 +16,7 @@ from laconic.tables import (
     UserError,
     cause,
     check_files,
+    check_name,
     check_present,
     load_predictor,
     need,
@@ -75,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     from laconic.look.words import report_lines
 
     check_files({"--html": args.html}, {"the model": args.model, "the table": args.table})
+    if args.html:
+        check_name(args.html, "the report", (".html", ".htm"))
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
     if args.seed < 0:

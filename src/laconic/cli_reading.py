@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from laconic.tables import PARQUET, UserError, cause, named_separator, need
 
 # Bytes of a file that say what it is, and lines that say what separates its cells.
 START, LINES = 65536, 100
+# Share of bytes that are zero, of every second one only, from which on text is taken for UTF-16.
+ZEROS = 0.1
 # How packed files begin (a header of text may begin with PAR1 or BZh too), and how they are named.
 PACKED = {
     rb"PK\x03\x04": ("zip archive", "zip"),
@@ -54,6 +58,7 @@ def read_table(
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
             raise UserError(f"{file} cannot be read as a table: {error}") from error
     frame.columns = [str(name) for name in frame.columns]
+    _check_twice(file, frame.columns.tolist())
     if len(frame) == 0:
         raise UserError(f"{file} has no rows")
     mend_dates(frame, dates, text if target is None else [*text, target], dated)
@@ -79,6 +84,10 @@ def _read_parquet(pandas: Any, file: str) -> Any:
             raise UserError(
                 f"{file}: this Parquet file is damaged, or its end is missing"
             ) from error
+        if twice := re.search(r"Multiple matches for FieldRef.Name\((.*?)\) in", str(error)):
+            raise UserError(
+                f"{file} has several columns {twice[1]!r}; give each its own name"
+            ) from error
         raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
 
 
@@ -93,8 +102,12 @@ def _read_csv(
     """
     # A pipe can be read only once.
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
-    start = _start(file) if piped is None else piped[:START]
+    start = piped[:START] if piped is not None else b""
+    if piped is None:
+        with _unpacked(file) as stream:
+            start = stream.read(START)
     _check_start(file, start)
+    _check_bytes(file, start, piped)
     whole = start if len(start) < START else start[: start.rfind(b"\n") + 1] or start
     begun = whole.decode("utf-8", "replace")
     told = _SEP_LINE.fullmatch(begun.partition("\n")[0])
@@ -103,12 +116,11 @@ def _read_csv(
     def read(as_text: Iterable[str], **how: Any) -> Any:
         source = file if piped is None else BytesIO(piped)
         # Reading a column in one go keeps numbers and text in it from getting different types.
-        types = dict.fromkeys(as_text, str)
-        skipped = 1 if told else 0
-        return pandas.read_csv(
-            source, sep=sep, low_memory=False, dtype=types, skiprows=skipped, **how
-        )
+        types = {"dtype": dict.fromkeys(as_text, str), "skiprows": 1 if told else 0}
+        return pandas.read_csv(source, sep=sep, low_memory=False, **{**types, **how})
 
+    header = read((), header=None, nrows=1, dtype=str, keep_default_na=False)
+    _check_twice(file, [name for name in header.iloc[0] if name])  # pandas would call them a, a.1
     frame = read(text)
     if sep != "," or decimal == ",":
         mend_numbers(frame, file, text, decimal, lambda names: read(names)[names])
@@ -122,14 +134,17 @@ def _read_csv(
     return frame
 
 
-def _start(file: str) -> bytes:
-    """The first bytes of a file, of a compressed one those inside."""
+@contextmanager
+def _unpacked(file: str) -> Iterator[Any]:
+    """The bytes of a file, of a compressed one those inside."""
     from pandas.io.common import get_handle, infer_compression
 
     how = infer_compression(file, "infer")
     try:
         with get_handle(file, "rb", is_text=False, compression=how) as opened:
-            return opened.handle.read(START)
+            yield opened.handle
+    except UserError:
+        raise
     except Exception as error:  # whatever opening and unpacking raise
         if getattr(error, "filename", None) is None:
             raise UserError(f"{file} cannot be unpacked: {cause(error)}") from error
@@ -157,9 +172,34 @@ def _check_start(file: str, start: bytes) -> None:
             raise UserError(f"{file}: this looks like a {what}; let its name end in .{end}")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(_not_utf8(file, "it begins like UTF-16", "utf-16"))
-    if b"\0" in start[:2]:
-        old = "utf-16be" if start[:1] == b"\0" else "utf-16le"
+
+
+def _check_bytes(file: str, start: bytes, piped: bytes | None) -> None:
+    """Refuse a file with zero bytes, at which pandas would cut a cell off without a word."""
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) > ZEROS * len(start) and min(even, odd) == 0:
+        old = "utf-16be" if even else "utf-16le"
         raise UserError(_not_utf8(file, "it has zero bytes, as UTF-16 has", old))
+    lines = 1
+    with _unpacked(file) if piped is None else nullcontext(BytesIO(piped)) as stream:
+        while part := stream.read(START):
+            at = part.find(0)
+            if at >= 0:
+                line = lines + part.count(b"\n", 0, at)
+                raise UserError(
+                    f"{file}: this is no text, as line {line} has a zero byte; write the table "
+                    "anew, as CSV UTF-8"
+                )
+            lines += part.count(b"\n")
+
+
+def _check_twice(file: str, names: Sequence[str]) -> None:
+    """Refuse a table in which two columns have one name."""
+    twice = [name for name, number in Counter(names).items() if number > 1]
+    if twice:
+        raise UserError(
+            f"{file} has {names.count(twice[0])} columns {twice[0]!r}; give each its own name"
+        )
 
 
 def _not_utf8(file: str, sign: str, old: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterable, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from laconic.cli_dates import mend_dates
@@ -50,6 +51,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
     from laconic.doubts import are_numbers_as_text, in_words
     from laconic.look.columns import read_columns
 
+    _check_values(frame)
     X: dict[str, Any] = {}
     left: list[Column] = []
     hint = "; --pool stumps accepts missing values"
@@ -68,7 +70,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             if seen.unit is None and is_text(column) and are_numbers_as_text(column):
                 warnings.warn(
                     f"column {name!r} holds numbers as text, and is read as numbers; "
-                    f"--categorical {name} reads it as categories",
+                    f"--categorical {quote(name)} reads it as categories",
                     stacklevel=2,
                 )
         elif args.pool == "stumps":
@@ -90,10 +92,23 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
         rows = len(seen.values)
         warnings.warn(
             f"column {seen.name!r} is left out, as it seems to name rows ({seen.different:,} "
-            f"different values in {rows:,} rows); --keep-id {seen.name} keeps it",
+            f"different values in {rows:,} rows); --keep-id {quote(seen.name)} keeps it",
             stacklevel=2,
         )
     return X
+
+
+def _check_values(frame: Any) -> None:
+    """Refuse columns of lists and the like, as a fit does, before they are taken for names."""
+    from laconic.model.cells import odd_columns
+    from laconic.model.frames import NoValue, different_values
+
+    for _, cells in odd_columns(frame):
+        if cells.kind == "O" and cells.labels is None:
+            try:
+                different_values(cells)
+            except NoValue as error:
+                raise UserError(error.of_table()) from error
 
 
 def _remedy(stray: Stray | None) -> str:

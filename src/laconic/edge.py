@@ -189,7 +189,7 @@ def in_order(costs: Any, names: Any, n_features: int) -> Any:
         return costs
     given = dict(costs)
     if names is None:
-        if not isinstance(costs, Mapping) and list(given) == list(range(len(given))):
+        if not isinstance(costs, Mapping) and given and list(given) == list(range(len(given))):
             return list(given.values())  # a series that was given no names: one for each feature
         if not all(isinstance(key, Integral) for key in given):
             raise ValueError(f"costs have names, {NAMELESS}")

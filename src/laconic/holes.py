@@ -262,10 +262,13 @@ class HolePunchingClassifier(HolesModel):
                 "one row will do",
                 stacklevel=2,
             )
-        if weighted and total < self.min_rows:
+        if total < self.min_rows:
+            there = f"there are {total:g} training rows"
+            if weighted:
+                there = f"the weights of the training rows add up to {total:.3g}"
             warnings.warn(
-                f"the weights of the training rows add up to {total:.3g}, so no hole can hold "
-                f"min_rows={self.min_rows:g} of them; lower min_rows or raise the weights",
+                f"{there}, so no hole can hold min_rows={self.min_rows:g} of them; lower min_rows"
+                + " or raise the weights" * weighted,
                 stacklevel=2,
             )
         seeds = self._seeds()

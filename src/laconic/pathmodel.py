@@ -173,7 +173,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def name_features(self: Self, names: Any) -> Self:
         """Call the input features by these names, where ``fit`` was given an array.
 
-        ``describe``, plots, saved models and `get_feature_names_out` then use them. In a pipeline:
+        ``describe``, plots, saved models and `get_feature_names_out` then use them. The columns of
+        a data frame must have them too, in this order. In a pipeline:
         ``pipeline[-1].name_features(pipeline[:-1].get_feature_names_out())``.
 
         Parameters
@@ -286,9 +287,13 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
                 "pixels of an image, images.reshape(len(images), -1)"
             )
+        known: Any = self
+        if self._given_names is not None and is_frame(X):
+            known = copy.copy(self)
+            known.feature_names_in_ = np.array(self._given_names, dtype=object)
         try:
             return validated(
-                self,
+                known,
                 X,
                 **({"y": y} if reset else {}),
                 reset=reset,

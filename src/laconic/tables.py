@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from io import BytesIO
@@ -14,8 +15,10 @@ from laconic.model.files import check_can_write, same_file, whole_file
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
 
-# Characters of another library's message that are worth a line.
-LONGEST = 120
+# Characters of another library's message that are worth a line, and that a cell of Excel can hold.
+LONGEST, LONGEST_CELL = 120, 32767
+# Characters that the XML of Excel's files does not have.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class UserError(Exception):
@@ -87,8 +90,10 @@ OTHERS = (
     ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".json", ".jsonl", ".ndjson", ".feather",
     ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sav", ".dta", ".sas7bdat", ".html", ".xml",
     ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx", ".md", ".tex", ".yaml",
-    ".yml", ".mat", ".rds", ".rdata",
+    ".yml", ".mat", ".rds", ".rdata", ".laconic", ".skops", ".joblib", ".onnx", ".png", ".jpg",
+    ".jpeg", ".svg", ".svgz", ".gif", ".webp", ".tif", ".tiff", ".eps", ".ps", ".htm",
 )  # fmt: skip
+TEXT = (".csv", ".tsv", ".tab", ".txt")
 # Names of text that is packed.
 PACKED_TEXT = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
 
@@ -110,6 +115,13 @@ def check_table_name(file: str) -> None:
             )
 
 
+def check_name(file: str, what: str, kinds: tuple[str, ...]) -> None:
+    """Refuse a name that says another kind of file than the ``kinds`` that something is."""
+    kind = Path(file).suffix.lower()
+    if kind in (*TEXT, *PARQUET, *EXCEL, *OTHERS, *PACKED_TEXT) and kind not in kinds:
+        raise UserError(f"{file}: {what} is a {kinds[0]} file, not {kind}; rename it")
+
+
 def write_table(frame: Any, file: str) -> None:
     """Write a data frame as the name of the file says: by default CSV, perhaps compressed."""
     kind = Path(file).suffix.lower()
@@ -118,8 +130,7 @@ def write_table(frame: Any, file: str) -> None:
         if kind in PARQUET:
             frame.to_parquet(made, index=False)
         else:
-            engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
-            frame.to_excel(made, index=False, engine=engine)
+            _write_excel(frame, file, made)
         with whole_file(file) as stream:
             stream.write(made.getvalue())
         return
@@ -130,6 +141,40 @@ def write_table(frame: Any, file: str) -> None:
         how = {"method": how, "archive_name": Path(file).stem}
     with whole_file(file) as stream:
         frame.to_csv(stream, index=False, mode="wb", compression=how, sep=named_separator(file))
+
+
+def _write_excel(frame: Any, file: str, stream: BytesIO) -> None:
+    """Write a data frame as one sheet, text as text: Excel runs what begins with an equals sign."""
+    from pandas import ExcelWriter
+
+    _check_cells(frame, file)
+    engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
+    plain = {"strings_to_formulas": False, "strings_to_urls": False}
+    how = {"options": plain} if engine == "xlsxwriter" else {}
+    with ExcelWriter(stream, engine=engine, engine_kwargs=how) as writer:
+        frame.to_excel(writer, index=False)
+        if engine == "openpyxl":
+            for row in writer.book.worksheets[0].iter_rows():
+                for cell in row:
+                    if isinstance(cell.value, str):
+                        cell.data_type = "s"
+
+
+def _check_cells(frame: Any, file: str) -> None:
+    """Refuse text that no cell of Excel can hold."""
+    instead = f"which {file} cannot hold; name a .csv file"
+    for name in frame.columns:
+        for row, cell in enumerate([name, *frame[name]]):
+            where = f"row {row}" if row else "its name"
+            if isinstance(cell, str) and _CONTROL.search(cell):
+                few = repr(cell if len(cell) <= LONGEST else cell[:LONGEST] + "…")
+                raise UserError(
+                    f"column {name!r} has a control character in {where} ({few}), {instead}"
+                )
+            if isinstance(cell, str) and len(cell) > LONGEST_CELL:
+                raise UserError(
+                    f"column {name!r} has {len(cell):,} characters in {where}, {instead}"
+                )
 
 
 def named_separator(file: str) -> str:

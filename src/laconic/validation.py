@@ -17,15 +17,17 @@ from laconic.model.frames import (
     holds_times,
     units_of_times,
 )
+from laconic.model.thin import canonical
 
 
-def _counted(weight: Any, n_rows: int) -> Any:
-    """Rows of positive weight; all of them where weights are unsound, which are refused later."""
+def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights of rows; None where they are unsound, which are refused later."""
     try:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
-        return ...
-    return weights > 0 if weights.shape == (n_rows,) else ...
+        return None
+    sound = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
+    return weights if sound else None
 
 
 class _Named(np.ndarray):
@@ -71,17 +73,19 @@ def validated(
 
     Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
     which columns are dates or durations and, where it may have ``categories``, in ``_categories``
-    what those of text hold. Rows of zero ``weight`` do not count for units.
+    what those of text hold. For units, rows count by their ``weight``. A sparse matrix comes out
+    with every value stored once and in order; the given one stays as it is.
     """
     given = X
     if is_frame(X):
         check_names(X)
     if reset:
         estimator._categories = {}
-        counted = _counted(weight, len(X)) if is_frame(X) or holds_times(X) else ...
-        estimator._units = units_of_times(X, counted) if holds_times(X) else {}
+        timed = is_frame(X) or holds_times(X)
+        weights = _weights(weight, len(X)) if timed else None
+        estimator._units = units_of_times(X, weights) if holds_times(X) else {}
         if is_frame(X):
-            found, estimator._units = frame_kinds(X, counted)
+            found, estimator._units = frame_kinds(X, weights)
             estimator._categories = found if categories else {}
     if is_frame(X):
         if not reset:  # before columns are taken for others
@@ -95,6 +99,7 @@ def validated(
     # scikit-learn handles that, but NumPy warns.
     with np.errstate(over="ignore", invalid="ignore"):
         out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+    out = (canonical(out[0]), *out[1:]) if isinstance(out, tuple) else canonical(out)
     names = getattr(estimator, "feature_names_in_", None)
     if not reset:
         if not is_frame(given) and not holds_times(given):

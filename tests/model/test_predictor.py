@@ -39,6 +39,17 @@ def assert_same(one, other, X):
         assert getattr(one, name).dtype.kind in (getattr(other, name).dtype.kind, "O")
 
 
+@pytest.mark.parametrize("pool", [*POOLS, "pieces"])
+def test_sparse_matrices_of_every_format_have_scores(pool):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.5)
+    model = ShareBoostClassifier(2, pool=pool).fit(X, X[:, 0] > 0)
+    for format in ("csr", "csc", "coo", "bsr", "lil", "dok", "dia"):
+        given = sparse.csr_matrix(X).asformat(format)
+        assert model.predictor_.scores(given) == pytest.approx(model.predictor_.scores(X))
+        assert np.array_equal(model.predict(given), model.predict(X))
+
+
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("loss", ["margin", "log"])
 @pytest.mark.parametrize("n_atoms", [0, 3])

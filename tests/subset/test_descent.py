@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from subset_problems import LOSS, brute_force, make
 
+from laconic import TotalQBoostClassifier
+from laconic.subset import Fit
 from laconic.subset.descent import descend
 from laconic.subset.price import Price
+from laconic.subset.problem import SubsetProblem
 
 
 @pytest.mark.parametrize("loss", LOSS)
@@ -47,3 +50,53 @@ def test_only_fresh_columns_are_tried_while_nothing_moves():
     still = descend(problem, Price(3e-3, 9), problem.fit(()))
     assert descend(problem, Price(3e-3, 9), still, fresh=[]).support == still.support
     assert descend(problem, Price(3e-3, 9), problem.fit(()), fresh=[]).support == ()
+
+
+class Misjudged:
+    """Columns whose loss adds up, and a quadratic model that takes the dear ones for cheap."""
+
+    n_columns = 6
+    worth = np.array([50.0, 40.0, 30.0, 0.4, 0.5, 20.0])
+    expected = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 20.0])
+
+    def fit(self, support, start=None):
+        return Fit(tuple(support), np.empty(0), 200.0 - self.worth[list(support)].sum())
+
+    def with_column(self, fit, column, target=np.inf):
+        return self.fit(sorted((*fit.support, column)))
+
+    def without(self, fit, column, target=np.inf):
+        return self.fit([c for c in fit.support if c != column])
+
+    def gains(self, fit):
+        return np.where(np.isin(np.arange(6), fit.support), -np.inf, self.worth)
+
+    def losses_of_dropping(self, fit):
+        return self.expected[list(fit.support)]
+
+
+def test_a_column_that_the_model_misjudges_does_not_hide_the_others():
+    problem = Misjudged()
+    found = descend(problem, Price(1.0, 6), problem.fit(range(6)))
+    assert found.support == (0, 1, 2, 5)
+
+
+def test_no_atom_of_a_boosted_model_costs_more_than_it_saves():
+    rng = np.random.default_rng(173)
+    X = rng.integers(0, 4, size=(40, 3)).astype(float)
+    z = X[:, 0] + X[:, 1] * (X[:, 2] > 1) + rng.normal(size=40)
+    y, price, l1 = z > np.quantile(z, 0.5), 0.02, 3e-3
+    weight = rng.integers(1, 4, 40).astype(float)
+    model = TotalQBoostClassifier(6, price=price, l1=l1, loss="exponential")
+    model.fit(X, y, sample_weight=weight)
+    made = model.generated_
+    columns = np.stack([np.where(X[:, a.feature] <= a.value, 1, -1) for a in made], 1)
+    labels = np.where(y, 1.0, -1.0)
+    problem = SubsetProblem(
+        columns.astype(np.int8), labels, weight / weight.sum(), "exponential", l1,
+        nonnegative=False, intercept=True,
+    )  # fmt: skip
+    fit = problem.fit(tuple(sorted(made.index(atom) for atom in model.atoms_)))
+    assert fit.value + price * model.n_atoms_ == pytest.approx(model.objective_, rel=1e-6)
+    for column in fit.support:
+        assert problem.without(fit, column).value - fit.value > price

@@ -21,7 +21,7 @@ from laconic.doubts import (
 from laconic.look.dates import LONG, spelled
 from laconic.model.cells import Cells, column_names, dropped, is_frame, read_column
 from laconic.model.dates import DATE, as_days, as_durations, read_dates
-from laconic.model.frames import all_numbers, is_missing, numbers_of
+from laconic.model.frames import all_numbers, check_hashable, is_missing, numbers_of
 from laconic.once import once
 
 RARER = "any rarer value"
@@ -148,6 +148,7 @@ def _column(name: str, cells: Cells) -> Column:
     if cells.kind == "m":
         lengths, unit = as_durations(cells.values)
         return Column(name, lengths, unit=unit)
+    check_hashable(cells)
     plain = cells.values
     missing = np.array([is_missing(v) for v in plain])
     told = cells.labels is not None

@@ -7,12 +7,13 @@ and knows its names and its cost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from laconic.model.apart import quoted_if_alike, written_apart
 from laconic.model.layout import Array, check_arrays
 from laconic.registry import MAPS, find
 
@@ -92,7 +93,10 @@ Names = Sequence[str] | None
 
 
 class Words(Protocol):
-    """What the numbers of a feature stand for: its categories by their codes, say."""
+    """What the numbers of a feature stand for: its categories by their codes, say.
+
+    One that rounds may also have ``finer(digits)``, the same to more digits than six.
+    """
 
     def get(self, value: Any, plain: str, /) -> str:
         """A number in words, or ``plain`` where there are none."""
@@ -230,10 +234,12 @@ class ProductsMap:
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable name per column."""
-        return [
-            f"{feature_name(i, feature_names)} * {feature_name(j, feature_names)}"
+        pairs = [
+            (feature_name(i, feature_names), feature_name(j, feature_names))
             for i, j in zip(self.first, self.second, strict=True)
         ]
+        different = len(set(zip(self.first.tolist(), self.second.tolist(), strict=True)))
+        return quoted_if_alike(lambda name: [f"{name(i)} * {name(j)}" for i, j in pairs], different)
 
     def features(self) -> np.ndarray:
         """Sorted distinct input features that are read."""
@@ -281,14 +287,30 @@ class StumpsMap:
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """One readable question per stump; ``categories`` spells codes out."""
-        form = ("{} <= {}", "{} = {}", "{} is missing")
-        out = []
-        for f, v, t in zip(self.feature, self.value, self.test, strict=True):
-            spelled = f"{v:.6g}"
-            if categories and f in categories:
-                spelled = categories[f].get(v, spelled)
-            out.append(form[t].format(feature_name(f, feature_names), spelled))
-        return out
+        stumps = list(
+            zip(self.feature.tolist(), self.value.tolist(), self.test.tolist(), strict=True)
+        )
+        asked: dict[int, list[float]] = {}
+        for f, v, t in stumps:
+            if t != STUMP_KINDS.index("missing"):
+                asked.setdefault(f, []).append(v)
+        words = categories or {}
+        spelled = {f: written_apart(values, words.get(f)) for f, values in asked.items()}
+
+        def write(name: Callable[[str], str]) -> list[str]:
+            """``name`` writes the names of features and categories, but not numbers."""
+            out = []
+            for f, v, t in stumps:
+                known = name(feature_name(f, feature_names))
+                if t == STUMP_KINDS.index("missing"):
+                    out.append(f"{known} is missing")
+                elif t == STUMP_KINDS.index("eq"):
+                    out.append(f"{known} = {name(spelled[f][v])}")
+                else:
+                    out.append(f"{known} <= {spelled[f][v]}")
+            return out
+
+        return quoted_if_alike(write, len(set(stumps)))
 
     def asked(self) -> dict[int, set[int]]:
         """Of every feature, the codes of the categories that it is asked about."""

@@ -53,10 +53,7 @@ def odd_columns(X: Any) -> Iterator[tuple[int, Cells]]:
     if hasattr(X, "iloc"):
         plain = [_plain(dtype) for dtype in X.dtypes]
     else:
-        import narwhals as nw
-
-        kinds = _opened(X).schema.values()
-        plain = [kind.is_numeric() and not isinstance(kind, nw.Decimal) for kind in kinds]
+        plain = [_has_numpy_type(kind) for kind in _opened(X).schema.values()]
     for position in np.flatnonzero(~np.array(plain, dtype=bool)).tolist():
         yield position, read_column(X, position)
 
@@ -84,6 +81,11 @@ def is_single(X: Any, names: Collection[str] | None = None) -> bool:
     return bool(kinds) and np.result_type(*kinds) == np.float32
 
 
+def _has_numpy_type(kind: Any) -> bool:
+    """Whether numpy has a type of narwhals' numbers; it has neither decimals nor int128."""
+    return bool(kind.is_numeric()) and hasattr(np, str(kind).lower())
+
+
 def _numpy_type(dtype: Any) -> np.dtype:
     """The type of a column of pandas, of a nullable one without its gaps."""
     name = "subtype" if str(dtype).startswith("Sparse[") else "numpy_dtype"
@@ -96,8 +98,7 @@ def _numpy_type(dtype: Any) -> np.dtype:
 def _type_of_narwhals(kind: Any) -> np.dtype:
     if str(kind) == "Boolean":
         return np.dtype(bool)
-    name = str(kind).lower() if kind.is_numeric() else "float64"
-    return np.dtype(name if hasattr(np, name) else "float64")  # numpy has no decimal, nor int128
+    return np.dtype(str(kind).lower() if _has_numpy_type(kind) else "float64")
 
 
 def check_names(X: Any) -> None:
@@ -160,7 +161,7 @@ def _cells(series: Any) -> Cells:
     name, kind = series.name, series.dtype
     if isinstance(kind, nw.Datetime):
         clock = series if kind.time_zone is None else series.dt.replace_time_zone(None)
-        return Cells(name, clock.to_numpy().astype("datetime64[us]"))
+        return Cells(name, clock.to_numpy().astype(f"datetime64[{kind.time_unit}]"))
     if isinstance(kind, nw.Date | nw.Duration):
         return Cells(name, series.to_numpy())
     gaps = series.null_count()
@@ -169,8 +170,8 @@ def _cells(series: Any) -> Cells:
     if isinstance(kind, nw.Boolean) and gaps == 0:
         return Cells(name, series.to_numpy().astype(bool))
     if kind.is_numeric() or isinstance(kind, nw.Boolean):
-        whole = kind.is_numeric() and not isinstance(kind, nw.Decimal)
-        return Cells(name, (series if whole else series.cast(nw.Float64)).to_numpy())
+        numbers = series if _has_numpy_type(kind) else series.cast(nw.Float64)
+        return Cells(name, numbers.to_numpy())
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return Cells(name, values, _declared(series, kind))
@@ -184,5 +185,7 @@ def _declared(series: Any, kind: Any) -> list[Any] | None:
         return None
     native = series.to_native()
     if isinstance(kind, nw.Enum) or hasattr(native, "iloc"):
-        return list(native.dtype.categories)
+        told = getattr(native.dtype, "categories", None)  # a dictionary of Arrow has none
+        if told is not None:
+            return list(told)
     return sorted(series.drop_nulls().unique().to_list(), key=str)

@@ -16,17 +16,23 @@ DATE = "date"
 DURATIONS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 # 0001-01-01 and 9999-12-31, the dates that four digits of a year can write.
 FIRST_DAY, LAST_DAY = -719162, 2932896
+# How often a day has, and a second has, what numpy counts times in.
+TICKS = {"h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6}
+TICKS |= {"ns": 86400 * 10**9}
+PARTS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "ps": 1e12, "fs": 1e15, "as": 1e18}
+# Steps that times of day are written in, each where those before do not tell two of them apart.
+STEPS = ("m", "s", "ms", "us", "ns")
 
 _SINCE = re.compile(r"days since (\d{4}-\d\d-\d\d)")
 
 # A date, perhaps with a time of day, fractions of a second and an offset from UTC (ISO 8601).
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\d*(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
 # A date in another order, with signs of one kind between its parts, and perhaps a time of day.
 _OTHER_ORDER = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?"
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?"
 )
 
 # How a missing date may be written among others.
@@ -87,8 +93,10 @@ def in_words(unit: str) -> str:
     return "days since 1970-01-01" if unit == DATE else unit
 
 
-def read_date(text: str) -> float | None:
+def read_date(text: str, since: float = 0.0) -> float | None:
     """Days since 1970 of one date in ISO 8601, NaN for a missing one, None for anything else.
+
+    Or days since another day, which is given by its number since 1970.
 
     Examples
     --------
@@ -102,9 +110,11 @@ def read_date(text: str) -> float | None:
         return None
     day, time = found.groups()
     try:
-        return float(as_days(np.datetime64(f"{day}T{time or '00:00'}")))
+        # Apart, since a year of four digits is out of reach where nanoseconds are counted.
+        whole, part = np.datetime64(day, "D"), np.datetime64(f"1970-01-01T{time or '00:00'}")
     except ValueError:  # there is no such day
         return None
+    return float(as_days(whole, since) + as_days(part))
 
 
 def is_other_order(text: str) -> bool:
@@ -158,16 +168,23 @@ def read_dates(texts: list[str]) -> np.ndarray | None:
     return None if np.isnan(days).all() else days
 
 
-def as_days(times: Any) -> np.ndarray:
+def as_days(times: Any, since: float = 0.0) -> np.ndarray:
     """Days since 1970 of times of numpy, NaN for missing ones.
+
+    Or days since another day, which is given by its number since 1970: days that are few leave room
+    for nanoseconds.
 
     Examples
     --------
     >>> as_days(np.array(["1970-01-03", "NaT"], dtype="datetime64[D]"))
     array([ 2., nan])
     """
-    exact = np.asarray(times, dtype="datetime64[us]")
-    return np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 86400e6)
+    times = np.asarray(times)
+    unit = np.datetime_data(times.dtype)[0]
+    unit = "ns" if unit in ("ps", "fs", "as") else unit if unit in TICKS else "D"
+    exact, ticks = times.astype(f"datetime64[{unit}]"), TICKS.get(unit, 1)
+    days, rest = np.divmod(exact.astype(np.int64), ticks)
+    return np.where(np.isnat(exact), np.nan, days - since + rest / ticks)
 
 
 def check_days(days: np.ndarray, name: Any) -> None:
@@ -181,34 +198,58 @@ def check_days(days: np.ndarray, name: Any) -> None:
         )
 
 
-def as_durations(times: Any, unit: str | None = None) -> tuple[np.ndarray, str]:
+def as_durations(
+    times: Any, unit: str | None = None, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, str]:
     """Durations of numpy in a unit; by default in the largest of which half of them have one.
+
+    Half of them by ``weight``, where rows have some.
 
     Examples
     --------
     >>> as_durations(np.array([90, 30, 120], dtype="timedelta64[m]"))
     (array([1.5, 0.5, 2. ]), 'hours')
     """
-    exact = np.asarray(times, dtype="timedelta64[us]")
-    seconds = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
+    times = np.asarray(times)
+    fine = np.datetime_data(times.dtype)[0]
+    fine = fine if fine in PARTS else "s"
+    exact = times.astype(f"timedelta64[{fine}]")
+    ticks = exact.astype(np.int64) / PARTS[fine]
+    seconds = np.where(np.isnat(exact), np.nan, ticks)
     if unit is None:
-        known = np.abs(seconds[~np.isnan(seconds)])
-        middle = float(np.median(known)) if len(known) else 0.0
-        unit = next((name for name, size in DURATIONS.items() if middle >= size), "seconds")
+        unit = _unit_of_half(np.abs(seconds), weight)
     return seconds / DURATIONS[unit], unit
 
 
-def date_text(value: float, day_only: bool) -> str:
+def _unit_of_half(seconds: np.ndarray, weight: np.ndarray | None) -> str:
+    """The largest unit of which half of the durations, by weight, have one."""
+    known = ~np.isnan(seconds)
+    weights = np.where(known, 1.0 if weight is None else weight, 0.0)
+    half = 0.5 * weights.sum() * (1.0 - 1e-9)  # sums of thirds, say, are rounded
+    if half > 0:
+        for name, size in DURATIONS.items():
+            if weights[known & (seconds >= size)].sum() >= half:
+                return name
+    return "seconds"
+
+
+def date_text(value: float, day_only: bool, since: float = 0.0, step: str = "m") -> str:
     """A number of days since 1970 as a date, with the time of day or without.
+
+    Or days since another day, which is given by its number since 1970. The time of day is rounded
+    to a ``step`` of numpy, such as ``"m"`` for minutes.
 
     Examples
     --------
-    >>> date_text(1.5, True), date_text(1.5, False)
-    ('1970-01-02', '1970-01-02 12:00')
+    >>> date_text(1.5, True), date_text(1.5, False), date_text(1.5, False, 10.0, "ms")
+    ('1970-01-02', '1970-01-02 12:00', '1970-01-12 12:00:00.000')
     """
+    day = int(np.floor(value))
     if day_only:
-        return str(np.datetime64(int(np.floor(value)), "D"))
-    return str(np.datetime64(round(value * 1440), "m")).replace("T", " ")
+        return str(np.datetime64(day + int(since), "D"))
+    more, ticks = divmod(round((value - day) * TICKS[step]), TICKS[step])
+    time = str(np.array(ticks).astype(f"datetime64[{step}]"))[len("1970-01-01T") :]
+    return f"{np.datetime64(day + int(since) + more, 'D')} {time}"
 
 
 class InUnit:
@@ -222,15 +263,18 @@ class InUnit:
     '2024-06-01'
     """
 
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
+    def __init__(self, unit: str, step: str = "m") -> None:
+        self.unit, self.step = unit, step
+
+    def finer(self, digits: int) -> InUnit:
+        """The same, but with finer times of day for more digits than six, down to nanoseconds."""
+        return InUnit(self.unit, STEPS[min(max(digits - 6, 0), len(STEPS) - 1)])
 
     def get(self, value: float, plain: str) -> str:
         """A number in words; ``plain`` is how it is written without its unit."""
         if not is_date(self.unit):
             return f"{plain} {self.unit}"
-        day = value + origin(self.unit)
         try:
-            return date_text(day, day_only=day == np.floor(day))
+            return date_text(value, value == np.floor(value), origin(self.unit), self.step)
         except (OverflowError, ValueError):  # a calendar has fewer days than there are numbers
             return plain

@@ -72,6 +72,19 @@ class WrongCell(ValueError):
         return said + reading_option(self.text, self.wanted.split()[0])
 
 
+class NoValue(ValueError):
+    """An object in a column that is no value of a feature: a list, say."""
+
+    def __init__(self, name: Any, value: Any) -> None:
+        self._name = name
+        self._says = f"holds objects of type {type(value).__name__}; turn them into numbers or text"
+        super().__init__(f"column {name!r} of X {self._says}")
+
+    def of_table(self) -> str:
+        """The message for people who have a table."""
+        return f"column {self._name!r} {self._says}, or leave the column out with --ignore"
+
+
 def reading_option(text: str, wanted: str) -> str:
     """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
 
@@ -89,19 +102,20 @@ def reading_option(text: str, wanted: str) -> str:
     return ""
 
 
-def frame_kinds(X: Any, counted: Any = ...) -> tuple[Categories, Units]:
+def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
     """Which columns of a frame hold categories, and which dates or durations, by position.
 
     Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
-    Units depend on the rows ``counted`` only, any index of an array.
+    For units, rows count by their ``weight``.
     """
     categories: Categories = {}
     units: Units = {}
+    counted = ... if weight is None else weight > 0
     for position, cells in odd_columns(X):
         if cells.kind == "M":
             units[position] = unit_since_first(as_days(cells.values[counted]))
         elif cells.kind == "m":
-            units[position] = as_durations(cells.values[counted])[1]
+            units[position] = as_durations(cells.values, weight=weight)[1]
         elif cells.labels is not None:
             categories[position] = dict(enumerate(cells.labels))
         elif cells.kind == "O":
@@ -120,23 +134,23 @@ def different_values(cells: Cells) -> list[Any]:
 
     Bytes, times of day, and objects that are not written as a value are refused.
     """
-    try:
-        known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
-    except (TypeError, ValueError) as error:  # of lists, say
-        raise _no_values(cells.name, cells.values[0]) from error
+    check_hashable(cells)
+    known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
     for value in known:
         kind = type(value)
         nameless = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
         if nameless or isinstance(value, bytes | time):
-            raise _no_values(cells.name, value)
+            raise NoValue(cells.name, value)
     return known
 
 
-def _no_values(name: Any, value: Any) -> ValueError:
-    return ValueError(
-        f"column {name!r} of X holds objects of type {type(value).__name__}; turn them into "
-        "numbers or text"
-    )
+def check_hashable(cells: Cells) -> None:
+    """Refuse a column of lists, say, or of other objects that cannot be told apart."""
+    for value in cells.values:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise NoValue(cells.name, value) from error
 
 
 def all_numbers(values: Iterable[Any]) -> bool:
@@ -213,18 +227,13 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
     are taken to be in its unit.
     """
     since = origin(unit)
-    numbers = _numbers_since_1970(cells, unit)
-    return numbers - since if since else numbers
-
-
-def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
-    """The same, but of dates the days since 1970."""
     if cells.kind in "biuf":
         if is_date(unit):
             check_days(cells.values, cells.name)
-        return cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+        numbers = cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+        return numbers - since if since else numbers
     if cells.kind == "M" and is_date(unit):
-        return as_days(cells.values)
+        return as_days(cells.values, since)
     if cells.kind == "m" and unit in DURATIONS:
         return as_durations(cells.values, unit)[0]
     if cells.kind in "mM":
@@ -233,7 +242,7 @@ def _numbers_since_1970(cells: Cells, unit: str | None) -> np.ndarray:
         raise ValueError(f"column {cells.name!r} of X holds {what}, but it held {was} in the fit")
     out = np.full(len(cells.values), np.nan)
     for row, value in enumerate(cells.values):
-        number = np.nan if is_missing(value) else _as_number(value, unit)
+        number = np.nan if is_missing(value) else _as_number(value, unit, since)
         if number is None and isinstance(value, Complex):
             raise ValueError(
                 f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
@@ -259,11 +268,11 @@ def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, 
     return first, str(values[first])
 
 
-def _as_number(value: Any, unit: str | None) -> float | None:
+def _as_number(value: Any, unit: str | None, since: float = 0.0) -> float | None:
     if is_date(unit) and not isinstance(value, Number):
-        return read_date(str(value))
+        return read_date(str(value), since)
     try:
-        return float(value)
+        return float(value) - since
     except (TypeError, ValueError):
         return None
 
@@ -273,13 +282,12 @@ def holds_times(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
 
 
-def units_of_times(X: np.ndarray, counted: Any = ...) -> Units:
-    """What the columns of such a table count, by the rows ``counted``."""
-    dated = X.dtype.kind == "M"
-    return {
-        f: unit_since_first(as_days(column)) if dated else as_durations(column)[1]
-        for f, column in enumerate(X[counted].T)
-    }
+def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
+    """What the columns of such a table count, where rows count by their ``weight``."""
+    if X.dtype.kind == "m":
+        return {f: as_durations(column, weight=weight)[1] for f, column in enumerate(X.T)}
+    counted = X if weight is None else X[weight > 0]
+    return {f: unit_since_first(as_days(column)) for f, column in enumerate(counted.T)}
 
 
 def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.model.apart import fewest_digits
 from laconic.model.boxes import Box, make_box
 from laconic.model.layout import MOST, Array
 
@@ -347,11 +348,16 @@ class PatchesMap:
 
     def names(self, feature_names: Any = None, categories: Any = None) -> list[str]:
         """Template, size, place and width of the mask of every atom."""
-        return [
-            f"patch {a.template} ({a.size}x{a.size}) "
-            f"near ({a.row:.3g}, {a.column:.3g}) ± {a.sigma:.3g}"
-            for a in self.atoms()
-        ]
+        atoms = list(self.atoms())
+
+        def write(digits: int) -> list[str]:
+            return [
+                f"patch {a.template} ({a.size}x{a.size}) "
+                f"near ({a.row:.{digits}g}, {a.column:.{digits}g}) ± {a.sigma:.{digits}g}"
+                for a in atoms
+            ]
+
+        return fewest_digits(write, len(set(atoms)), 3)
 
     def features(self) -> np.ndarray:
         """Sorted distinct pixels that are read."""

@@ -37,6 +37,7 @@ from laconic.model.frames import (
 from laconic.model.layout import Array, check_arrays, list_of, whole_number
 from laconic.model.magnitudes import LARGEST_SCORE, checked_scores
 from laconic.model.store import read_archive, write_archive
+from laconic.model.thin import canonical
 
 # Of the arrays in a file that are not those of the map.
 LAYOUT = {
@@ -176,6 +177,7 @@ class Predictor:
     def _matrix(self, X: Any) -> Any:
         if sparse.issparse(X):
             self._check_width(X)
+            X = canonical(X if X.format in ("csr", "csc") else X.tocsr())
             return encode_days(X, self.units, self.feature_names)
         if is_frame(X):
             if self.feature_names is not None:

@@ -18,6 +18,32 @@ def is_thin(X: Any) -> bool:
     return bool(sparse.issparse(X) and X.nnz < THIN * X.shape[0] * X.shape[1])
 
 
+def canonical(X: Any) -> Any:
+    """A matrix as it is, but a CSR or CSC one with every value stored once and in order.
+
+    Others are copied: SciPy and scikit-learn bring them into this form in place, and would write
+    into what the user gave, or into half of what two matrices share.
+    """
+    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def with_short_indices(X: Any) -> Any:
+    """A matrix as it is, but a CSR one with indices of 32 bits, where those can count its values.
+
+    Some metrics of scikit-learn take no others.
+    """
+    most = np.iinfo(np.int32).max
+    short = sparse.issparse(X) and max(X.nnz, *X.shape) <= most
+    if not short or X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)(parts, shape=X.shape)
+
+
 def most_values(X: Any) -> int:
     """The most values that a row has: all, or the stored ones of a CSR matrix; at least 1."""
     if not sparse.issparse(X):

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 
+from laconic.model.thin import canonical, with_short_indices
 from laconic.regions.graph import NeighbourGraph
 from laconic.regions.symmetric import Edges
 from laconic.regions.ties import Digests
@@ -256,4 +257,5 @@ def _pair_distances(X: Any, metric: Any) -> np.ndarray:
 
 
 def _checked(X: Any) -> Any:
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    return with_short_indices(canonical(X))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.model.thin import canonical
 from laconic.once import once
 from laconic.threads import row_blocks
 
@@ -64,9 +65,7 @@ class Digests:
         X, (m, d) = self.X, self.X.shape
         odd = np.random.default_rng(self.seed).integers(2**64, size=d, dtype=np.uint64) | _ONE
         if sparse.issparse(X):
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
+            X = canonical(X)
             sums = np.cumsum(np.append(_ZERO, _mixed(X.data) * odd[X.indices]))
             out = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
         else:

@@ -19,7 +19,8 @@ from laconic.subset.problem import Fit
 WORTH = 1e-7
 # Columns tried for a place, best first by the step along them alone.
 CANDIDATES = 3
-# Columns tried to take out, cheapest first by the quadratic model.
+# Columns tried to take out, cheapest first by the quadratic model; more where it takes them for
+# cheaper than the price.
 DROPS = 2
 # How far the quadratic model of dropping, or the step along one column alone, may be off.
 SLACK = 4.0
@@ -79,42 +80,33 @@ def descend(problem: Searchable, price: Price, fit: Fit, fresh: Sequence[int] | 
 class _Dropped:
     """The fits with one column less, cheapest first by the quadratic model; each is made once.
 
-    They end before one that costs more than anything could make up for, by the model or in truth:
-    what could would have come in before. Where the model takes a column for cheap that is not,
-    those behind it are no better.
+    They end before one that costs more than anything could make up for, by the model: what could
+    would have come in before. One that does so in truth is passed over. Those behind it may still
+    be cheap, since the model may be wrong about one column and right about the next.
     """
 
     def __init__(self, problem: Searchable, price: Price, fit: Fit) -> None:
-        self._problem, self._fit = problem, fit
-        self._most = SLACK * price.dearest(fit.support) if price.each > 0 else np.inf
+        self._problem, self._fit, self._dearest = problem, fit, price.dearest(fit.support)
+        self._most = SLACK * self._dearest if price.each > 0 else np.inf
         self._ranked: list[tuple[int, float]] | None = None
-        self._made: list[tuple[int, float, Fit]] = []
+        self._made: list[Fit] = []
 
     def upto(self, rise: float, count: int) -> Iterator[tuple[int, Fit]]:
-        """Columns and the fits without them: ``count`` at most, whose rises are at most that."""
-        if self._ranked is None:
-            self._ranked = _ranked(self._problem, self._fit)[: DROPS + 1]
-        for at in range(count):
-            if at == len(self._made) and not self._make(rise):
-                return
-            column, expected, new = self._made[at]
-            if expected > rise:
-                return
-            yield column, new
+        """Columns and the fits without them, as far as the model expects no more than a rise.
 
-    def _make(self, rise: float) -> bool:
-        """Make the next fit; say whether it is worth a look."""
-        assert self._ranked is not None
-        if not self._ranked or self._ranked[0][1] > min(rise, self._most):
-            return False
-        column, expected = self._ranked.pop(0)
+        ``count`` are made, and all that the model takes for cheaper than the price.
+        """
+        if self._ranked is None:
+            self._ranked = _ranked(self._problem, self._fit)
         target = self._fit.value + self._most
-        new = self._problem.without(self._fit, column, target)
-        if new.value > target:
-            self._ranked.clear()
-            return False
-        self._made.append((column, expected, new))
-        return True
+        for at, (column, expected) in enumerate(self._ranked):
+            enough = at >= count and expected > self._dearest
+            if enough or expected > min(rise, self._most):
+                return
+            if at == len(self._made):
+                self._made.append(self._problem.without(self._fit, column, target))
+            if self._made[at].value <= target:
+                yield column, self._made[at]
 
 
 def _better(new: Fit, old: Fit, price: Price) -> bool:
