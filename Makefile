@@ -27,9 +27,9 @@ format: $(VENV)/.ready
 	$(BIN)/ruff format .
 
 # The reference of everything public, in build/docs; the guides in docs/ are read as they are.
-REFERENCE := laconic.share laconic.totalq laconic.clump laconic.holes laconic.look.report \
-  laconic.pools laconic.deform laconic.losses laconic.subset laconic.regions.neighbours \
-  laconic.regions.score laconic.boost.path laconic.model.predictor
+REFERENCE := laconic.estimators.share laconic.estimators.totalq laconic.estimators.clump laconic.estimators.holes laconic.report.report \
+  laconic.pools laconic.deform laconic.losses laconic.subset laconic.clumping.neighbours \
+  laconic.clumping.score laconic.boost.path laconic.model.predictor
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet ".[docs]"

@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 from _common import arguments, load, progress, save, short_of, show, table, timed, verdict
 
-from laconic.regions.averaging import Averages, take_pass
-from laconic.regions.clumping import solve
-from laconic.regions.margins import Margins
-from laconic.regions.neighbours import auto_radius, radius_graph
-from laconic.regions.problem import Problem, finished
-from laconic.regions.theta import Theta
-from laconic.threads import Threads
+from laconic.clumping.averaging import Averages, take_pass
+from laconic.clumping.margins import Margins
+from laconic.clumping.neighbours import auto_radius, radius_graph
+from laconic.clumping.problem import ClumpingProblem, finished
+from laconic.clumping.solver import solve
+from laconic.clumping.theta import Theta
+from laconic.numeric.threads import Threads
 
 DISCOUNT, SHARE = 0.5, 0.05
 SMALL, LARGE, TUNED = 2_000, 35_000, 2_000
@@ -76,14 +76,14 @@ def main() -> None:
     save(args.json, args, ["cvxpy", "clarabel", "osqp"], results)
 
 
-def make(X: np.ndarray, sign: np.ndarray, alpha: float, threads: Threads) -> Problem:
+def make(X: np.ndarray, sign: np.ndarray, alpha: float, threads: Threads) -> ClumpingProblem:
     """The problem of some rows."""
     graph = radius_graph(X, auto_radius(X, share=SHARE))
     theta = Theta(graph, DISCOUNT, "degree", None, threads)
-    return Problem(Margins(X, True, threads), sign, theta, alpha)
+    return ClumpingProblem(Margins(X, True, threads), sign, theta, alpha)
 
 
-def value(problem: Problem, w: np.ndarray) -> float:
+def value(problem: ClumpingProblem, w: np.ndarray) -> float:
     """Eq. (1) at w with the best slack, in float64."""
     return finished(problem, w, np.zeros(problem.rows.n_rows), 1e-12, 0).objective
 
@@ -108,13 +108,13 @@ def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -
     return {"runs": runs, "faster": faster, "verdict": least}
 
 
-def ours(problem: Problem, best: float, repeats: int) -> dict[str, Any]:
+def ours(problem: ClumpingProblem, best: float, repeats: int) -> dict[str, Any]:
     """The Newton method, to a gap of `CLOSE`; the median of some runs."""
 
     def again() -> Any:
         theta = problem.theta
         fresh = Theta(theta.graph, DISCOUNT, "degree", None, theta.threads)
-        return solve(Problem(problem.rows, problem.sign, fresh, problem.alpha), CLOSE)
+        return solve(ClumpingProblem(problem.rows, problem.sign, fresh, problem.alpha), CLOSE)
 
     times, answer = [], None
     for _ in range(repeats):
@@ -125,7 +125,7 @@ def ours(problem: Problem, best: float, repeats: int) -> dict[str, Any]:
     return {"solver": "laconic", "seconds": float(np.median(times)), "excess": excess, "note": ""}
 
 
-def modelled(problem: Problem) -> tuple[Any, Any]:
+def modelled(problem: ClumpingProblem) -> tuple[Any, Any]:
     """Eq. (1) for CVXPY, and its w."""
     import cvxpy
     from scipy import sparse
@@ -139,14 +139,14 @@ def modelled(problem: Problem) -> tuple[Any, Any]:
     return cvxpy.Problem(cvxpy.Minimize(goal), bound), w
 
 
-def clarabel(problem: Problem, best: float, cap: int) -> dict[str, Any]:
+def clarabel(problem: ClumpingProblem, best: float, cap: int) -> dict[str, Any]:
     """CVXPY with Clarabel, the largest tolerance that is close enough."""
     return tightened("CVXPY, Clarabel", problem, best, cap, CLARABEL_TOLERANCES, lambda eps: {
         "solver": "CLARABEL", "tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps,
     })  # fmt: skip
 
 
-def osqp(problem: Problem, best: float, cap: int) -> dict[str, Any]:
+def osqp(problem: ClumpingProblem, best: float, cap: int) -> dict[str, Any]:
     """CVXPY with OSQP, the largest tolerance that is close enough."""
     return tightened("CVXPY, OSQP", problem, best, cap, OSQP_TOLERANCES, lambda eps: {
         "solver": "OSQP", "eps_abs": eps, "eps_rel": eps, "max_iter": 1_000_000,
@@ -155,7 +155,7 @@ def osqp(problem: Problem, best: float, cap: int) -> dict[str, Any]:
 
 def tightened(
     name: str,
-    problem: Problem,
+    problem: ClumpingProblem,
     best: float,
     cap: int,
     tolerances: tuple[float, ...],
@@ -172,7 +172,14 @@ def tightened(
 
 
 def rival(
-    name: str, problem: Problem, best: float, cap: int, task: Any, w: Any, settings: Any, note: str
+    name: str,
+    problem: ClumpingProblem,
+    best: float,
+    cap: int,
+    task: Any,
+    w: Any,
+    settings: Any,
+    note: str,
 ) -> dict[str, Any]:
     """One run of CVXPY, cut off at the cap."""
     start = time.perf_counter()
@@ -211,7 +218,7 @@ def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
         seconds, problem = timed(make, scaled, sign, ALPHA, threads)
         progress(f"{np.dtype(dtype).name}: {problem.theta.graph} in {seconds:.1f} s")
         for alpha in ALPHAS:
-            posed = Problem(problem.rows, problem.sign, problem.theta, alpha)
+            posed = ClumpingProblem(problem.rows, problem.sign, problem.theta, alpha)
             seconds, answer = timed(solve, posed, GAP)
             runs.append({
                 "dtype": np.dtype(dtype).name,
@@ -232,7 +239,7 @@ def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
     return {"runs": runs, "verdict": verdict("seconds, the slowest", slowest, SECONDS, False)}
 
 
-def tune(problem: Problem, seed: int) -> dict[float, float]:
+def tune(problem: ClumpingProblem, seed: int) -> dict[float, float]:
     """Relative excess of every learning rate after ten passes."""
     best, found = solve(problem).objective, {}
     for rate in RATES:

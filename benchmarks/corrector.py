@@ -121,10 +121,10 @@ def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Ru
     """The Newton corrector, and the reference of the paper to a looser tolerance."""
     from laconic.correct import Nesterov, Newton
     from laconic.losses import LogLoss
+    from laconic.numeric.threads import Threads
     from laconic.penalties import L2
     from laconic.pools import Columns
     from laconic.rows.rows import Rows, rows_in_memory
-    from laconic.threads import Threads
 
     k = int(y.max()) + 1
     X_given = X.astype(dtype)

@@ -155,7 +155,7 @@ def learn(X: np.ndarray, y: np.ndarray, args: Any) -> tuple[dict[str, Any], Any]
 
 def read_bandwidth() -> float:
     """Gigabytes a second that all cores read from memory together, in a plain sum."""
-    from laconic.threads import Threads, row_blocks
+    from laconic.numeric.threads import Threads, row_blocks
 
     block = np.ones(1 << 26)
     with Threads() as threads:

@@ -68,7 +68,7 @@ def rows(args: Any) -> np.ndarray:
 
 def measured(args: Any) -> dict[str, Any]:
     """Seconds, memory and what was found, by one method."""
-    from laconic.regions.neighbours import auto_radius, radius_graph
+    from laconic.clumping.neighbours import auto_radius, radius_graph
 
     X = rows(args)
     radius = auto_radius(X, share=args.share)

@@ -18,8 +18,8 @@ import numba
 import numpy as np
 from _common import arguments, save
 
-from laconic.pools.dense import transpose_product
-from laconic.threads import Threads, row_blocks
+from laconic.numeric.skinny import transpose_product
+from laconic.numeric.threads import Threads, row_blocks
 
 COLUMNS = 784
 CLASSES = (3, 10, 26)

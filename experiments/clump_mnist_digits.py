@@ -43,7 +43,7 @@ from _common import (
 )
 
 from laconic import ErrorClumpingClassifier, clump_score
-from laconic.regions.neighbours import auto_radius, radius_graph
+from laconic.clumping.neighbours import auto_radius, radius_graph
 
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0002, 0.0005, 0.001, 0.002, 0.01, 0.05, 0.2, 0.5, 0.8)

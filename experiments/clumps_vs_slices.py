@@ -50,9 +50,9 @@ from _common import (
     timed,
 )
 
-from laconic.look.features import Column, Table, as_table, focus
 from laconic.model.regions import inside_ball
-from laconic.regions.clumps import find_clumps
+from laconic.report.clumps import find_clumps
+from laconic.report.features import Column, NamedTable, as_table, focus
 
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
 REGIONS, COUNTS = 2, (2, 4, 8, 16)
@@ -73,7 +73,7 @@ Finder = Callable[..., list[np.ndarray]]
 class Planted(NamedTuple):
     """A table with errors in planted slices."""
 
-    rows: Table
+    rows: NamedTable
     planted: np.ndarray
     wrong: np.ndarray
     given: np.ndarray
@@ -161,7 +161,7 @@ def adult(data: dict[str, np.ndarray]) -> Any:
 # -- planting ----------------------------------------------------------------------------------
 
 
-def plant(rows: Table, shape: str, rng: np.random.Generator) -> np.ndarray:
+def plant(rows: NamedTable, shape: str, rng: np.random.Generator) -> np.ndarray:
     """Which rows lie in one of the planted slices."""
     inside = np.zeros(len(rows), dtype=bool)
     for _ in range(REGIONS):
@@ -169,7 +169,7 @@ def plant(rows: Table, shape: str, rng: np.random.Generator) -> np.ndarray:
     return inside
 
 
-def box(rows: Table, rng: np.random.Generator) -> np.ndarray:
+def box(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
     """Rows that meet two conditions; drawn until they are half to twice as many as wanted."""
     while True:
         two = rng.choice(len(rows.columns), 2, replace=False)
@@ -187,7 +187,7 @@ def condition(column: Column, rng: np.random.Generator) -> np.ndarray:
     return (column.values >= edges[0]) & (column.values <= edges[1])
 
 
-def ball(rows: Table, rng: np.random.Generator) -> np.ndarray:
+def ball(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
     """The rows nearest to one of them."""
     centre = rows.Z[rng.integers(len(rows))]
     distance = np.linalg.norm(rows.Z - centre, axis=1)
@@ -200,7 +200,7 @@ def ball(rows: Table, rng: np.random.Generator) -> np.ndarray:
 def clumps(weighed: bool) -> Finder:
     """Clumps as the report finds them."""
 
-    def find(rows: Table, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
+    def find(rows: NamedTable, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
         Z = rows.Z * focus(rows, wrong, given) if weighed else rows.Z
         rng = np.random.default_rng(SEEDS_OF_CENTRES)
         found = find_clumps(Z[given], wrong[given], REGIONS, 20, rng)
@@ -209,7 +209,7 @@ def clumps(weighed: bool) -> Finder:
     return find
 
 
-def codes(rows: Table, bins: tuple[int, ...]) -> np.ndarray:
+def codes(rows: NamedTable, bins: tuple[int, ...]) -> np.ndarray:
     """Features as integers from 1: categories, or equally full bins of numbers, for each count."""
     out = []
     for column in rows.columns:
@@ -223,7 +223,7 @@ def codes(rows: Table, bins: tuple[int, ...]) -> np.ndarray:
 
 
 def sliceline(
-    rows: Table, wrong: np.ndarray, given: np.ndarray, bins: tuple[int, ...], conditions: int
+    rows: NamedTable, wrong: np.ndarray, given: np.ndarray, bins: tuple[int, ...], conditions: int
 ) -> list[np.ndarray]:
     """The best slices of SliceLine."""
     from sliceline.slicefinder import Slicefinder
@@ -242,7 +242,7 @@ def sliceline(
 
 
 def error_tree(
-    rows: Table, wrong: np.ndarray, given: np.ndarray, depth: int, least: int
+    rows: NamedTable, wrong: np.ndarray, given: np.ndarray, depth: int, least: int
 ) -> list[np.ndarray]:
     """Leaves of the tree of error analysis with the most errors in excess."""
     from erroranalysis._internal import surrogate_error_tree as tree

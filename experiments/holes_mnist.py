@@ -40,7 +40,7 @@ from _common import (
 )
 
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier
-from laconic.regions.neighbours import auto_radius
+from laconic.clumping.neighbours import auto_radius
 
 HOLES, FIRST = 20, 3
 HALVINGS = 3

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.compiled import compiled
 from laconic.model.atoms import FeatureMap
+from laconic.numeric.compiled import compiled
+from laconic.numeric.threads import Threads
 from laconic.pools import Pool
-from laconic.threads import Threads
 
 # Stumps that one task of the search looks at: their sums for 26 classes stay in a core's cache.
 TASK = 4096

@@ -10,10 +10,10 @@ import numpy as np
 from laconic.correct import Newton
 from laconic.losses import LOSSES
 from laconic.model.atoms import FeatureMap
+from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Pool
 from laconic.rows.rows import Rows, rows_in_memory
-from laconic.threads import Threads
 
 
 class Linear(NamedTuple):

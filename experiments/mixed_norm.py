@@ -26,9 +26,9 @@ from linear import Linear, linear, make_rows
 
 from laconic.correct import Newton
 from laconic.correct.objective import Objective, duality_gap
+from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Pool
-from laconic.threads import Threads
 
 # Evaluations between two looks at the duality gap, which costs one more.
 CHECK = 10

@@ -50,8 +50,8 @@ from mixed_norm import MixedNorm
 from scipy import sparse
 
 from laconic import ShareBoostClassifier
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns
-from laconic.threads import Threads
 
 BLOCKS = 4
 MISSING = 0.1

@@ -53,8 +53,8 @@ from linear import Linear, make_rows, refit
 from mixed_norm import MixedNorm
 
 from laconic import ShareBoostClassifier
+from laconic.numeric.threads import Threads
 from laconic.pools import Products
-from laconic.threads import Threads
 
 SIZES = (
     *(1, 2, 3, 4, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 63, 75),

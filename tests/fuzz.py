@@ -29,8 +29,8 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.model import journal
-from laconic.model.store import digest
+from laconic.files import journal
+from laconic.files.store import digest
 from laconic.pools import Patches
 from problems import random_problem
 

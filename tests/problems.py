@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from laconic.clumping.margins import Margins
+from laconic.clumping.neighbours import radius_graph
+from laconic.clumping.problem import ClumpingProblem
+from laconic.clumping.theta import Theta
 from laconic.losses import LOSSES
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns
-from laconic.regions.margins import Margins
-from laconic.regions.neighbours import radius_graph
-from laconic.regions.problem import Problem
-from laconic.regions.theta import Theta
 from laconic.rows.rows import rows_in_memory
-from laconic.threads import Threads
 
 
 def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
@@ -68,7 +68,7 @@ def clumping_problem(
     X = rng.standard_normal((m, d)).astype(dtype)
     y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(m) > 0.3, 1, -1)
     theta = Theta(radius_graph(X, radius), discount, normalize, weight)
-    return Problem(Margins(X, intercept, Threads(1)), y, theta, alpha)
+    return ClumpingProblem(Margins(X, intercept, Threads(1)), y, theta, alpha)
 
 
 def shop(m=1600, seed=0):

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from laconic import Predictor, ShareBoostClassifier
+from laconic.files.store import digest, write_archive
 from laconic.model.atoms import Column, Stump
-from laconic.model.store import digest, write_archive
 from laconic.pools import Columns, Stumps
 
 POOLS = ["columns", "stumps", "products"]
@@ -676,7 +676,7 @@ def test_a_sealed_file_without_a_header_is_refused(tmp_path):
 
 def test_a_file_of_another_version_is_refused(saved, monkeypatch):
     _, path = saved
-    monkeypatch.setattr("laconic.model.store.READABLE", (1, 3))
+    monkeypatch.setattr("laconic.files.store.READABLE", (1, 3))
     with pytest.raises(ValueError, match="format version 2, not 1 or 3"):
         Predictor.load(path)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from laconic import blas
-from laconic.compiled import compiled
+from laconic.numeric import blas
+from laconic.numeric.compiled import compiled
 
 
 @compiled

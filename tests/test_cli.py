@@ -20,14 +20,14 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
     __version__,
-    cli,
-    cli_fit,
 )
 from laconic.boost.rules import RULES
-from laconic.cli import main
+from laconic.cli import fit_options
+from laconic.cli import main as cli
+from laconic.cli.main import main
+from laconic.estimators.sizes import PRICES, one_standard_error
 from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
-from laconic.sizes import PRICES, one_standard_error
 from laconic.subset import METHODS
 
 
@@ -74,11 +74,11 @@ def error_of(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(cli_fit.POOLS) == set(POOLS)
-    assert set(cli_fit.LOSSES) == set(LOSSES)
-    assert set(cli_fit.BINARY_LOSSES) == set(BINARY_LOSSES)
-    assert set(cli_fit.SEARCHES) == set(METHODS)
-    assert set(cli_fit.RULES) == set(RULES)
+    assert set(fit_options.POOLS) == set(POOLS)
+    assert set(fit_options.LOSSES) == set(LOSSES)
+    assert set(fit_options.BINARY_LOSSES) == set(BINARY_LOSSES)
+    assert set(fit_options.SEARCHES) == set(METHODS)
+    assert set(fit_options.RULES) == set(RULES)
 
 
 def test_version(capsys):
@@ -90,7 +90,7 @@ def test_version(capsys):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from laconic.cli import main\n"
+        "import sys; from laconic.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "assert not {'numpy', 'sklearn', 'rich', 'pandas'} & set(sys.modules), 'heavy import'"

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from laconic import Predictor, ShareBoostClassifier, cli
+from laconic import Predictor, ShareBoostClassifier
+from laconic.cli import main as cli
 from test_cli import error_of, run
 
 # Big enough that a model of one column and a line of text are written, and a page is not.
 SMALL = 4000
 
-MAIN = "from laconic.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
+MAIN = "from laconic.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,9 @@ def no_reading(monkeypatch):
     def read(*arguments, **settings):
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr("laconic.cli_tables.read_table", read)
+    monkeypatch.setattr("laconic.cli.tables.read_table", read)
     monkeypatch.setattr(cli, "load_predictor", read)
-    monkeypatch.setattr("laconic.cli_holes.load_model", read)
+    monkeypatch.setattr("laconic.cli.holes.load_model", read)
 
 
 FIT = ("fit", "rows.csv", "--target", "label", "--max-atoms", "1")
@@ -68,10 +69,11 @@ def test_a_folder_is_tried_first(unprivileged, open_folder):
         ("demo", "--out", "locked"),
         ("demo", "--out", "locked/demo"),
     ]
-    imports = "import os, sys; import laconic.cli, laconic.look.report, laconic.share, rich.table"
+    imports = "import os, sys; import laconic.cli.main, laconic.report.report, rich.table"
+    imports += "; import laconic.estimators.share"
     imports += "; import configparser, getpass, sklearn.datasets"
     code = "os.chdir(sys.argv[1]); sys.stderr = sys.stdout"
-    tries = "\n".join(f"print(laconic.cli.main({list(c)}))" for c in commands)
+    tries = "\n".join(f"print(laconic.cli.main.main({list(c)}))" for c in commands)
     said = unprivileged(imports, f"{code}\n{tries}", open_folder).splitlines()
     for command, line, status in zip(commands, said[::2], said[1::2], strict=True):
         name = "locked/model.laconic" if command[-1] == "locked" else command[-1]
@@ -115,7 +117,7 @@ def test_an_output_needs_a_name(folder, capsys, no_reading):
 
 def test_pipes_may_be_named_twice(folder, capsys, monkeypatch):
     os.mkfifo("pipe")
-    monkeypatch.setattr("laconic.cli_tables.read_table", lambda *_: 1 / 0)
+    monkeypatch.setattr("laconic.cli.tables.read_table", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*FIT, "--out", "pipe", "--plot", "pipe", "--checkpoint", "pipe")
 

@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.cli import main
-from laconic.cli_reading import read_table, separator
-from laconic.tables import UserError, check_table_name
+from laconic.cli.files import check_table_name
+from laconic.cli.main import main
+from laconic.cli.reading import read_table, separator
+from laconic.data.errors import UserError
 
 M = 120
 
@@ -494,7 +495,7 @@ def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
         wanted = found if wanted is None else wanted
         pd.testing.assert_frame_equal(found, wanted)
     made = {}
-    monkeypatch.setattr("laconic.tables.find_spec", lambda name: True)
+    monkeypatch.setattr("laconic.cli.files.find_spec", lambda name: True)
 
     def write(frame, stream, index):
         made["frame"] = frame
@@ -514,7 +515,7 @@ def test_predictions_are_written_as_the_name_says(saved, tmp_path, monkeypatch):
 def test_names_that_cannot_be_written_are_refused_before_anything_is_read(
     name, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("laconic.tables.find_spec", lambda name: None)
+    monkeypatch.setattr("laconic.cli.files.find_spec", lambda name: None)
     out = tmp_path / name
     told = said(capsys, "predict", tmp_path / "no.laconic", tmp_path / "no.csv", "--out", out)
     assert name in told

@@ -27,8 +27,8 @@ from laconic import (
     clump_score,
     grouped_scorer,
 )
-from laconic.regions import neighbours as neighbours_module
-from laconic.regions.neighbours import auto_radius, nearest_graph, radius_graph
+from laconic.clumping import neighbours as neighbours_module
+from laconic.clumping.neighbours import auto_radius, nearest_graph, radius_graph
 
 EXACT = {"tol": 1e-10}
 

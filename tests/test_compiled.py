@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import laconic
-from laconic.compiled import compiled
+from laconic.numeric.compiled import compiled
 
 PACKAGE = Path(laconic.__file__).resolve().parent
 
@@ -20,7 +20,7 @@ PACKAGE = Path(laconic.__file__).resolve().parent
 NOWHERE = "/dev/null/folder"
 
 KERNEL = """
-from laconic.compiled import compiled
+from laconic.numeric.compiled import compiled
 
 @compiled
 def twice(x):
@@ -30,9 +30,11 @@ def twice(x):
 # Imports every module that defines kernels, and compiles some of each kind.
 FITS = """
 import numpy as np
-import laconic.rows.local_products, laconic.pools.balls, laconic.regions.averaging, laconic.warp
+import laconic.rows.local_products, laconic.pools.balls
+import laconic.clumping.averaging, laconic.numeric.warp
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
-from laconic.pools import Patches, kernels
+from laconic.pools import Patches
+from laconic.numeric import skinny_kernels as kernels
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 36))

@@ -258,9 +258,9 @@ def test_balanced_classes_in_float32():
 
 def signed_rows(X, y, loss, intercept, weight=None):
     """Rows of one score: the same columns, a loss of the margin."""
+    from laconic.numeric.threads import Threads
     from laconic.pools import Columns
     from laconic.rows.rows import rows_in_memory
-    from laconic.threads import Threads
 
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     pool = Columns(None).bind(X, weight, Threads(1))

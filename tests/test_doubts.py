@@ -17,9 +17,9 @@ from laconic import (
     TotalQBoostClassifier,
     report_holes,
 )
-from laconic.cli import main
-from laconic.doubts import numbers_name_rows, stray_cell, texts_name_rows
-from laconic.look.features import as_table
+from laconic.cli.main import main
+from laconic.data.doubts import numbers_name_rows, stray_cell, texts_name_rows
+from laconic.report.features import as_table
 
 M = 300
 MODELS = [

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
-from laconic.fingerprint import settings_of
+from laconic.data.fingerprint import settings_of
 from laconic.pools import Pieces
 from problems import random_problem
 

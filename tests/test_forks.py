@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import laconic
 from laconic import HolePunchingClassifier, ShareBoostClassifier
-from laconic.compiled import compiled
-from laconic.regions import ties
+from laconic.clumping import ties
+from laconic.numeric.compiled import compiled
+from laconic.numeric.threads import Threads
 from laconic.subset import SubsetProblem
-from laconic.threads import Threads
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -187,7 +187,7 @@ def test_a_module_may_fork_while_it_is_imported(tmp_path, monkeypatch):
     """It would wait for itself."""
     (tmp_path / "forking_for_a_test.py").write_text("import test_forks\ntest_forks.in_child(int)\n")
     monkeypatch.setattr(laconic, "__path__", [*laconic.__path__, str(tmp_path)])
-    monkeypatch.setattr("laconic.forks.PATIENCE", 1e6)
+    monkeypatch.setattr("laconic.numeric.forks.PATIENCE", 1e6)
     with another_thread(lambda: time.sleep(0.001)):
         __import__("laconic.forking_for_a_test")
     del sys.modules["laconic.forking_for_a_test"]
@@ -351,6 +351,6 @@ def test_a_child_may_punch_holes_while_another_thread_finds_digests(monkeypatch)
 
 
 def test_no_property_has_a_lock_for_all_objects():
-    """`functools.cached_property` has one before Python 3.12; `laconic.once` has none."""
+    """`functools.cached_property` has one before Python 3.12; `laconic.numeric.once` has none."""
     sources = Path(laconic.__file__).parent.rglob("*.py")
     assert not [p for p in sources if "import cached_property" in p.read_text()]

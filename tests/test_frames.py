@@ -20,10 +20,10 @@ from laconic import (
     TotalQBoostClassifier,
     report_holes,
 )
-from laconic.model.cells import Cells, read_column
-from laconic.model.dates import as_days, as_durations
-from laconic.model.frames import numbers_of
-from laconic.model.store import read_archive, write_archive
+from laconic.data.cells import Cells, read_column
+from laconic.data.dates import as_days, as_durations
+from laconic.data.frames import numbers_of
+from laconic.files.store import read_archive, write_archive
 
 M = 240
 START = dt.date(2023, 1, 1)

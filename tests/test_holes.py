@@ -29,7 +29,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.regions.neighbours import auto_radius
+from laconic.clumping.neighbours import auto_radius
 from problems import blobs
 
 
@@ -609,7 +609,7 @@ import json, os, signal, sys
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from laconic import HolePunchingClassifier
-from laconic.model import journal
+from laconic.files import journal
 
 data, checkpoint, settings = sys.argv[1:]
 journal.EVERY = 0.0

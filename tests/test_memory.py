@@ -7,10 +7,11 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from laconic import HolePunchingClassifier, memory
+from laconic import HolePunchingClassifier
+from laconic.clumping.neighbours import given_graph, nearest_graph, radius_graph
+from laconic.numeric import memory
+from laconic.numeric.threads import Threads
 from laconic.pools import Patches, Pieces, Products, Stumps
-from laconic.regions.neighbours import given_graph, nearest_graph, radius_graph
-from laconic.threads import Threads
 
 RNG = np.random.default_rng(0)
 X, y = RNG.standard_normal((64, 16)), np.arange(64) % 2

@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
+from laconic.files.store import read_archive, write_archive
 from laconic.model.atoms import StumpsMap
 from laconic.model.patches import PatchesMap
-from laconic.model.store import read_archive, write_archive
 from problems import random_problem
 
 TEXTS = ["the cat sat", "a dog ran", "the cat ran", "a dog sat", "cat and cat", "dog and dog"] * 6

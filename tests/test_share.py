@@ -20,12 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laconic import ShareBoostClassifier
-from laconic.edge import held_out_rows
+from laconic.data.labels import held_out_rows
 from laconic.losses import LOSSES, MarginLoss
 from laconic.model.atoms import Column, ColumnGroup, Product, Stump
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Products, Stumps
 from laconic.rows.limits import Limits
-from laconic.threads import Threads
 from problems import random_problem
 
 # A strictly convex problem solved to the end: what is left of the weights is rounding.

@@ -15,9 +15,9 @@ from sklearn.metrics import (
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
-from laconic.look.console import majority_line, size_table
+from laconic.cli.console import majority_line, size_table
+from laconic.estimators.sizes import cross_validate_prices, one_standard_error
 from laconic.look.measures import majority, majority_rate, measures
-from laconic.sizes import cross_validate_prices, one_standard_error
 from problems import random_problem
 
 

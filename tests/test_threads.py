@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from laconic import ShareBoostClassifier
-from laconic.threads import Threads, row_blocks
+from laconic.numeric.threads import Threads, row_blocks
 
 
 def blas_threads():

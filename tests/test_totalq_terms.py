@@ -9,8 +9,8 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.estimators.sizes import one_standard_error
 from laconic.model.atoms import Column
-from laconic.sizes import one_standard_error
 
 COSTS = [1.0, 5.0, 1.0, 2.0, 1.0]
 

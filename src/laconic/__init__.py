@@ -5,17 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from laconic import forks as forks
+from laconic.numeric import forks as forks
 
 if TYPE_CHECKING:
-    from laconic.clump import ErrorClumpingClassifier
-    from laconic.holes import HolePunchingClassifier
-    from laconic.look.report import report_holes
+    from laconic.clumping.score import clump_score
+    from laconic.estimators.clump import ErrorClumpingClassifier
+    from laconic.estimators.holes import HolePunchingClassifier
+    from laconic.estimators.label_groups import grouped_scorer
+    from laconic.estimators.share import ShareBoostClassifier
+    from laconic.estimators.totalq import TotalQBoostClassifier
     from laconic.model.predictor import Predictor
-    from laconic.regions.groups import grouped_scorer
-    from laconic.regions.score import clump_score
-    from laconic.share import ShareBoostClassifier
-    from laconic.totalq import TotalQBoostClassifier
+    from laconic.report.report import report_holes
 
 __version__ = "0.1.0"
 
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 _WHERE = {
-    "ErrorClumpingClassifier": "laconic.clump",
-    "HolePunchingClassifier": "laconic.holes",
+    "ErrorClumpingClassifier": "laconic.estimators.clump",
+    "HolePunchingClassifier": "laconic.estimators.holes",
     "Predictor": "laconic.model.predictor",
-    "ShareBoostClassifier": "laconic.share",
-    "TotalQBoostClassifier": "laconic.totalq",
-    "clump_score": "laconic.regions.score",
-    "grouped_scorer": "laconic.regions.groups",
-    "report_holes": "laconic.look.report",
+    "ShareBoostClassifier": "laconic.estimators.share",
+    "TotalQBoostClassifier": "laconic.estimators.totalq",
+    "clump_score": "laconic.clumping.score",
+    "grouped_scorer": "laconic.estimators.label_groups",
+    "report_holes": "laconic.report.report",
 }
 
 

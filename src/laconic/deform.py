@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
 from laconic.model.patches import image_shape, is_at_least
-from laconic.threads import Threads, row_blocks
+from laconic.numeric.threads import Threads, row_blocks
 
 # Images that are drawn and deformed together; what is drawn depends on it.
 BLOCK = 1024
@@ -182,7 +182,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: np.ndarray, shape: tuple[int, int], copies: range, out: np.ndarray
     ) -> None:
         """Write the copies of all images one after the other."""
-        from laconic.warp import bilinear  # Numba loads with it
+        from laconic.numeric.warp import bilinear  # Numba loads with it
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         smooth = [

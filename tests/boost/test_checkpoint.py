@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from laconic import ErrorClumpingClassifier, ShareBoostClassifier
-from laconic.model import journal, store
+from laconic.files import journal, store
 from problems import random_problem
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
@@ -21,7 +21,7 @@ KILLED = """
 import json, os, signal, sys
 import numpy as np
 from laconic import ShareBoostClassifier
-from laconic.model import journal
+from laconic.files import journal
 
 data, checkpoint, settings, when, n, every = sys.argv[1:]
 left = int(n)
@@ -380,7 +380,7 @@ FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ShareBoostClassifier
-from laconic.model import journal
+from laconic.files import journal
 
 data, checkpoint, limit = sys.argv[1:]
 journal.EVERY = 0.0

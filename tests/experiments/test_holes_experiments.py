@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from _common import Task
 
-from laconic.look.features import as_table
+from laconic.report.features import as_table
 
 
 def test_five_different_problems_of_five_digits():

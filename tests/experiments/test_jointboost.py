@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from jointboost import JointBoost, best_shared_stump
 
+from laconic.numeric.threads import Threads
 from laconic.pools import Stumps
-from laconic.threads import Threads
 from problems import random_problem
 
 

@@ -7,8 +7,8 @@ from linear import make_rows, refit
 from mixed_norm import NORMS, MixedNorm
 
 from laconic import ShareBoostClassifier
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Products
-from laconic.threads import Threads
 from problems import random_problem
 
 CONVEX = {

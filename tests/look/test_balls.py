@@ -6,7 +6,7 @@ import pytest
 
 from laconic import ShareBoostClassifier
 from laconic.look.balls import ball_facts, plot_balls
-from laconic.look.card import card
+from laconic.model.card import card
 from laconic.pools import Pieces
 
 matplotlib.use("Agg")

@@ -19,8 +19,8 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.look.card import card, shares, shorten
 from laconic.model.atoms import ColumnsMap
+from laconic.model.card import card, shares, shorten
 
 
 @pytest.fixture(scope="module")

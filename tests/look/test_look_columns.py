@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from laconic import report_holes
-from laconic.look.features import as_table, feature_gaps, focus
+from laconic.report.features import as_table, feature_gaps, focus
 from problems import KnowsIncome, flipped, shop
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.look.card import PLOT_BALLS, card
 from laconic.look.mosaic import GAP, HEAD, plot_patches
+from laconic.model.card import PLOT_BALLS, card
 from laconic.pools import Patches, Pieces
 
 mpl.use("Agg")

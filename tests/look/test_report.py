@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import ErrorClumpingClassifier, report_holes
-from laconic.look.facts import Rate
-from laconic.look.features import as_table, feature_gaps, focus
 from laconic.look.numbers import percent
-from laconic.regions.fix import try_fix
+from laconic.report.facts import Rate
+from laconic.report.features import as_table, feature_gaps, focus
+from laconic.report.fix import try_fix
 from problems import KnowsIncome, shop
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
-from laconic.cli import main
-from laconic.model.frames import OTHER, asked_categories, category_codes
+from laconic.cli.main import main
+from laconic.data.frames import OTHER, asked_categories, category_codes
 
 
 def customers(m=300, seed=0):

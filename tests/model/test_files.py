@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from laconic.model.files import check_can_write, same_file, whole_file
+from laconic.files.whole import check_can_write, same_file, whole_file
 
 WRITE = """
 def write(path):
@@ -194,7 +194,7 @@ def test_permissions_are_respected(unprivileged, open_folder):
     (shared / "theirs").write_bytes(b"old")
     (shared / "theirs").chmod(0o666)
     paths = [locked / "file", readonly, shared / "theirs", shared / "ours"]
-    said = unprivileged("from laconic.model.files import *", WRITE, *paths).splitlines()
+    said = unprivileged("from laconic.files.whole import *", WRITE, *paths).splitlines()
     assert said[0] == f"{paths[0]}: no files can be made in {locked}"
     assert said[1] == f"{paths[1]}: you may not write to it, so it is not replaced"
     if os.getuid() == 0:  # otherwise the file is our own
@@ -276,7 +276,7 @@ def test_one_file_by_several_names(old, tmp_path, monkeypatch):
 
 WRITER = """
 import sys
-from laconic.model.files import whole_file
+from laconic.files.whole import whole_file
 
 path, letter = sys.argv[1:]
 for _ in range(400):

@@ -262,7 +262,7 @@ def test_a_failed_save_leaves_the_old_file(three_classes, tmp_path, monkeypatch)
     def full(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("laconic.model.store.os.fsync", full)
+    monkeypatch.setattr("laconic.files.store.os.fsync", full)
     with pytest.raises(OSError, match="no space"):
         model.at(1).predictor_.save(path)
     assert [p.name for p in tmp_path.iterdir()] == ["model.laconic"]
@@ -309,7 +309,7 @@ def test_importing_the_classifier_loads_nothing_heavy_but_scikit_learn(python):
     )
     assert found & HEAVY <= theirs
     assert not found & {"numba", "llvmlite", "matplotlib"}
-    assert "laconic.share" in found
+    assert "laconic.estimators.share" in found
 
 
 def test_a_predictor_needs_no_trainer(python, three_classes, tmp_path):
@@ -324,7 +324,7 @@ def test_a_predictor_needs_no_trainer(python, three_classes, tmp_path):
     [found] = modules_after(python, use)
     [own] = modules_after(python, "import scipy.sparse")  # loads scipy.linalg in old versions
     assert not (found - own) & (HEAVY | {"sklearn", "joblib", "scipy.optimize", "scipy.linalg"})
-    assert not any(m == "laconic.share" or m.startswith("laconic.boost") for m in found)
+    assert not any(m == "laconic.estimators.share" or m.startswith("laconic.boost") for m in found)
     assert not any(m.startswith("laconic.pools") for m in found)
 
 

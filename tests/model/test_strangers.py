@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 
 from fuzz import parts_of, sealed
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor, ShareBoostClassifier
-from laconic.look.card import shorten
+from laconic.files.layout import MOST, Array, check_arrays, list_of, real_number, whole_number
 from laconic.model import patches
 from laconic.model.atoms import ColumnsMap
-from laconic.model.layout import MOST, Array, check_arrays, list_of, real_number, whole_number
+from laconic.model.card import shorten
 from laconic.model.regions import DEEPEST, RegionsMap
 from laconic.pools import Patches
 from problems import blobs, random_problem

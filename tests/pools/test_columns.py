@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from laconic.model.atoms import Column, ColumnGroup
+from laconic.numeric.threads import Threads
 from laconic.pools import columns as module
 from laconic.pools.columns import Columns
-from laconic.threads import Threads
 
 N, D, K = 203, 7, 3
 

@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from laconic.pools import dense
-from laconic.pools.dense import transpose_product
-from laconic.threads import Threads
+from laconic.numeric import skinny as dense
+from laconic.numeric.skinny import transpose_product
+from laconic.numeric.threads import Threads
 
 DTYPES = (np.float32, np.float64)
 CLASSES = (1, 2, 3, 8, 10, 11, 26, 33)
@@ -150,8 +150,8 @@ def test_cells_cover_the_matrix_once():
 def test_small_data_compiles_nothing():
     code = (
         "import sys, numpy as np\n"
-        "from laconic.pools.dense import transpose_product\n"
-        "from laconic.threads import Threads\n"
+        "from laconic.numeric.skinny import transpose_product\n"
+        "from laconic.numeric.threads import Threads\n"
         "with Threads(1) as one:\n"
         "    transpose_product(np.ones((1000, 20)), np.ones((1000, 3)), one)\n"
         "assert 'numba' not in sys.modules\n"

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from laconic.pools.oracle import Oracle
-from laconic.threads import Threads
+from laconic.numeric.threads import Threads
+from laconic.pools.weak_learners import Oracle
 
 
 def bind(X):

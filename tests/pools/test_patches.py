@@ -8,13 +8,13 @@ from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.boost.costs import OperationCosts
-from laconic.model import boxes
+from laconic.model import patch_responses as boxes
 from laconic.model.patches import Patch, PatchesMap, mask_weights
+from laconic.numeric.threads import Threads
 from laconic.pools import Patches
 from laconic.pools.base import bind_parts
 from laconic.pools.templates import draw, learn_templates, mask_centres, windows_of
 from laconic.rows.limits import Limits
-from laconic.threads import Threads
 
 SHAPE = (9, 12)
 

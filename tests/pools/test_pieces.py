@@ -12,11 +12,11 @@ from laconic import Predictor, ShareBoostClassifier
 from laconic.correct import Newton
 from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
+from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Columns, Pieces, balls, bind_parts
 from laconic.rows.limits import Limits
 from laconic.rows.rows import rows_in_memory
-from laconic.threads import Threads
 from problems import random_problem
 
 KINDS = {

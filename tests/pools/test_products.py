@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 
 from laconic.model.atoms import Column, Product, ProductsMap, Stump
+from laconic.numeric.threads import Threads
 from laconic.pools import products
 from laconic.pools.products import Products
 from laconic.pools.scaling import column_scales, column_sizes
-from laconic.threads import Threads
 
 N, D, K = 83, 11, 3
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Stumps
 from laconic.pools.signs import Signs
-from laconic.threads import Threads
 
 
 @pytest.fixture

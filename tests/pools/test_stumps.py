@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 
 from laconic.model.atoms import Column, Stump
+from laconic.numeric.threads import Threads
 from laconic.pools import codings, histograms, quantiles
 from laconic.pools import stumpstore as module
 from laconic.pools.stumps import Stumps
-from laconic.threads import Threads
 
 NAN = np.nan
 TINY = np.finfo(np.float64).smallest_subnormal

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from laconic import ShareBoostClassifier
+from laconic.numeric.threads import Threads
 from laconic.pools import Stumps, bind_parts, codings, quantiles
 from laconic.rows.limits import Limits
-from laconic.threads import Threads
 
 
 def atoms(pool):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.regions.averaging import Averages, average, take_pass
-from laconic.regions.clumping import solve
-from laconic.regions.margins import Margins
-from laconic.threads import Threads
+from laconic.clumping.averaging import Averages, average, take_pass
+from laconic.clumping.margins import Margins
+from laconic.clumping.solver import solve
+from laconic.numeric.threads import Threads
 from problems import clumping_problem as make
 
 NORMALIZE = ["degree", "pairs"]

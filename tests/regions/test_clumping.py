@@ -8,13 +8,13 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from laconic.regions import clumping
-from laconic.regions.clumping import solve
-from laconic.regions.margins import Margins
-from laconic.regions.neighbours import nearest_graph, radius_graph
-from laconic.regions.problem import Problem
-from laconic.regions.theta import Theta
-from laconic.threads import Threads
+from laconic.clumping import solver as clumping
+from laconic.clumping.margins import Margins
+from laconic.clumping.neighbours import nearest_graph, radius_graph
+from laconic.clumping.problem import ClumpingProblem
+from laconic.clumping.solver import solve
+from laconic.clumping.theta import Theta
+from laconic.numeric.threads import Threads
 from problems import clumping_problem as make
 
 NORMALIZE = ["degree", "pairs"]
@@ -130,7 +130,7 @@ def test_rows_in_any_storage_give_the_same_answer(monkeypatch):
     X = problem.rows.X
 
     def again(rows, tol=1e-10):
-        return solve(Problem(rows, problem.sign, problem.theta, problem.alpha), tol).weights
+        return solve(ClumpingProblem(rows, problem.sign, problem.theta, problem.alpha), tol).weights
 
     with Threads(3) as threads:
         assert np.array_equal(again(Margins(X, True, threads)), plain)
@@ -146,7 +146,7 @@ def test_a_permutation_of_the_rows_changes_nothing():
     order = np.random.default_rng(6).permutation(100)
     X = problem.rows.X[order]
     theta = Theta(problem.theta.graph.subset(order), 0.5)
-    moved = Problem(Margins(X, True, Threads(1)), problem.sign[order], theta, problem.alpha)
+    moved = ClumpingProblem(Margins(X, True, Threads(1)), problem.sign[order], theta, problem.alpha)
     assert solve(moved, 1e-12).weights == pytest.approx(solve(problem, 1e-12).weights, abs=1e-7)
 
 
@@ -159,7 +159,7 @@ def pixels(discount, alpha=1e-3, m=25, d=60):
     X = np.floor(256 * rng.random((m, d))) * (rng.random((m, d)) < 0.3)
     y = np.where(np.arange(m) % 2, 1, -1)
     theta = Theta(nearest_graph(X, 5), discount)
-    return Problem(Margins(X, True, Threads(1)), y, theta, alpha)
+    return ClumpingProblem(Margins(X, True, Threads(1)), y, theta, alpha)
 
 
 def gaussian(discount, alpha):
@@ -167,7 +167,7 @@ def gaussian(discount, alpha):
     rng = np.random.default_rng(8)
     X, y = rng.standard_normal((100, 110)), np.where(rng.random(100) < 0.5, 1, -1)
     theta = Theta(nearest_graph(X, 5), discount)
-    return Problem(Margins(X, True, Threads(1)), y, theta, alpha)
+    return ClumpingProblem(Margins(X, True, Threads(1)), y, theta, alpha)
 
 
 def separable(discount, alpha):
@@ -177,7 +177,7 @@ def separable(discount, alpha):
     X = rng.standard_normal((200, 8))
     X[:, 0] += 4 * y
     theta = Theta(radius_graph(X, 2.5), discount)
-    return Problem(Margins(X, True, Threads(1)), y, theta, alpha)
+    return ClumpingProblem(Margins(X, True, Threads(1)), y, theta, alpha)
 
 
 FEW = [(pixels, 1e-3), (gaussian, 1e-5), (separable, 1e-8)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from laconic.regions.clumps import LARGEST, evidence, find_clumps
+from laconic.report.clumps import LARGEST, evidence, find_clumps
 
 
 def planted(seed=0, m=1500):
@@ -43,7 +43,7 @@ def test_clumps_share_no_row_and_are_balls():
 @pytest.mark.parametrize("steps", [None, 2, 1])
 def test_the_best_ball_is_the_best_of_all(monkeypatch, steps):
     """Every centre and radius, one by one; on a grid many rows are equally far."""
-    monkeypatch.setattr("laconic.regions.clumps.EVIDENCE", 0.0)
+    monkeypatch.setattr("laconic.report.clumps.EVIDENCE", 0.0)
     rng = np.random.default_rng(4)
     Z, wrong = rng.standard_normal((60, 2)), rng.random(60) < 0.4
     Z = Z if steps is None else np.round(Z * steps)
@@ -126,7 +126,7 @@ def test_rows_at_the_same_distance_are_held_together(table):
 @pytest.mark.parametrize("table", [categories, whole_numbers, truth_values, planted])
 def test_the_order_of_the_rows_does_not_matter(monkeypatch, table, most):
     """Also where not every error is tried as a centre."""
-    monkeypatch.setattr("laconic.regions.clumps.CENTRES", most)
+    monkeypatch.setattr("laconic.report.clumps.CENTRES", most)
     rng = np.random.default_rng(1)
     if table is planted:
         Z, wrong, *_ = planted()

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from laconic.regions.errors import Around, ErrorCounts, Surroundings, largest_ball
-from laconic.threads import Threads
+from laconic.holes.bad_balls import Around, ErrorCounts, Surroundings, largest_ball
+from laconic.numeric.threads import Threads
 
 
 def ball_of(d2, wrong, weight, least=0.0, codes=None):
@@ -160,7 +160,7 @@ def test_with_classes_a_constant_is_better_inside(seed):
 
 def test_surroundings_are_the_same_asked_for_again(monkeypatch):
     X = np.random.default_rng(0).standard_normal((3000, 3))
-    monkeypatch.setattr("laconic.regions.errors.HELD", 0)  # then only the last few are kept
+    monkeypatch.setattr("laconic.holes.bad_balls.HELD", 0)  # then only the last few are kept
     with Threads(2) as threads:
         near = Surroundings(X, threads)
         first = near.around([5, 7])

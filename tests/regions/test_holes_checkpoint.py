@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from laconic import HolePunchingClassifier
-from laconic.model import journal
+from laconic.files import journal
 from problems import blobs
 
 
@@ -92,7 +92,7 @@ def test_weights_of_one_are_not_the_same_as_none(tmp_path):
 def test_pickles_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     X, y = blobs(200)
     monkeypatch.setattr(
-        "laconic.regions.checkpoint._pickled", lambda model: np.zeros(9, dtype=np.uint8)
+        "laconic.holes.checkpoint._pickled", lambda model: np.zeros(9, dtype=np.uint8)
     )
     holes(tmp_path / "fit").fit(X, y)
     with pytest.raises(ValueError, match=r"fit is not sound.*delete it to start anew"):

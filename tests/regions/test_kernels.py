@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from laconic.regions.kernels import add_lists, near_bits, set_bits, transpose_bits
+from laconic.clumping.neighbour_kernels import add_lists, near_bits, set_bits, transpose_bits
 
 
 def test_sums_over_lists():

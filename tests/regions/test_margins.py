@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.regions import margins as margins_module
-from laconic.regions.margins import Margins
-from laconic.threads import Threads
+from laconic.clumping import margins as margins_module
+from laconic.clumping.margins import Margins
+from laconic.numeric.threads import Threads
 
 STORED = {
     "float64": np.asarray,

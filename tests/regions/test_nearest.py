@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from laconic.regions import nearest
-from laconic.regions.neighbours import nearest_graph
+from laconic.clumping import nearest
+from laconic.clumping.neighbours import nearest_graph
 
 
 def by_the_definition(X, n, weight, metric="euclidean"):

@@ -8,14 +8,14 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from laconic.regions import graph as graph_module
-from laconic.regions import nearest as nearest_module
-from laconic.regions import neighbours as neighbours_module
-from laconic.regions import tiles as tiles_module
-from laconic.regions.graph import BitStore, ListStore, NeighbourGraph
-from laconic.regions.neighbours import auto_radius, given_graph, nearest_graph, radius_graph
-from laconic.regions.symmetric import Edges
-from laconic.threads import Threads
+from laconic.clumping import graph as graph_module
+from laconic.clumping import nearest as nearest_module
+from laconic.clumping import neighbours as neighbours_module
+from laconic.clumping import radius_graph as tiles_module
+from laconic.clumping.graph import BitStore, ListStore, NeighbourGraph
+from laconic.clumping.neighbours import auto_radius, given_graph, nearest_graph, radius_graph
+from laconic.clumping.symmetric import Edges
+from laconic.numeric.threads import Threads
 
 
 def brute_force(X, radius):

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import laconic.regions.punch as punch_module
+import laconic.holes.punch as punch_module
 from laconic import HolePunchingClassifier
 from problems import blobs
 

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fuzz
 from laconic import ErrorClumpingClassifier
-from laconic.model import journal
-from laconic.regions import averaging
-from laconic.regions.neighbours import nearest_graph
-from laconic.regions.resume import Resumable
+from laconic.clumping import averaging
+from laconic.clumping.checkpoint import Resumable
+from laconic.clumping.neighbours import nearest_graph
+from laconic.files import journal
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -61,7 +61,7 @@ def interrupted_after(model, X, y, iterations, monkeypatch):
 KILLED = """
 import os, signal, sys, numpy as np
 from laconic import ErrorClumpingClassifier
-from laconic.model import journal
+from laconic.files import journal
 journal.EVERY, append, written = 0.0, journal.Slate.append, []
 def until_killed(self, *record):
     append(self, *record)
@@ -257,7 +257,7 @@ FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ErrorClumpingClassifier
-from laconic.model import journal
+from laconic.files import journal
 
 data, checkpoint, limit = sys.argv[1:]
 journal.EVERY = 0.0

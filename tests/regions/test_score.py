@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from laconic import clump_score
-from laconic.regions.neighbours import radius_graph
+from laconic.clumping.neighbours import radius_graph
 
 
 @pytest.fixture

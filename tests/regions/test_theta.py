@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.regions.graph import graph_of
-from laconic.regions.neighbours import given_graph, radius_graph
-from laconic.regions.theta import Theta
+from laconic.clumping.graph import graph_of
+from laconic.clumping.neighbours import given_graph, radius_graph
+from laconic.clumping.theta import Theta
 
 NORMALIZE = ["degree", "pairs"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from laconic.regions.ties import Digests, first_lowest, ranks
+from laconic.clumping.ties import Digests, first_lowest, ranks
 
 
 def test_sums_that_differ_by_rounding_share_a_rank():

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
 from laconic.rows.limits import Limits
-from laconic.threads import Threads
 
 CUTS = [(), (71,), (1, 50), (1, 20, 21, 45, 80, 100)]
 RULES = ("gradient", "projection", "step", "column", "refit")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from laconic.subset.chains import find_chains
+from laconic.subset.nested_columns import find_chains
 
 
 def sets(kind, seed=0, n_rows=90):

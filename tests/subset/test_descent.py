@@ -6,7 +6,7 @@ from subset_problems import LOSS, brute_force, make
 
 from laconic import TotalQBoostClassifier
 from laconic.subset import Fit
-from laconic.subset.descent import descend
+from laconic.subset.at_one_price import descend
 from laconic.subset.price import Price
 from laconic.subset.problem import SubsetProblem
 

@@ -7,9 +7,9 @@ import pytest
 from subset_problems import PRICES, SETTINGS, brute_force, make
 
 from laconic.subset import exact
+from laconic.subset.at_every_size import local_search
 from laconic.subset.exact import branch_and_bound
-from laconic.subset.levels import LevelSet
-from laconic.subset.local import local_search
+from laconic.subset.weight_bounds import LevelSet
 
 
 @pytest.mark.parametrize(("loss", "nonnegative", "intercept"), SETTINGS)

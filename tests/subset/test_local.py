@@ -7,7 +7,7 @@ import pytest
 from subset_problems import PRICES, brute_force, make
 
 from laconic.subset import solver
-from laconic.subset.local import Limits, Table, local_search
+from laconic.subset.at_every_size import SizeTable, Tries, local_search
 from laconic.subset.moves import Moves, PlainMoves
 from laconic.subset.problem import Fit, SubsetProblem
 
@@ -107,7 +107,7 @@ def test_any_problem_with_the_four_methods_can_be_searched():
 def test_steps_that_were_tried_are_not_tried_again():
     """A second sweep over a table that nothing betters makes no fit at all."""
     pairs = Pairs(make(37, n_columns=12, l1=0.0, nonnegative=False))
-    table = Table(lambda fit: PlainMoves(pairs, fit), 4)
+    table = SizeTable(lambda fit: PlainMoves(pairs, fit), 4)
     table.offer(pairs.fit(()))
     table.sweep(4)
     before = table.fits(), pairs.fits
@@ -120,7 +120,7 @@ def test_limits_say_what_counts():
     fits = [problem.fit(()), problem.fit((3,)), problem.fit((7,))]
     low, high = sorted(fits[1:], key=lambda fit: fit.value)
     for worth, kept in ((0.0, low), (1.0, high)):
-        table = Table(lambda fit: Moves(problem, fit), 2, Limits(worth=worth))
+        table = SizeTable(lambda fit: Moves(problem, fit), 2, Tries(worth=worth))
         table.offer(high, low)
         assert table.fits() == [kept]
 

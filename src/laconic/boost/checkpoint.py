@@ -11,8 +11,8 @@ import numpy as np
 from laconic.boost.path import PathEntry
 from laconic.boost.stages import RefinementState, SearchState, State
 from laconic.correct.objective import Certificate
-from laconic.model.journal import Record, Saver
-from laconic.model.layout import Array, check_arrays, real_number, whole_number
+from laconic.files.journal import Record, Saver
+from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
 
 # Lists of entries in a state.

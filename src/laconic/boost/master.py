@@ -1,8 +1,8 @@
 """The restricted master problem (TotalQBoost 3.2): loss + l1 ‖w‖₁ over the columns taken so far.
 
-Two forms of one contract, `laconic.subset.descent.Searchable`: columns of signs under a loss of the
-margin are handed to `laconic.subset`, whose kernels know nothing else; atoms of any kind and width
-under any loss are asked for through `Rows`. Columns of the problem are numbered as they came.
+Two forms of one contract, `laconic.subset.problem.Searchable`: columns of signs under a loss of
+the margin are handed to `laconic.subset`, whose kernels know nothing else; atoms of any kind and
+width under any loss are asked for through `Rows`. Columns of the problem are numbered as they came.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from laconic.correct.objective import Objective
 from laconic.losses import BINARY_LOSSES
 from laconic.penalties import L1
 from laconic.rows.rows import Rows
-from laconic.subset.descent import Searchable
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.problem import Fit, Searchable, SubsetProblem
 
 
 class Master(Protocol):

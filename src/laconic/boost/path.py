@@ -11,7 +11,7 @@ import numpy as np
 
 from laconic.correct.objective import Certificate
 from laconic.model.atoms import FeatureMap, map_scores
-from laconic.model.magnitudes import checked_scores
+from laconic.numeric.magnitudes import checked_scores
 
 
 @dataclass(frozen=True, repr=False)

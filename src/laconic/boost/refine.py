@@ -1,10 +1,10 @@
 """Refinement: the local search of `laconic.subset`, over all atoms of the pool, for a grown path.
 
 Beyond the paper. A path entry is a fit, and its atoms outside the base terms are the support. The
-table of `laconic.subset.local` starts from the path's own entries; then it goes up the sizes, down
-and up again: each size tries its neighbour with an atom added, or less its cheapest atom, and swaps
-atoms until no swap helps. At every size neither the objective nor the loss is ever above the path's
-own; entries need not nest.
+table of `laconic.subset.at_every_size` starts from the path's own entries. Then it goes up the
+sizes, down and up again: each size tries its neighbour with an atom added, or less its cheapest
+atom, and swaps atoms until no swap helps. At every size neither the objective nor the loss is ever
+above the path's own; entries need not nest.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from laconic.boost.propose import ByRule
 from laconic.boost.record import weights_of
 from laconic.boost.stages import State
 from laconic.correct.objective import Objective
-from laconic.subset.local import Limits, Table
+from laconic.subset.at_every_size import SizeTable, Tries
 from laconic.subset.moves import PlainMoves
 
 # A move must be worth more than what the corrector's tolerance lets two solves of one model differ
 # by. The rule that grows the path names one atom to add; of the atoms to drop, the cheapest are
 # tried: the dearer one is, the less likely another makes up for it.
-LIMITS = Limits(worth=1e-4, adds=1, drops=1, swaps=5)
+LIMITS = Tries(worth=1e-4, adds=1, drops=1, swaps=5)
 
 
 def refine(loop: Loop, state: State) -> None:
@@ -94,7 +94,7 @@ class Model:
         return self.entry.objective
 
 
-class RefinedSizes(Table[Model]):
+class RefinedSizes(SizeTable[Model]):
     """The best entry of every size."""
 
     def target(self, old: Model | None) -> float:

@@ -17,8 +17,8 @@ from laconic.boost.stages import State
 from laconic.correct.objective import Objective
 from laconic.penalties import L1
 from laconic.subset import Fit, find_method
-from laconic.subset.descent import descend
-from laconic.subset.local import local_search
+from laconic.subset.at_every_size import local_search
+from laconic.subset.at_one_price import descend
 from laconic.subset.price import Price
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bars import progress_bar
-from laconic.look.card import GAP, count, shorten
+from laconic.look.bars import progress_bar
 from laconic.look.numbers import percent
+from laconic.model.card import GAP, count, shorten
 
 # Digits of an error.
 DIGITS = 3

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.look.card import PLOT_BALLS
 from laconic.look.plots import INK
+from laconic.model.card import PLOT_BALLS
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.predictor import Predictor
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from laconic.bars import progress_bar
 from laconic.boost.stages import State
+from laconic.look.bars import progress_bar
 
 
 @contextmanager

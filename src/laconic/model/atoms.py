@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from laconic.model.apart import quoted_if_alike, written_apart
-from laconic.model.layout import Array, check_arrays
+from laconic.files.layout import Array, check_arrays
+from laconic.model.distinct_names import quoted_if_alike, written_apart
 from laconic.registry import MAPS, find
 
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.model.apart import fewest_digits
-from laconic.model.boxes import Box, make_box
-from laconic.model.layout import MOST, Array
+from laconic.files.layout import MOST, Array
+from laconic.model.distinct_names import fewest_digits
+from laconic.model.patch_responses import Box, make_box
 
 if TYPE_CHECKING:
-    from laconic.threads import Threads
+    from laconic.numeric.threads import Threads
 
 # Standard deviations beyond which a mask is zero.
 CUT = 2.0
@@ -275,7 +275,7 @@ class PatchesMap:
         if threads is not None:
             list(threads.map(lambda rows: self._fill(X, rows, out), blocks))
         elif len(blocks) > 1:
-            from laconic.threads import Threads  # not for one image
+            from laconic.numeric.threads import Threads  # not for one image
 
             with Threads() as every_core:
                 list(every_core.map(lambda rows: self._fill(X, rows, out), blocks))

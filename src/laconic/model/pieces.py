@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.files.layout import Array
 from laconic.model.atoms import Labels, Names, feature_name
-from laconic.model.layout import Array
-from laconic.model.magnitudes import power_of_two
-from laconic.model.thin import most_values, squared_gaps
+from laconic.numeric.magnitudes import power_of_two
+from laconic.numeric.sparse_rows import most_values, squared_gaps
 
 # Rows whose distances are found together: they stay in a core's cache.
 TOGETHER = 2048

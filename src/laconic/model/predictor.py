@@ -10,20 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laconic.losses import LINKS, Link, decide, find_link
-from laconic.model.atoms import (
-    FeatureMap,
-    feature_map,
-    feature_name,
-    is_known,
-    map_bytes,
-    map_scores,
-    map_width,
-)
-from laconic.model.cells import is_frame, read_series
-from laconic.model.cost import Cost
-from laconic.model.dates import DATE, InUnit, is_date, is_unit
-from laconic.model.frames import (
+from laconic.data.cells import is_frame, read_series
+from laconic.data.dates import DATE, InUnit, is_date, is_unit
+from laconic.data.frames import (
     OTHER,
     asked_categories,
     category_codes,
@@ -34,10 +23,21 @@ from laconic.model.frames import (
     holds_times,
     numbers_of,
 )
-from laconic.model.layout import Array, check_arrays, list_of, whole_number
-from laconic.model.magnitudes import LARGEST_SCORE, checked_scores
-from laconic.model.store import read_archive, write_archive
-from laconic.model.thin import canonical
+from laconic.files.layout import Array, check_arrays, list_of, whole_number
+from laconic.files.store import read_archive, write_archive
+from laconic.losses import LINKS, Link, decide, find_link
+from laconic.model.atoms import (
+    FeatureMap,
+    feature_map,
+    feature_name,
+    is_known,
+    map_bytes,
+    map_scores,
+    map_width,
+)
+from laconic.model.cost import Cost
+from laconic.numeric.magnitudes import LARGEST_SCORE, checked_scores
+from laconic.numeric.sparse_rows import canonical
 
 # Of the arrays in a file that are not those of the map.
 LAYOUT = {
@@ -266,7 +266,7 @@ class Predictor:
 
     def describe(self, file: Any = None) -> None:
         """Print the model for people: every atom or region, and its weights per class."""
-        from laconic.look.card import card
+        from laconic.model.card import card
 
         print(card(self), file=file)
 

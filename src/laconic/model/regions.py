@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from laconic.files.layout import Array, check_arrays
 from laconic.model.atoms import (
     FeatureMap,
     Labels,
@@ -22,9 +23,8 @@ from laconic.model.atoms import (
     map_scores,
     map_width,
 )
-from laconic.model.layout import Array, check_arrays
-from laconic.model.magnitudes import check_squares
 from laconic.model.pieces import ROUNDING, TOGETHER, sparse_distances, squared_distances
+from laconic.numeric.magnitudes import check_squares
 
 # Score of a class that the model of a region has never seen: below every other, still a number.
 UNSEEN = -1e30

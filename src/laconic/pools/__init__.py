@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.pools.base import BoundPool, Choice, Place, Pool, PoolOfParts, bind_parts
 from laconic.pools.columns import Columns
-from laconic.pools.local import LocalColumns
+from laconic.pools.local_columns import LocalColumns
 from laconic.pools.patches import Patches
 from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic import blas
-from laconic.compiled import compiled
+from laconic.numeric import blas
+from laconic.numeric.compiled import compiled
 
 # Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
 # code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in float64.

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from laconic.model.atoms import FeatureMap
-from laconic.pools.local import LocalColumns
-from laconic.threads import Threads
+from laconic.numeric.threads import Threads
+from laconic.pools.local_columns import LocalColumns
 
 
 class Place(NamedTuple):

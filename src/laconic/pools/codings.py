@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.compiled import compiled
+from laconic.numeric.compiled import compiled
+from laconic.numeric.threads import row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
-from laconic.threads import row_blocks
 
 SAMPLE = 200_000  # rows that bin edges are found from
 NARROW = 65_536  # a feature with more codes keeps its rows in sorted order instead of codes

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
+from laconic.numeric.skinny import transpose_product
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Place, feature_number
-from laconic.pools.dense import transpose_product
 from laconic.pools.scaling import Sizes, column_scales, column_sizes, merged_sizes, needs_double
-from laconic.threads import Threads, row_blocks
 
 # Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
 SPARSE_TASK = 1 << 21

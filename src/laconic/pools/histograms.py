@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.compiled import compiled
+from laconic.numeric.compiled import compiled
 
 _SUM = 8_192  # rows summed at once: their residuals stay in cache from feature to feature
 

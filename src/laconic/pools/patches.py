@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from laconic.data.validation import validated
 from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
+from laconic.numeric.threads import Threads
 from laconic.pools.base import Place
 from laconic.pools.patchstore import STORAGES, BoundPatches
 from laconic.pools.scaling import LARGEST
 from laconic.pools.templates import Windows, draw, learn_templates, mask_centres, windows_of
-from laconic.threads import Threads
-from laconic.validation import validated
 
 
 class Glimpse(NamedTuple):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from laconic.memory import warn_if_too_large
 from laconic.model.patches import IMAGES, Patch, PatchesMap
+from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.skinny import transpose_product
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
-from laconic.pools.dense import transpose_product
-from laconic.threads import Threads, row_blocks
 
 STORAGES = ("uint8", "float16", "float32")
 # Rows and columns of stored values that are squared together.

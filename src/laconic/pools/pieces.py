@@ -16,15 +16,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from laconic.memory import warn_if_too_large
-from laconic.model.magnitudes import ENLARGE, SHRINK, power_of_two
+from laconic.data.validation import validated
 from laconic.model.patches import is_at_least
+from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
+from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.threads import Threads
 from laconic.pools.base import Place
 from laconic.pools.piecestore import BoundPieces
 from laconic.pools.radii import Balls, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
-from laconic.threads import Threads
-from laconic.validation import validated
 
 # Codes are bytes, and one of them means outside every ball.
 MOST_RADII = 255

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.model.pieces import Piece, PiecesMap
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
-from laconic.pools.local import LocalColumns
+from laconic.pools.local_columns import LocalColumns
 from laconic.pools.radii import TOGETHER, Balls, Held
-from laconic.threads import Threads, row_blocks
 
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.memory import warn_if_too_large
 from laconic.model.atoms import Product, ProductsMap
-from laconic.model.magnitudes import ENLARGE, SHRINK
+from laconic.numeric.magnitudes import ENLARGE, SHRINK
+from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Place, feature_number
 from laconic.pools.scaling import (
     LARGEST,
@@ -25,7 +26,6 @@ from laconic.pools.scaling import (
     merged_sizes,
     needs_double,
 )
-from laconic.threads import Threads, row_blocks
 
 # Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the work.
 ROWS = 1024

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.model.pieces import squared_distances
-from laconic.threads import Threads, row_blocks
+from laconic.numeric.threads import Threads, row_blocks
 
 # Centres that one task looks at together, at least: rows are read once for all of them.
 TOGETHER = 8

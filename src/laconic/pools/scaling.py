@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.model.magnitudes import ENLARGE
+from laconic.numeric.magnitudes import ENLARGE
 
 # Numbers looked at together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import Place
 from laconic.pools.stumpstore import TOGETHER, BoundStumps
-from laconic.threads import Threads, row_blocks
 
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from laconic.memory import warn_if_too_large
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
+from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
-from laconic.threads import Threads, row_blocks
 
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding

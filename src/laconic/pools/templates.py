@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
 from laconic.model.patches import images_of
-from laconic.threads import row_blocks
+from laconic.numeric.threads import row_blocks
 
 # Windows drawn for every template that is to be found among them.
 DRAWN = 100

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.pools.local import LocalColumns
+from laconic.pools.local_columns import LocalColumns
 from laconic.rows.stores import Store
 
 
@@ -42,7 +42,7 @@ class Flat(NamedTuple):
 
 
 class LocalBlock:
-    """Local columns on one block of rows: `laconic.pools.local.LocalColumns`, cut to the block."""
+    """Local columns (`laconic.pools.local_columns`) on one block of rows, cut to the block."""
 
     def __init__(self, atoms: Sequence[LocalColumns] = ()) -> None:
         self.atoms = list(atoms)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
-from laconic.pools.local import LocalColumns
+from laconic.pools.local_columns import LocalColumns
 from laconic.rows.stores import Which
 from laconic.rows.sums import total
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic import blas
-from laconic.compiled import compiled
+from laconic.numeric import blas
+from laconic.numeric.compiled import compiled
 
 if TYPE_CHECKING:
     from laconic.rows.blocks import Flat

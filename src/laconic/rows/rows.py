@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice, best_of
 from laconic.rows.dependence import explained
 from laconic.rows.limits import Limits
 from laconic.rows.shard import Shard, in_memory
 from laconic.rows.sums import added_up, total
-from laconic.threads import Threads, row_blocks
 
 # Atoms that are let in together where several come at once.
 TOGETHER = 64

@@ -13,14 +13,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice
-from laconic.pools.local import LocalColumns
+from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block, LocalBlock
 from laconic.rows.curvature import column_grams, local_grams
 from laconic.rows.limits import Limits
 from laconic.rows.stores import Packed, Store, Written
 from laconic.rows.sums import total
-from laconic.threads import Threads, row_blocks
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laconic.threads import row_blocks
+from laconic.numeric.threads import row_blocks
 
 # Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in place,
 # above it first packs the factors, which costs such skinny products half their time.
@@ -87,7 +87,7 @@ class Written:
 
 
 class Packed:
-    """Columns of two values a unit apart, eight to a byte: `laconic.boost.bits`.
+    """Columns of two values a unit apart, eight to a byte: `laconic.numeric.bits`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Packed:
     """
 
     def __init__(self, n_rows: int, dtype: np.dtype[Any], signs: bool = False) -> None:
-        from laconic.boost.bits import Bits
+        from laconic.numeric.bits import Bits
 
         self._bits = Bits(n_rows)
         self._dtype = dtype

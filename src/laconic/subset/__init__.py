@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.numeric.threads import Threads
 from laconic.subset.problem import Fit, SubsetProblem
-from laconic.threads import Threads
 
 __all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "path", "search"]
 
@@ -81,7 +81,7 @@ def search(
         Supports that the answer must be at least as good as.
     **options
         Of the method: ``restarts=8``, ``sweeps=4``, ``tries=5``, ``seed=0`` and ``n_jobs=None`` of
-        the local search (see `laconic.subset.local.local_search`); ``max_nodes`` and
+        the local search (see `laconic.subset.at_every_size.local_search`); ``max_nodes`` and
         ``max_seconds`` of the exact one, which has no limits unless they are given; ``bits=6``,
         ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of the others.
 
@@ -148,7 +148,7 @@ def path(
     >>> [result.support.tolist() for result in path(X, y, 2, l1=0.01)]
     [[], [0], [0, 1]]
     """
-    from laconic.subset.local import local_search
+    from laconic.subset.at_every_size import local_search
 
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
     check_number("max_atoms", max_atoms, whole=True)
@@ -170,7 +170,7 @@ def make_problem(
     sample_weight: Any,
 ) -> SubsetProblem:
     """Check what a user gives, and make it a problem."""
-    from laconic.edge import check_labels
+    from laconic.data.labels import check_labels
     from laconic.losses import BINARY_LOSSES
 
     check_labels(y)
@@ -280,7 +280,7 @@ def _local(
     restarts: int = RESTARTS,
     **options: Any,
 ) -> tuple[Fit, float]:
-    from laconic.subset.local import local_search
+    from laconic.subset.at_every_size import local_search
 
     fits = local_search(problem, cap, starts, restarts=restarts, **options)
     return min(fits, key=lambda fit: fit.value + price * len(fit.support)), -np.inf

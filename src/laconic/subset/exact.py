@@ -13,9 +13,10 @@ of violation:
 
     mean l + Σ_j w_j v_j − Σ_j M_j (|v_j| − c_j)₊ ,   v_j = Σ_i weight_i a_i y_i x_ij ,
 
-with c_j the price of a unit of w_j. The M_j come from the level set (`laconic.subset.levels`): a
-solution of the node at least as good as the best known pays for the columns that are in, and for j
-itself, so that its mean loss + l1 ‖w‖₁ is at most best − price · (|in| + 1).
+with c_j the price of a unit of w_j. The M_j come from the level set
+(`laconic.subset.weight_bounds`): a solution of the node at least as good as the best known pays for
+the columns that are in, and for j itself, so that its mean loss + l1 ‖w‖₁ is at most
+best − price · (|in| + 1).
 
 The same slopes bound the solutions that do use an undecided column j: its charge is then paid in
 full and its unit costs l1 only, so the bound rises by price − M_j (|v_j| − l1)₊. A column for which
@@ -37,9 +38,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.subset.levels import MISSED, LevelSet
-from laconic.subset.local import local_search
+from laconic.subset.at_every_size import local_search
 from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.weight_bounds import MISSED, LevelSet
 
 # Relative gap at which a search counts as closed: what the solves are good to.
 CLOSED = 1e-8

@@ -13,9 +13,9 @@ weight of s to zero on top of that costs ½ (w_s − b_js t)² / A_ss. So
     swap s for j    ½ w_s² / A_ss − ½ (|w_s b_js / A_ss − g_j| − l1)₊² / (c_j + b_js² / A_ss)
 
 without the absolute values where weights must be at least 0. All n · |S| swaps are ranked at the
-price of the products H_jS, which nested columns make cheap (`laconic.subset.chains`). The step
-along one column alone has an exact gain under the exponential loss (`SubsetProblem.step_gains`);
-adding is ranked by that gain times H_jj / c_j.
+price of the products H_jS, which nested columns make cheap (`laconic.subset.nested_columns`). The
+step along one column alone has an exact gain under the exponential loss
+(`SubsetProblem.step_gains`); adding is ranked by that gain times H_jj / c_j.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from laconic.losses import BINARY_LOSSES, BinaryLoss
 from laconic.subset import solver
-from laconic.subset.chains import Chains, find_chains
+from laconic.subset.nested_columns import Chains, find_chains
 
 # Predicted relative gain below which a solve ends; the values compared are then good to about this.
 TOLERANCE = 1e-10
@@ -27,6 +27,29 @@ class Fit(NamedTuple):
     """Their weights, and the intercept last where there is one."""
     value: float
     """Mean loss plus the l1 term: the objective without the price on columns."""
+
+
+class Searchable(Protocol):
+    """What a search needs of a problem; columns may be atoms of several columns each."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns to choose from."""
+
+    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
+        """Optimise the weights of a support, from ``start`` where given."""
+
+    def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one more column; it need not be the best where that is above ``target``."""
+
+    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
+        """The fit with one column less; ``target`` as above."""
+
+    def gains(self, fit: Fit) -> np.ndarray:
+        """Decrease by a step along every column alone; -inf for those in."""
+
+    def losses_of_dropping(self, fit: Fit) -> np.ndarray:
+        """Increase when each column of the support is dropped, nearly."""
 
 
 @dataclass
@@ -127,12 +150,12 @@ class SubsetProblem:
 
     def objective(
         self, S: np.ndarray, price: np.ndarray, k: int, tilt: np.ndarray | None = None
-    ) -> solver.Objective:
+    ) -> solver.SubsetObjective:
         """What is minimised over the weights of ``S``, whose row ``k`` may be the intercept."""
         free = -1
         if self.intercept:
             free, price = k, np.concatenate([price[:k], np.zeros(1), price[k:]])
-        return solver.Objective(
+        return solver.SubsetObjective(
             self._loss, S, self.weight, price, self.nonnegative, free, self._most, tilt
         )
 

@@ -37,7 +37,7 @@ PATIENCE = 8
 FAR, RUNAWAY = 20.0, 15
 
 
-class Objective(NamedTuple):
+class SubsetObjective(NamedTuple):
     """Mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over the weights of the rows of ``S``.
 
     Row ``free`` of ``S``, if that is not -1, is not bounded, and its price must be zero.
@@ -94,7 +94,7 @@ def curvature(S: np.ndarray, second: np.ndarray, damp: float = 1.0) -> np.ndarra
 
 
 def solve(
-    objective: Objective, start: np.ndarray, tol: float, target: float = np.inf
+    objective: SubsetObjective, start: np.ndarray, tol: float, target: float = np.inf
 ) -> tuple[np.ndarray, float, float]:
     """Minimise the objective: each step goes to the least point of its quadratic model.
 
@@ -140,7 +140,7 @@ def solve(
 
 
 def _newton_step(
-    objective: Objective, w: np.ndarray, u: np.ndarray, damp: float
+    objective: SubsetObjective, w: np.ndarray, u: np.ndarray, damp: float
 ) -> tuple[np.ndarray, float, float]:
     """Step to the least point of the quadratic model, its slope, and the decrease it promises.
 
@@ -171,7 +171,7 @@ def _newton_step(
 
 
 def _search_line(
-    objective: Objective,
+    objective: SubsetObjective,
     w: np.ndarray,
     value: float,
     step: np.ndarray,
@@ -190,7 +190,7 @@ def _search_line(
 
 
 def settle(
-    objective: Objective, start: np.ndarray, inverse: np.ndarray, tol: float, target: float
+    objective: SubsetObjective, start: np.ndarray, inverse: np.ndarray, tol: float, target: float
 ) -> tuple[np.ndarray, float]:
     """`solve` from a start that is nearly right, with an inverse curvature that nearly is, too.
 
@@ -231,7 +231,7 @@ def settle(
     return w, value
 
 
-def _crosses(objective: Objective, w: np.ndarray, trial: np.ndarray) -> bool:
+def _crosses(objective: SubsetObjective, w: np.ndarray, trial: np.ndarray) -> bool:
     """Whether a weight would pass a kink of its price or the bound of the positive ones."""
     passes = (trial * w <= 0) & (objective.price > 0)
     if objective.positive:

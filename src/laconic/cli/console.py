@@ -1,0 +1,169 @@
+"""What the command line shows: the sizes of a path, the atoms of a model, the pixels it reads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from laconic.cli.files import need, picture_kind
+from laconic.files.whole import whole_file
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from laconic.estimators.share import ShareBoostClassifier
+    from laconic.model.predictor import Predictor
+
+
+def make_console() -> Console:
+    """Standard output for people: a terminal without the table's lines shows question marks."""
+    from rich.console import Console
+
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.flush()  # what a progress bar left there, whose errors have a name here
+        sys.stdout.reconfigure(errors="replace")
+    return Console(highlight=False)
+
+
+def say(console: Console, what: str, why: str) -> None:
+    """One line: what, and in a lighter tone why."""
+    from rich.text import Text
+
+    console.print(Text(f"  {what:<42} ") + Text(why, style="dim"), soft_wrap=True)
+
+
+def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
+    """Write the picture of the path; the file's ending says which kind of picture."""
+    from io import BytesIO
+
+    import numpy as np
+
+    need("matplotlib", "plot").use("Agg")
+    from matplotlib.pyplot import close
+
+    from laconic.look.plots import plot_path
+
+    figure = np.atleast_1d(plot_path(model, X, y, name="test"))[0].figure
+    picture = BytesIO()  # some kinds of pictures hide why a disk refuses them
+    figure.savefig(picture, dpi=160, format=picture_kind(file))
+    close(figure)
+    with whole_file(file) as stream:
+        stream.write(picture.getvalue())
+
+
+def _shown_sizes(model: ShareBoostClassifier) -> list[int]:
+    """Sizes worth a line: close together where models are small, and those that matter anyway."""
+    sizes = model.path_.sizes.tolist()
+    ladder = {n * 10**power for n in (1, 2, 3, 5, 8) for power in range(6)} | {15}
+    return [n for n in sizes if n in ladder or n in (model.n_atoms_, sizes[-1])]
+
+
+def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
+    """Every size's loss, accuracy and the like where they are known, and cost."""
+    from rich import box
+    from rich.table import Table
+
+    from laconic.look.measures import measures
+
+    sizes = model.path_.sizes.tolist()
+    columns: dict[str, Any] = {
+        "atoms": lambda n, m: str(n),
+        "training\nloss": lambda n, m: f"{m.path_[n].loss:.4f}",
+    }
+    if hasattr(model, "validation_losses_"):
+        held = dict(zip(sizes, model.validation_losses_, strict=True))
+        columns["held-out\nloss"] = lambda n, m: f"{held[n]:.4f}"
+    if hasattr(model, "cv_scores_"):
+        mean = dict(enumerate(model.cv_scores_.mean(axis=0), start=sizes[0]))
+        if model.scoring is None:
+            columns["cv\naccuracy"] = lambda n, m: f"{100 * mean[n]:.1f} %" if n in mean else ""
+        else:
+            columns[f"cv\n{scoring_name(model)}"] = lambda n, m: (
+                f"{mean[n]:.4f}" if n in mean else ""
+            )
+    if X_test is not None:
+        columns["test\naccuracy"] = lambda n, m: f"{100 * m.score(X_test, y_test):.1f} %"
+        for name in measures(model, X_test, y_test):
+            columns[f"test\n{name}"] = lambda n, m, name=name: (
+                f"{measures(m, X_test, y_test)[name]:.3f}"
+            )
+    columns |= {
+        "features": lambda n, m: str(m.predictor_.cost().features),
+        "bytes": lambda n, m: str(m.predictor_.cost().bytes),
+        "seconds": lambda n, m: f"{m.path_[n].seconds:.2f}",
+    }
+    narrow = (0, 0) if len(columns) > 7 else (0, 1)  # a terminal has 80 characters
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=narrow)
+    for name in [*columns, ""]:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for n in _shown_sizes(model):
+        used = n == model.n_atoms_
+        cells = [cell(n, model.at(n)) for cell in columns.values()]
+        table.add_row(*cells, "in use" if used else "", style="bold" if used else "")
+    return table
+
+
+def majority_line(model: ShareBoostClassifier, y_test: Any) -> str:
+    """What the simplest of all predictors would reach."""
+    from laconic.look.measures import majority, majority_rate
+
+    where = "training rows" if y_test is None else "test rows"
+    rate = 100 * majority_rate(model, y_test)
+    return f"Always saying {str(majority(model))!r} is right on {rate:.1f} % of the {where}.\n"
+
+
+def scoring_name(model: Any) -> str:
+    """What the scores of cross-validation are called."""
+    return model.scoring if isinstance(model.scoring, str) else "score"
+
+
+def atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:
+    """The atoms in the order they came, their shares, and the classes they say most about."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from laconic.model.card import shares, shorten
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name, side in [("", "right"), ("atom", "left"), ("share", "right"), ("", "left"),
+                       ("for", "left"), ("against", "left")]:  # fmt: skip
+        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    percent = shares(gains)
+    rows = zip(predictor.names(), percent, predictor.weights, strict=True)
+    for place, (name, share, weights) in enumerate(rows, start=1):
+        table.add_row(
+            str(place),
+            Text(shorten(name, 24)),
+            f"{share:.1f} %",
+            Text(_bar(share / max(percent.max(), 0.1), 8), style="blue"),
+            Text(shorten(predictor.classes[weights.argmax()], 12)),
+            Text(shorten(predictor.classes[weights.argmin()], 12)),
+        )
+    return table
+
+
+def _bar(part: float, cells: int) -> str:
+    """A bar of at most ``cells`` characters, in eighths of one; never quite nothing."""
+    full, rest = divmod(max(1, round(8 * cells * part)), 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def pixel_map(pixels: list[int], shape: tuple[int, ...]) -> Text:
+    """The picture with the number of every chosen pixel in its place, the first ones brightest."""
+    from rich.text import Text
+
+    text = Text("\nthe pixels it reads,\nin the order chosen\n\n")
+    place = {pixel: i for i, pixel in enumerate(pixels)}
+    for pixel in range(shape[0] * shape[1]):
+        if pixel in place:
+            fade = round(215 * place[pixel] / max(len(pixels), 1))
+            style = f"bold black on rgb({fade},{120 + fade // 2},255)"
+            text.append(f"{place[pixel] + 1:^3}", style=style)
+        else:
+            text.append(f"{'·':^3}", style="dim")
+        if pixel % shape[1] == shape[1] - 1:
+            text.append("\n")
+    return text

@@ -1,0 +1,24 @@
+"""``laconic describe``: the card of a saved model."""
+
+from __future__ import annotations
+
+import argparse
+
+from laconic.cli.console import make_console
+from laconic.cli.files import load_predictor
+
+SUMMARY = "Show a saved model: every atom and its weights."
+
+
+def add_arguments(describe: argparse.ArgumentParser) -> None:
+    """What the command can be told."""
+    describe.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the card of a saved predictor."""
+    from laconic.model.card import card
+
+    predictor = load_predictor(args.model)
+    make_console().out(card(predictor), highlight=False)
+    return 0

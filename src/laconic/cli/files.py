@@ -1,0 +1,194 @@
+"""Files of the command line: what can be written and how; errors are for people to put right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from io import BytesIO
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laconic.data.errors import LONGEST, UserError
+from laconic.files.whole import check_can_write, same_file, whole_file
+
+if TYPE_CHECKING:
+    from laconic.model.predictor import Predictor
+
+# Characters that a cell of Excel holds.
+LONGEST_CELL = 32767
+# Characters that the XML of its files does not have.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def need(module: str, extra: str) -> Any:
+    """Import what an extra of the package brings, or say how to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UserError(f'this needs {module}: pip install "laconic[{extra}]"') from error
+
+
+def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) -> None:
+    """Before anything is read or fitted: can each file be written, without harm to another?
+
+    Both map what a file is to the command, such as ``--out`` or ``the table``, to its name.
+    """
+    named = {option: file for option, file in outputs.items() if file}
+    for (one, file), (other, theirs) in combinations(named.items(), 2):
+        if same_file(file, theirs):
+            raise UserError(f"{one} and {other} are both {file}; name two files")
+    for option, file in named.items():
+        for what, theirs in inputs.items():
+            if same_file(file, theirs):
+                raise UserError(f"{option} {file} would overwrite {what}")
+        check_can_write(file)
+
+
+def why_unsaved(file: str, save: Callable[[], object]) -> str | None:
+    """Save a file; if that fails, the reason, to be told when all else is shown."""
+    try:
+        save()
+    except OSError as error:
+        return f"{file} is not saved: {error.strerror or error}"
+    return None
+
+
+def picture_kind(file: str) -> str:
+    """The kind of picture that the name of a file asks for."""
+    return Path(file).suffix[1:].lower() or "png"
+
+
+def check_picture(file: str) -> None:
+    """Before a long fit, not after it: can a picture be written to a file of this name?"""
+    need("matplotlib", "plot")
+    from matplotlib.figure import Figure
+
+    known = Figure().canvas.get_supported_filetypes()
+    if picture_kind(file) not in known:
+        kinds = ", ".join(sorted(known))
+        raise UserError(f"{file}: pictures can be {kinds}, not {picture_kind(file)!r}")
+
+
+# Names of files that are no text, and what writes them.
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx",)
+WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter")}
+OTHERS = (
+    ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".json", ".jsonl", ".ndjson", ".feather",
+    ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sav", ".dta", ".sas7bdat", ".html", ".xml",
+    ".pkl", ".pickle", ".npy", ".npz", ".db", ".sqlite", ".pdf", ".docx", ".md", ".tex", ".yaml",
+    ".yml", ".mat", ".rds", ".rdata", ".laconic", ".skops", ".joblib", ".onnx", ".png", ".jpg",
+    ".jpeg", ".svg", ".svgz", ".gif", ".webp", ".tif", ".tiff", ".eps", ".ps", ".htm",
+)  # fmt: skip
+TEXT = (".csv", ".tsv", ".tab", ".txt")
+# Names of text that is packed.
+PACKED_TEXT = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
+
+
+def check_table_name(file: str) -> None:
+    """Before anything is read: can a table be written as the name of the file says?"""
+    kind = Path(file).suffix.lower()
+    inside = Path(Path(file).stem).suffix.lower() if kind in PACKED_TEXT else ""
+    if kind in OTHERS or inside in (*OTHERS, *PARQUET, *EXCEL):
+        raise UserError(
+            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {inside}{kind}; rename "
+            "it"
+        )
+    for kinds, writers in WRITERS.items():
+        if kind in kinds and not any(find_spec(name) for name in writers):
+            raise UserError(
+                f'writing {file} needs {writers[0]}: pip install "laconic[tables]", or name a '
+                ".csv file"
+            )
+
+
+def check_name(file: str, what: str, kinds: tuple[str, ...]) -> None:
+    """Refuse a name that says another kind of file than the ``kinds`` that something is."""
+    kind = Path(file).suffix.lower()
+    if kind in (*TEXT, *PARQUET, *EXCEL, *OTHERS, *PACKED_TEXT) and kind not in kinds:
+        raise UserError(f"{file}: {what} is a {kinds[0]} file, not {kind}; rename it")
+
+
+def write_table(frame: Any, file: str) -> None:
+    """Write a data frame as the name of the file says: by default CSV, perhaps compressed."""
+    kind = Path(file).suffix.lower()
+    if kind in (*PARQUET, *EXCEL):
+        made = BytesIO()
+        if kind in PARQUET:
+            frame.to_parquet(made, index=False)
+        else:
+            _write_excel(frame, file, made)
+        with whole_file(file) as stream:
+            stream.write(made.getvalue())
+        return
+    from pandas.io.common import infer_compression
+
+    how = infer_compression(file, "infer")
+    if how in ("zip", "tar"):
+        how = {"method": how, "archive_name": Path(file).stem}
+    with whole_file(file) as stream:
+        frame.to_csv(stream, index=False, mode="wb", compression=how, sep=named_separator(file))
+
+
+def _write_excel(frame: Any, file: str, stream: BytesIO) -> None:
+    """Write a data frame as one sheet, text as text: Excel runs what begins with an equals sign."""
+    from pandas import ExcelWriter
+
+    _check_cells(frame, file)
+    engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
+    plain = {"strings_to_formulas": False, "strings_to_urls": False}
+    how = {"options": plain} if engine == "xlsxwriter" else {}
+    with ExcelWriter(stream, engine=engine, engine_kwargs=how) as writer:
+        frame.to_excel(writer, index=False)
+        if engine == "openpyxl":
+            for row in writer.book.worksheets[0].iter_rows():
+                for cell in row:
+                    if isinstance(cell.value, str):
+                        cell.data_type = "s"
+
+
+def _check_cells(frame: Any, file: str) -> None:
+    """Refuse text that no cell of Excel can hold."""
+    instead = f"which {file} cannot hold; name a .csv file"
+    for name in frame.columns:
+        for row, cell in enumerate([name, *frame[name]]):
+            where = f"row {row}" if row else "its name"
+            if isinstance(cell, str) and _CONTROL.search(cell):
+                few = repr(cell if len(cell) <= LONGEST else cell[:LONGEST] + "…")
+                raise UserError(
+                    f"column {name!r} has a control character in {where} ({few}), {instead}"
+                )
+            if isinstance(cell, str) and len(cell) > LONGEST_CELL:
+                raise UserError(
+                    f"column {name!r} has {len(cell):,} characters in {where}, {instead}"
+                )
+
+
+def named_separator(file: str) -> str:
+    """What the name of a file says about its separator."""
+    kinds = {kind.lower() for kind in Path(file).suffixes[-2:]}
+    return "\t" if kinds & {".tsv", ".tab"} else ","
+
+
+def load_predictor(file: str) -> Predictor:
+    """Read a saved predictor."""
+    from laconic.model.predictor import Predictor
+
+    return Predictor.load(file)
+
+
+def check_present(frame: Any, names: Iterable[str], file: str) -> None:
+    """Name the columns that a table does not have, and one that may be meant."""
+    missing = [n for n in names if n not in frame.columns]
+    if missing:
+        from difflib import get_close_matches
+
+        shown = ", ".join(map(repr, missing[:5]))
+        shown += f" and {len(missing) - 5} more" if missing[5:] else ""
+        near = get_close_matches(missing[0], list(frame.columns), n=1, cutoff=0.75)
+        few = ", ".join(map(repr, frame.columns[:5])) + (", …" if len(frame.columns) > 5 else "")
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few}"
+        raise UserError(f"{file} has no column {shown}{hint}")

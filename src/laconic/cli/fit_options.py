@@ -1,0 +1,121 @@
+"""The arguments of the two methods of ``laconic fit``, and the estimator they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from laconic.data.errors import UserError
+from laconic.registry import POOLS
+
+# Spelled out so that --help needs no heavy import; a test compares them with the library's own.
+LOSSES = ("margin", "log")
+BINARY_LOSSES = ("exponential", "logistic", "squared_hinge")
+SEARCHES = ("local", "exact", "tabu", "anneal")
+RULES = ("gradient", "projection", "step", "column", "refit")
+
+
+def add_arguments(fit: argparse.ArgumentParser) -> None:
+    """What is learned, and how."""
+    fit.add_argument(
+        "--method", choices=("share", "totalq"), default="share",
+        help="ShareBoost, or TotalQBoost: stumps with a price on each (%(default)s)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--max-atoms", type=int, metavar="N", help="largest size (share: 20, totalq: any)"
+    )
+    fit.add_argument(
+        "--pool",
+        choices=tuple(POOLS),
+        help="where atoms come from (share: columns, totalq: stumps)",
+    )
+    fit.add_argument(
+        "--loss", choices=(*LOSSES, *BINARY_LOSSES),
+        help="what is minimised (share: margin; totalq: exponential, or log for three or more)",
+    )  # fmt: skip
+    share = fit.add_argument_group("for --method share")
+    share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
+    share.add_argument(
+        "--alpha", type=_alpha, metavar="NUMBER",
+        help="strength of the penalty (auto: weaker for more rows)",
+    )  # fmt: skip
+    total = fit.add_argument_group("for --method totalq")
+    total.add_argument("--price", type=float, help="what one atom costs in mean loss (1e-3)")
+    total.add_argument("--l1", type=float, help="strength of the l1 penalty (1e-6)")
+    total.add_argument("--max-rounds", type=int, metavar="N", help="atoms ever tried (100)")
+    total.add_argument("--hot-start", type=int, metavar="N", help="atoms before any is dropped (0)")
+    total.add_argument("--search", choices=SEARCHES, help="how a subset is chosen (local)")
+
+
+def _alpha(text: str) -> float | str:
+    """A number, or the word for the library's own choice."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or auto, not {text!r}") from None
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Refuse options of the other method; fill what the pool decides."""
+    share = ("rule", "alpha", "refine")
+    total = ("price", "l1", "max_rounds", "hot_start", "search")
+    others, method = (total, "totalq") if args.method == "share" else (share, "share")
+    for name in others:
+        if getattr(args, name) not in (None, False, []):
+            raise UserError(f"--{name.replace('_', '-')} is for --method {method}")
+    if args.method == "share" and args.loss in BINARY_LOSSES:
+        raise UserError(f"--loss {args.loss} is for --method totalq")
+    if args.scoring and not args.cv:
+        raise UserError("--scoring says what --cv compares by; give --cv too")
+    if args.cv and args.price is not None:
+        raise UserError("--cv chooses the price; leave out --price, or --cv")
+    args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
+    if args.method == "share" and args.max_atoms is None:
+        args.max_atoms = 20
+
+
+def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Settings that were given; the estimator knows the others' defaults."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def make_model(args: argparse.Namespace, X: Any, seed: int) -> Any:
+    """The estimator that the arguments and the classes ask for, unfitted."""
+    return _totalq(args, X, seed) if args.method == "totalq" else _share(args, X, seed)
+
+
+def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
+    from laconic.estimators.share import ShareBoostClassifier
+
+    given = _given(args, "loss", "rule", "alpha")
+    return ShareBoostClassifier(
+        args.max_atoms, refine=args.refine, **_of_the_loop(args, X, seed), **given
+    )
+
+
+def _of_the_loop(args: argparse.Namespace, X: Any, seed: int) -> dict[str, Any]:
+    """Settings that both methods take."""
+    return {
+        "pool": args.pool,
+        "include": args.include or None,
+        "costs": [args.cost.get(name, 1.0) for name in X.columns] if args.cost else None,
+        "max_cost": args.max_cost,
+        "class_weight": "balanced" if args.balanced else None,
+        "cv": args.cv,
+        "scoring": args.scoring,
+        "early_stopping": args.early_stopping,
+        "checkpoint": args.checkpoint,
+        "random_state": seed,
+        "verbose": 1,
+    }
+
+
+def _totalq(args: argparse.Namespace, X: Any, seed: int) -> Any:
+    from laconic.estimators.sizes import PRICES
+    from laconic.estimators.totalq import TotalQBoostClassifier
+
+    names = ("max_atoms", "loss", "price", "l1", "max_rounds", "hot_start", "search")
+    given = _of_the_loop(args, X, seed) | _given(args, *names)
+    if args.cv:
+        given["price"] = PRICES
+    return TotalQBoostClassifier(**given)

@@ -1,0 +1,216 @@
+"""Tables as the commands want them: rows to learn from, rows with labels, rows for a model."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterable, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from laconic.cli.dates import mend_dates
+from laconic.cli.files import check_present, need
+from laconic.cli.numbers import is_text
+from laconic.cli.reading import read_table
+from laconic.data.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from laconic.data.doubts import Stray
+    from laconic.model.predictor import Predictor
+    from laconic.report.columns import TableColumn
+
+
+def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
+    """Features and labels, checked so that what is wrong is said by the names of columns."""
+    import numpy as np
+
+    from laconic.model.card import count
+
+    pandas = need("pandas", "data")
+    if args.target in args.ignore:
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+    if args.categorical and args.pool != "stumps":
+        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
+    frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
+    named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
+    check_present(frame, [args.target, *args.ignore, *named], args.table)
+    if odd := {args.target, *args.ignore} & named:
+        raise UserError(f"column {min(odd)!r} is not among those to learn from")
+    frame[args.categorical] = frame[args.categorical].astype("category")
+    labels = frame[args.target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
+    X = _learned(frame.drop(columns=[args.target, *args.ignore]), args, named)
+    # Through a list, labels get the plain type they share whatever pandas kept them in.
+    return pandas.DataFrame(X), np.asarray(labels.tolist())
+
+
+def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
+    """The columns to learn from; those that seem to name rows are left out, unless named."""
+    from laconic.data.doubts import are_numbers_as_text, in_words
+    from laconic.report.columns import read_columns
+
+    _check_values(frame)
+    X: dict[str, Any] = {}
+    left: list[TableColumn] = []
+    hint = "; --pool stumps accepts missing values"
+    for seen in read_columns(frame):
+        name, column = seen.name, frame[seen.name]
+        text = is_text(column) and seen.names is not None
+        stray = seen.stray if text else None
+        if name in args.categorical:
+            X[name] = column
+        elif seen.left_out and name not in named and stray is None:
+            left.append(seen)
+        elif not text:
+            numbers = _as_numbers(column, name) if seen.unit is None else seen.values
+            _check_numbers(numbers, name, args.pool == "stumps", hint)
+            X[name] = numbers if seen.unit is None else column  # the model reads dates itself
+            if seen.unit is None and is_text(column) and are_numbers_as_text(column):
+                warnings.warn(
+                    f"column {name!r} holds numbers as text, and is read as numbers; "
+                    f"--categorical {quote(name)} reads it as categories",
+                    stacklevel=2,
+                )
+        elif args.pool == "stumps":
+            X[name] = column
+            if stray is not None:
+                told = in_words(stray, 1) + _remedy(stray)
+                warnings.warn(f"column {name!r} {told}", stacklevel=2)
+        else:
+            where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
+            mend = "" if stray is None else "mend such cells, "
+            raise UserError(
+                f"column {name!r} holds text{where}, which --pool {args.pool} cannot use; "
+                f"{mend}try --pool stumps, or leave it out with --ignore{_remedy(stray)}"
+            )
+    if not X:
+        beside = f" beside {left[0].name!r}, which seems to name rows" if left else ""
+        raise UserError(f"{args.table} has no column to learn from{beside}")
+    for seen in left:
+        rows = len(seen.values)
+        warnings.warn(
+            f"column {seen.name!r} is left out, as it seems to name rows ({seen.different:,} "
+            f"different values in {rows:,} rows); --keep-id {quote(seen.name)} keeps it",
+            stacklevel=2,
+        )
+    return X
+
+
+def _check_values(frame: Any) -> None:
+    """Refuse columns of lists and the like, as a fit does, before they are taken for names."""
+    from laconic.data.cells import odd_columns
+    from laconic.data.frames import NoValue, different_values
+
+    for _, cells in odd_columns(frame):
+        if cells.kind == "O" and cells.labels is None:
+            try:
+                different_values(cells)
+            except NoValue as error:
+                raise UserError(error.of_table()) from error
+
+
+def _remedy(stray: Stray | None) -> str:
+    """The option that may read a stray cell."""
+    from laconic.data.frames import reading_option
+
+    return "" if stray is None else reading_option(stray.text, stray.among)
+
+
+def labelled_table(
+    file: str,
+    target: str,
+    text: Iterable[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
+    dated: Iterable[str] = (),
+) -> tuple[Any, np.ndarray]:
+    """Every column, of any kind, and the labels; other arguments as for `read_table`."""
+    import numpy as np
+
+    from laconic.model.card import count
+
+    frame = read_table(file, text, target, decimal, dates, dated)
+    check_present(frame, [target], file)
+    labels = frame[target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
+    rest = frame.drop(columns=[target])
+    if rest.shape[1] == 0:
+        raise UserError(f"{file} has no column beside the labels")
+    return rest, np.asarray(labels.tolist())
+
+
+def rows_for(
+    predictor: Predictor,
+    file: str,
+    keep: Sequence[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
+
+    Only the columns that the predictor reads are needed.
+    """
+    import numpy as np
+
+    from laconic.data.frames import WrongCell
+
+    names = predictor.feature_names
+    reads = predictor.map.features().tolist()
+    if names is None:
+        frame = read_table(file, decimal=decimal)
+        check_present(frame, keep, file)
+        if frame.shape[1] != predictor.n_features:
+            raise UserError(
+                f"the model has no feature names, so {file} must have its "
+                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
+            )
+        names = list(frame.columns)
+    else:
+        known = [names[f] for f in reads]
+        kinds = (*predictor.categories, *predictor.units)
+        as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
+        frame = read_table(file, as_spelled, decimal=decimal)
+        check_present(frame, [*known, *keep], file)
+    kept = {name: frame[name] for name in keep}  # before dates are written anew
+    mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
+    # Column by column in memory: columns that are not read are never touched.
+    X = np.zeros((len(frame), predictor.n_features), order="F")
+    stumps = predictor.map.kind == "stumps"
+    for f in reads:
+        column = frame[names[f]]
+        if f in predictor.categories:
+            X[:, f] = predictor.codes(f, column)
+        else:
+            dated = f in predictor.units
+            try:
+                X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
+            except WrongCell as error:
+                raise UserError(error.of_table()) from error
+            _check_numbers(X[:, f], names[f], stumps)
+    return X, kept
+
+
+def _as_numbers(column: Any, name: str) -> np.ndarray:
+    """Values as floats; an error says which cell cannot be read."""
+    from laconic.data.cells import read_series
+    from laconic.data.frames import WrongCell, numbers_of
+
+    try:
+        return numbers_of(read_series(column, name))
+    except WrongCell as error:
+        raise UserError(error.of_table()) from error
+
+
+def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:
+    """Refuse infinite values and, unless they may be, missing ones: by the first such row."""
+    import numpy as np
+
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
+        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))

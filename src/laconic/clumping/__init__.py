@@ -1,0 +1,1 @@
+"""Error clumping: graphs of neighbours, the convex problem, its solvers, the clump score."""

@@ -1,0 +1,250 @@
+"""A symmetric graph of neighbouring rows, and sums over neighbours.
+
+Stored whichever way is smaller: as lists of neighbours (4 bytes each), or as bits, eight to a byte
+(m²/8 bytes whatever the number of neighbours). Lists win below one neighbour in 32 rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from laconic.numeric.threads import Threads, row_blocks
+
+# Rows whose sums one thread adds up at a time: so many that the look-up tables of the bits, made
+# anew for each run, cost little, and so few that their sums stay in cache.
+ROWS = 4096
+# Rows whose bits are written out, a byte each, at a time.
+WRITTEN = 256
+
+
+class EdgeStore(Protocol):
+    """How the neighbours of every row are kept."""
+
+    nbytes: int
+
+    def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
+        """Sums of values (n_outputs, m) over the neighbours of some rows: (n_outputs, n_rows)."""
+
+    def neighbours(self, row: int) -> np.ndarray:
+        """Sorted numbers of a row's neighbours."""
+
+    def matrix(self, rows: slice) -> sparse.csr_matrix:
+        """The rows of the 0/1 matrix, sparse."""
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order."""
+
+
+class ListStore:
+    """Lists of neighbours, one after another."""
+
+    def __init__(self, starts: np.ndarray, indices: np.ndarray) -> None:
+        self.starts = starts
+        self.indices = indices
+        self.nbytes = starts.nbytes + indices.nbytes
+
+    def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
+        """Sums of values over the neighbours of some rows."""
+        from laconic.clumping.neighbour_kernels import add_lists  # here, because it imports Numba
+
+        out = np.empty((len(values), rows.stop - rows.start))
+        add_lists(self.starts[rows.start : rows.stop + 1], self.indices, values, out)
+        return out
+
+    def neighbours(self, row: int) -> np.ndarray:
+        """Sorted numbers of a row's neighbours."""
+        return self.indices[self.starts[row] : self.starts[row + 1]]
+
+    def matrix(self, rows: slice) -> sparse.csr_matrix:
+        """The rows of the 0/1 matrix, sparse."""
+        starts = self.starts[rows.start : rows.stop + 1]
+        indices = self.indices[starts[0] : starts[-1]]
+        shape = (rows.stop - rows.start, len(self.starts) - 1)
+        ones = np.ones(len(indices), dtype=np.int8)
+        return sparse.csr_matrix((ones, indices, starts - starts[0]), shape=shape)
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order."""
+        return graph_of(self.matrix(slice(0, len(self.starts) - 1))[rows][:, rows])
+
+
+class BitStore:
+    """Bits: byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 neighbour row ROWS r + i."""
+
+    def __init__(self, codes: np.ndarray, n_rows: int) -> None:
+        self.codes = codes
+        self.n_rows = n_rows
+        self.nbytes = codes.nbytes
+
+    @classmethod
+    def empty(cls, n_rows: int) -> BitStore:
+        """No neighbours yet."""
+        runs, width = -(-n_rows // ROWS), min(n_rows, ROWS)
+        return cls(np.zeros((runs, -(-n_rows // 8), width), dtype=np.uint8), n_rows)
+
+    @classmethod
+    def of(cls, near: Callable[[slice], np.ndarray], n_rows: int) -> BitStore:
+        """From a function that says of some rows which rows are their neighbours."""
+        store = cls.empty(n_rows)
+        for run, rows in enumerate(row_blocks(n_rows, ROWS)):
+            for some in row_blocks(rows.stop - rows.start, WRITTEN):
+                bits = near(slice(rows.start + some.start, rows.start + some.stop))
+                store.codes[run, :, some] = np.packbits(bits, axis=1, bitorder="little").T
+        return store
+
+    def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
+        """Sums of values over the neighbours of a run of rows."""
+        from laconic.numeric.bits import Bits  # here, because it imports Numba
+
+        product = Bits.of(self.codes[rows.start // ROWS]).product(values)
+        return product[:, : rows.stop - rows.start]
+
+    def neighbours(self, row: int) -> np.ndarray:
+        """Sorted numbers of a row's neighbours."""
+        run, place = divmod(row, ROWS)
+        return np.flatnonzero(np.unpackbits(self.codes[run, :, place], bitorder="little"))
+
+    def matrix(self, rows: slice) -> sparse.csr_matrix:
+        """A run of rows of the 0/1 matrix, sparse."""
+        codes, parts = self.codes[rows.start // ROWS], []
+        for some in row_blocks(rows.stop - rows.start, WRITTEN):
+            bits = np.unpackbits(codes[:, some], axis=0, count=self.n_rows, bitorder="little")
+            parts.append(sparse.csr_matrix(bits.T.view(np.int8)))
+        return sparse.vstack(parts, format="csr")
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order; it never takes more than bits do."""
+
+        def near(some: slice) -> np.ndarray:
+            run, place = np.divmod(rows[some], ROWS)
+            bits = np.unpackbits(self.codes[run, :, place], axis=1, bitorder="little")
+            return bits[:, rows]
+
+        return graph_of_bits(BitStore.of(near, len(rows)), len(rows))
+
+
+class NeighbourGraph:
+    """Which rows are neighbours of which: symmetric, no row its own neighbour.
+
+    Made by `laconic.clumping.neighbours`.
+
+    Attributes
+    ----------
+    n_rows : int
+    degrees : ndarray of shape (n_rows,)
+        How many neighbours every row has.
+    share : float
+        Share of the pairs of rows that are neighbours.
+    nbytes : int
+        Memory that the neighbours take.
+    """
+
+    def __init__(self, store: EdgeStore, n_rows: int, degrees: np.ndarray | None = None) -> None:
+        self._store = store
+        self.n_rows = n_rows
+        if degrees is None:
+            degrees = self.sums(np.ones(n_rows)).round().astype(np.int64)
+        self.degrees = degrees
+        pairs = max(n_rows * (n_rows - 1), 1)
+        self.share = float(self.degrees.sum()) / pairs
+        self.nbytes = store.nbytes
+
+    def __repr__(self) -> str:
+        return (
+            f"NeighbourGraph({self.n_rows} rows, {100 * self.share:.3g} % of pairs, "
+            f"{self.nbytes / 1e6:.3g} MB)"
+        )
+
+    def sums(self, values: np.ndarray, threads: Threads | None = None) -> np.ndarray:
+        """Sums over the neighbours of every row, A v.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows,) or (n_outputs, n_rows)
+        threads : Threads, default=None
+            Who computes; by default the calling thread. The number does not change the answer.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+        """
+        flat = np.ascontiguousarray(np.atleast_2d(values), dtype=np.float64)
+        if flat.shape[1] != self.n_rows:
+            raise ValueError(f"values must have {self.n_rows} entries a row, not {flat.shape[1]}")
+        out = np.empty_like(flat)
+
+        def part(rows: slice) -> None:
+            out[:, rows] = self._store.sums(flat, rows)
+
+        runs = row_blocks(self.n_rows, ROWS)
+        list(map(part, runs) if threads is None else threads.map(part, runs))
+        return out[0] if np.ndim(values) == 1 else out
+
+    def weighted_share(self, weight: np.ndarray, threads: Threads | None = None) -> float:
+        """Share of the pairs of copies that are neighbours, those of one row among them."""
+        part = weight / weight.max()  # products of the weights themselves might be too large
+        whole = 1.0 / weight.max()
+        near = self.sums(part, threads) + np.maximum(part - whole, 0.0)
+        others = part.sum() - np.minimum(part, whole)
+        pairs = float(part @ others)
+        return float(part @ near) / pairs if pairs > 0 else 0.0
+
+    def neighbours(self, row: int) -> np.ndarray:
+        """Sorted numbers of the neighbours of one row."""
+        return self._store.neighbours(row)
+
+    def to_sparse(self) -> sparse.csr_matrix:
+        """The 0/1 matrix as a sparse matrix of int8."""
+        parts = [self._store.matrix(rows) for rows in row_blocks(self.n_rows, ROWS)]
+        return (
+            sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, 0), dtype="i1")
+        )
+
+    def digest(self) -> str:
+        """A digest of who neighbours whom."""
+        sha = hashlib.sha256()
+        for rows in row_blocks(self.n_rows, ROWS):
+            part = self._store.matrix(rows)
+            sha.update(part.indptr.astype(np.int64).data)
+            sha.update(part.indices.astype(np.int32).data)
+        return sha.hexdigest()
+
+    def subset(self, rows: np.ndarray) -> NeighbourGraph:
+        """The graph of some rows, in their order."""
+        return self._store.subset(rows)
+
+
+def empty_graph(n_rows: int) -> NeighbourGraph:
+    """The graph in which no row has a neighbour."""
+    nothing = ListStore(np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    return NeighbourGraph(nothing, n_rows, np.zeros(n_rows, dtype=np.int64))
+
+
+def graph_of_bits(store: BitStore, n_rows: int) -> NeighbourGraph:
+    """The graph of symmetric bits, whichever way of storing it is smaller."""
+    graph = NeighbourGraph(store, n_rows)
+    if lists_are_smaller(float(graph.degrees.sum()), n_rows):
+        return graph_of(graph.to_sparse())
+    return graph
+
+
+def graph_of(matrix: Any) -> NeighbourGraph:
+    """The graph of a symmetric sparse matrix without a diagonal: entries are edges."""
+    matrix = sparse.csr_matrix(matrix)
+    matrix.sort_indices()
+    starts, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    m = matrix.shape[0]
+    if not lists_are_smaller(len(indices), m):
+        store = BitStore.of(lambda some: matrix[some].toarray() != 0, m)
+        return NeighbourGraph(store, m, np.diff(starts))
+    return NeighbourGraph(ListStore(starts, indices), m, np.diff(starts))
+
+
+def lists_are_smaller(n_entries: float, n_rows: int) -> bool:
+    """Whether lists of neighbours take less memory than bits."""
+    return 4.0 * n_entries < n_rows * n_rows / 8.0

@@ -1,0 +1,121 @@
+"""Products with the training rows and their constant feature, for one linear classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.numeric.skinny import transpose_product
+from laconic.numeric.sparse_rows import is_thin
+from laconic.numeric.threads import Threads, row_blocks
+
+# Rows of one task, and bytes of float64 that rows are widened to at a time.
+ROWS = 4096
+WIDENED = 1 << 20
+# Numbers in the rows up to which one thread does for a pass.
+SMALL = 1 << 22
+# Rows of which a Gram matrix is made at a time, and such matrices held at once.
+GRAM_ROWS = 1024
+GRAMS_HELD = 8
+
+
+class Margins:
+    """X with a last column of ones (where there is an intercept), dense or CSR, never copied.
+
+    Sums are over fixed blocks of rows, in order, so that threads never change them.
+    """
+
+    def __init__(self, X: Any, intercept: bool, threads: Threads) -> None:
+        self.X = X
+        self.intercept = intercept
+        self.threads = threads
+        # A pass over few rows is done before another thread has woken up.
+        self._passes = threads if X.shape[0] * X.shape[1] > SMALL else Threads(1)
+        self.n_rows, self.n_features = X.shape
+        self.n_weights = self.n_features + int(intercept)
+        self.sparse = sparse.issparse(X)
+
+    def scores(self, w: np.ndarray, exact: bool = False) -> np.ndarray:
+        """⟨w, x_i⟩ of every row in float64; ``exact``: also computed in it."""
+        dtype = np.float64 if exact or self.sparse else self.X.dtype
+        part = w[: self.n_features].astype(dtype)
+        if self.sparse:
+            out = np.asarray(self.X @ part, dtype=np.float64)
+        else:
+            out = np.empty(self.n_rows)
+
+            def fill(rows: slice) -> None:
+                for s in [rows] if dtype == self.X.dtype else self._thin(rows):
+                    out[s] = self.X[s].astype(dtype, copy=False) @ part
+
+            list(self._passes.map(fill, row_blocks(self.n_rows, ROWS)))
+        if self.intercept:
+            out += w[-1]
+        return out
+
+    def sums(self, values: np.ndarray, exact: bool = False) -> np.ndarray:
+        """Σ_i values_i x_i in float64; ``exact``: also computed in it."""
+        out = np.empty(self.n_weights)
+        if self.sparse:
+            out[: self.n_features] = self.X.T @ values
+        elif exact and self.X.dtype != np.float64:
+            parts = self.threads.map(
+                lambda rows: sum(
+                    self.X[s].astype(np.float64).T @ values[s] for s in self._thin(rows)
+                ),
+                row_blocks(self.n_rows, ROWS),
+            )
+            out[: self.n_features] = sum(parts)
+        else:
+            column = values.astype(self.X.dtype)[:, None]
+            out[: self.n_features] = transpose_product(self.X, column, self._passes)[:, 0]
+        if self.intercept:
+            out[-1] = values.sum()
+        return out
+
+    def _thin(self, rows: slice) -> list[slice]:
+        """Slices so thin that they stay in cache when they are made float64."""
+        step = max(64, WIDENED // (8 * max(self.n_features, 1)))
+        cut = row_blocks(rows.stop - rows.start, step)
+        return [slice(rows.start + s.start, rows.start + s.stop) for s in cut]
+
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Σ_i weight_i x_i ∘ x_i."""
+        out = np.zeros(self.n_weights)
+        for rows in row_blocks(self.n_rows, GRAM_ROWS):
+            block = self.X[rows]
+            squared = block.multiply(block) if self.sparse else block * block
+            out[: self.n_features] += np.asarray(squared.T @ weight[rows]).ravel()
+        if self.intercept:
+            out[-1] = weight.sum()
+        return out
+
+    def gram(self, weight: np.ndarray, columns: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``; no weight below 0."""
+        dtype = self.X.dtype if dtype is None else dtype
+        features = columns[columns < self.n_features]
+        if self.sparse and is_thin(taken := self.X[:, features]):
+            return self._thin_gram(taken, weight, len(columns))
+
+        def part(rows: slice) -> np.ndarray:
+            block = self.X[rows][:, features]
+            scaled = np.ones((block.shape[0], len(columns)), dtype=dtype)
+            scaled[:, : len(features)] = block.toarray() if self.sparse else block
+            scaled *= np.sqrt(weight[rows]).astype(dtype)[:, None]
+            return scaled.T @ scaled
+
+        out = np.zeros((len(columns), len(columns)))
+        cuts = row_blocks(self.n_rows, GRAM_ROWS)
+        for first in range(0, len(cuts), GRAMS_HELD):
+            for block in self.threads.map(part, cuts[first : first + GRAMS_HELD]):
+                out += block
+        return out
+
+    def _thin_gram(self, taken: Any, weight: np.ndarray, width: int) -> np.ndarray:
+        """The Gram matrix of sparse columns, and of the constant feature where it is asked for."""
+        root = np.sqrt(weight)[:, None]
+        parts = [taken.multiply(root), root][: 1 + width - taken.shape[1]]
+        scaled = sparse.hstack(parts, format="csr")
+        return np.asarray((scaled.T @ scaled).toarray())

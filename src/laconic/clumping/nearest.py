@@ -1,0 +1,167 @@
+"""Which rows are among the nearest of a row, where rows have weights and may be equally far.
+
+The reach of a row is the distance of its n-th nearest copy: copies of the row itself come first,
+then the rows around it, each as many times as its weight says. All rows within the reach are its
+neighbours, also where those that are equally far make them more than n. So a row of weight 2 is the
+same as the row twice, and the order of the rows does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import config_context
+from sklearn.neighbors import NearestNeighbors
+
+from laconic.clumping.radius_graph import distances
+from laconic.clumping.ties import Digests
+from laconic.model.pieces import row_squares
+from laconic.numeric.sparse_rows import most_values
+from laconic.numeric.threads import row_blocks
+
+# Distances that differ by less than this part count as equal.
+TIE = 1e-9
+# Numbers in the differences that are held at a time, and nearest rows that are listed at a time.
+DIFFERENCES = 1 << 21
+LISTED = 1 << 20
+# MiB of distances that scikit-learn holds at a time, of sparse rows or unusual metrics.
+HELD_MIB = 64
+
+
+def nearest_pairs(
+    X: Any,
+    n_neighbors: int,
+    weight: np.ndarray | None,
+    metric: Any,
+    n_jobs: int,
+    watch: Callable[[float], None] | None = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows, and the rows within their reach, as numbers of both; some rows at a time.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    n_neighbors : int
+        n, at least 1.
+    weight : ndarray of shape (n_rows,) or None
+        Sample weights; 1 each for None. Weights below 1 count as 1.
+    metric : str or callable
+    n_jobs : int
+    watch : callable, default=None
+        Called with the share of the rows whose nearest are known.
+    """
+    first, equal_to = _distinct(X)
+    X, m, everyone = X[first], len(first), _Copies(equal_to)
+    # Equal rows are copies of one: found one by one, their lists would grow with their number.
+    copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
+    index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
+    noise = _noise(X) if metric == "euclidean" else 0.0
+    # The row itself, the nearest, and one more, which shows that the reach ends before it.
+    pending, listed, done = np.arange(m), min(n_neighbors + 2, m), 0
+    yield from everyone.pairs(pending, pending)  # some metrics have rows far from themselves
+    while len(pending):
+        left = []
+        for s in row_blocks(len(pending), max(1, LISTED // listed)):
+            rows = pending[s]
+            with config_context(working_memory=HELD_MIB):
+                distance, near = index.kneighbors(X[rows], listed)
+            # No row that is not listed is nearer than this.
+            horizon = np.full(len(rows), np.inf)
+            if listed < m:
+                rounding = 4.0 * float(np.finfo(distance.dtype).eps)
+                last = (1.0 - rounding) * distance[:, -1].astype(np.float64)
+                horizon = np.sqrt(np.maximum(last**2 - noise, 0.0))
+            if metric == "euclidean":
+                distance = _distances(X, rows, near)
+            others = near != rows[:, None]
+            reach = _reach(distance, others, copies[near], copies[rows], n_neighbors)
+            known = reach * (1.0 + TIE) < horizon
+            at, place = np.nonzero((distance <= (reach * (1.0 + TIE))[:, None]) & known[:, None])
+            yield from everyone.pairs(rows[at], near[at, place])
+            left.append(rows[~known])
+            done += int(known.sum())
+            if watch is not None:
+                watch(done / m)
+        pending, listed = np.concatenate(left), min(2 * listed, m)
+
+
+def _distinct(X: Any) -> tuple[list[int], np.ndarray]:
+    """Numbers of rows that are all different, and which of them every row is equal to."""
+    _, first, equal_to = np.unique(Digests(X).values, return_index=True, return_inverse=True)
+    return first.tolist(), equal_to.ravel()
+
+
+class _Copies:
+    """The rows that are equal to each of the distinct rows.
+
+    Parameters
+    ----------
+    equal_to : ndarray of shape (n_rows,)
+        Number of the distinct row that every row is equal to.
+    """
+
+    def __init__(self, equal_to: np.ndarray) -> None:
+        self._sizes = np.bincount(equal_to)
+        self._rows = np.argsort(equal_to, kind="stable")
+        self._starts = np.cumsum(self._sizes) - self._sizes
+
+    def pairs(self, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """All pairs of a row equal to i and one equal to j, pair by pair; some at a time."""
+        for some in _cut(self._sizes[i]):
+            rows, near = self._of(i[some], j[some])
+            for few in _cut(self._sizes[near]):
+                others, ones = self._of(near[few], rows[few])
+                yield ones, others
+
+    def _of(self, which: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows equal to some distinct ones, one after the other, and what stands beside."""
+        sizes = self._sizes[which]
+        starts = self._starts[which] - (np.cumsum(sizes) - sizes)
+        return self._rows[np.repeat(starts, sizes) + np.arange(sizes.sum())], beside.repeat(sizes)
+
+
+def _cut(sizes: np.ndarray) -> Iterator[slice]:
+    """Runs of sizes that add up to `LISTED` at most, or one size that is larger."""
+    ends, start = np.cumsum(sizes), 0
+    while start < len(sizes):
+        most = ends[start] - sizes[start] + LISTED
+        stop = max(start + 1, int(np.searchsorted(ends, most, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _reach(
+    distance: np.ndarray, others: np.ndarray, copies: np.ndarray, own: np.ndarray, n: int
+) -> np.ndarray:
+    """Distance of the n-th nearest copy; the farthest one listed, or 0, where that decides."""
+    order = np.argsort(distance, axis=1, kind="stable")
+    sizes = np.take_along_axis(np.where(others, copies, 0.0), order, axis=1)
+    reached = (own - 1.0)[:, None] + np.cumsum(sizes, axis=1)
+    enough = reached >= n
+    last = np.where(enough.any(axis=1), enough.argmax(axis=1), distance.shape[1] - 1)
+    farthest = np.take_along_axis(
+        np.take_along_axis(distance, order, axis=1), last[:, None], axis=1
+    )
+    return np.where(own - 1.0 >= n, 0.0, farthest[:, 0])
+
+
+def _noise(X: Any) -> float:
+    """How far squared distances made of inner products can be off."""
+    largest = float(row_squares(X).max(initial=0.0))
+    return 8.0 * (most_values(X) + 40) * float(np.finfo(np.float64).eps) * largest
+
+
+def _distances(X: Any, rows: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Euclidean distances from differences in float64."""
+    if sparse.issparse(X):
+        return distances(X, np.repeat(rows, near.shape[1]), near.ravel()).reshape(near.shape)
+    out = np.empty(near.shape)
+    step = max(1, DIFFERENCES // max(near.shape[1] * X.shape[1], 1))
+    for s in row_blocks(len(rows), step):
+        one, other = X[rows[s]], X[near[s].ravel()]
+        gap = other.reshape(*near[s].shape, -1).astype(np.float64) - one[:, None]
+        out[s] = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
+    return out

@@ -1,0 +1,67 @@
+"""A symmetric graph from pairs of rows that come a few at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from laconic.clumping.graph import BitStore, NeighbourGraph, graph_of, graph_of_bits
+from laconic.numeric.memory import warn_if_too_large
+
+# Bytes that a pair takes at most while lists are made of all.
+PAIR_BYTES = 32
+FEWER = "take fewer neighbours (a smaller radius or n_neighbors), or fit a sample of the rows"
+
+
+class Edges:
+    """Pairs of rows, collected until they are a graph.
+
+    They are kept as pairs while those are few, and as bits as soon as lists would take more memory
+    on the way. So making a graph never takes much more than m²/8 bytes.
+
+    Parameters
+    ----------
+    n_rows : int
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self._pairs: list[np.ndarray] = []
+        self._count = 0
+        self._store: BitStore | None = None
+
+    def expect(self, n_pairs: float) -> None:
+        """Warn where a graph of so many pairs will not fit in memory."""
+        n_bytes = min(PAIR_BYTES * n_pairs, self.n_rows * self.n_rows / 8.0)
+        warn_if_too_large(n_bytes, f"the graph of the neighbours of {self.n_rows} rows", FEWER)
+
+    def add(self, i: np.ndarray, j: np.ndarray) -> None:
+        """Make rows i and j neighbours, pair by pair; a row is no neighbour of its own."""
+        other = i != j
+        pairs = np.stack([i[other], j[other]]).astype(np.int32)
+        self._count += pairs.shape[1]
+        if self._store is not None:
+            self._set(pairs)
+            return
+        self._pairs.append(pairs)
+        if PAIR_BYTES * self._count > self.n_rows * self.n_rows / 8.0:
+            self._store = BitStore.empty(self.n_rows)
+            while self._pairs:
+                self._set(self._pairs.pop())
+
+    def _set(self, pairs: np.ndarray) -> None:
+        from laconic.clumping.neighbour_kernels import set_bits  # here, because it imports Numba
+
+        assert self._store is not None
+        for rows, others in (pairs, pairs[::-1]):
+            set_bits(self._store.codes, rows, others)
+
+    def graph(self) -> NeighbourGraph:
+        """The graph of all pairs so far."""
+        m = self.n_rows
+        if self._store is not None:
+            return graph_of_bits(self._store, m)
+        i, j = np.concatenate([np.empty((2, 0), dtype=np.int32), *self._pairs], axis=1)
+        self._pairs.clear()
+        one_way = sparse.csr_matrix((np.ones(len(i), dtype=bool), (i, j)), shape=(m, m))
+        return graph_of(one_way + one_way.T)

@@ -1,0 +1,1 @@
+"""People's data: frames, cells, dates, labels, weights, and what looks wrong in them."""

@@ -1,0 +1,363 @@
+"""Data frames as numbers: categories as codes, dates as days, durations in a unit.
+
+The code of a category is its position among the categories that a fit saw. A missing value has the
+code NaN. Every other value is *other*: one that the fit never saw, or one that the model does not
+ask about. It has a code that answers no to every question, "is missing" included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import time
+from numbers import Complex, Number
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.data.cells import (
+    Cells,
+    column_names,
+    is_single,
+    odd_columns,
+    read_column,
+    replaced,
+)
+from laconic.data.dates import (
+    DURATIONS,
+    as_days,
+    as_durations,
+    check_days,
+    is_date,
+    is_other_order,
+    origin,
+    read_date,
+    read_dates,
+    unit_since_first,
+)
+
+# The code of every value that is neither missing nor a known category.
+OTHER = -1.0
+# How messages spell a date.
+A_DATE = "2024-05-31"
+
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
+# Numbers with a decimal comma, and with points for thousands.
+_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*|\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
+# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+_NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
+
+Categories = dict[int, dict[int, Any]]
+"""Of every categorical feature, its categories by their codes."""
+Units = dict[int, str]
+"""Of every feature that is dates or durations, what its numbers count."""
+
+
+class WrongCell(ValueError):
+    """Text in a column of numbers, dates or durations."""
+
+    def __init__(self, name: Any, row: int, text: str, unit: str | None) -> None:
+        self.name, self.row, self.text = name, row, text
+        self.wanted = f"dates such as {A_DATE}" if is_date(unit) else "numbers"
+        if unit in DURATIONS:
+            self.wanted = f"durations, or numbers of {unit}"
+        super().__init__(
+            f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
+        )
+
+    def of_table(self) -> str:
+        """The message for people who count the rows of a table from 1."""
+        said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+        return said + reading_option(self.text, self.wanted.split()[0])
+
+
+class NoValue(ValueError):
+    """An object in a column that is no value of a feature: a list, say."""
+
+    def __init__(self, name: Any, value: Any) -> None:
+        self._name = name
+        self._says = f"holds objects of type {type(value).__name__}; turn them into numbers or text"
+        super().__init__(f"column {name!r} of X {self._says}")
+
+    def of_table(self) -> str:
+        """The message for people who have a table."""
+        return f"column {self._name!r} {self._says}, or leave the column out with --ignore"
+
+
+def reading_option(text: str, wanted: str) -> str:
+    """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
+
+    Examples
+    --------
+    >>> reading_option("1.234,50", "numbers"), reading_option("n.v.", "numbers")
+    ('; --decimal , reads commas as decimal signs', '')
+    >>> reading_option("11.10.2023", "dates")
+    '; --dates dmy or --dates mdy reads such dates'
+    """
+    if wanted == "numbers" and "," in text and _COMMA.fullmatch(text):
+        return "; --decimal , reads commas as decimal signs"
+    if wanted == "dates" and is_other_order(text):
+        return "; --dates dmy or --dates mdy reads such dates"
+    return ""
+
+
+def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
+    """Which columns of a frame hold categories, and which dates or durations, by position.
+
+    Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
+    For units, rows count by their ``weight``.
+    """
+    categories: Categories = {}
+    units: Units = {}
+    counted = ... if weight is None else weight > 0
+    for position, cells in odd_columns(X):
+        if cells.kind == "M":
+            units[position] = unit_since_first(as_days(cells.values[counted]))
+        elif cells.kind == "m":
+            units[position] = as_durations(cells.values, weight=weight)[1]
+        elif cells.labels is not None:
+            categories[position] = dict(enumerate(cells.labels))
+        elif cells.kind == "O":
+            known = different_values(cells)
+            if read_dates([str(value) for value in known]) is not None:
+                some = different_values(Cells(cells.name, cells.values[counted]))
+                days = read_dates([str(value) for value in some])
+                units[position] = unit_since_first(np.empty(0) if days is None else days)
+            elif not all_numbers(known):
+                categories[position] = dict(enumerate(sorted(known, key=str)))
+    return categories, units
+
+
+def different_values(cells: Cells) -> list[Any]:
+    """The different values of a column that are not missing, as they come.
+
+    Bytes, times of day, and objects that are not written as a value are refused.
+    """
+    check_hashable(cells)
+    known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
+    for value in known:
+        kind = type(value)
+        nameless = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+        if nameless or isinstance(value, bytes | time):
+            raise NoValue(cells.name, value)
+    return known
+
+
+def check_hashable(cells: Cells) -> None:
+    """Refuse a column of lists, say, or of other objects that cannot be told apart."""
+    for value in cells.values:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise NoValue(cells.name, value) from error
+
+
+def all_numbers(values: Iterable[Any]) -> bool:
+    """Whether objects are numbers or truth values, which are numbers too."""
+    return all(isinstance(value, Number | np.bool_) for value in values)
+
+
+def asked_categories(categories: Categories, asked: Mapping[int, Iterable[int]]) -> Categories:
+    """The categories that are asked about; a model needs no others, and must not tell them.
+
+    Those that are spelled almost like one of them stay, to be told apart from it.
+    """
+    out = {}
+    for feature, known in categories.items():
+        codes = {code for code in asked.get(feature, ()) if code in known}
+        spelled = {_loosely(known[code]) for code in codes}
+        out[feature] = {
+            code: label
+            for code, label in known.items()
+            if code in codes or (spelled and _loosely(label) in spelled)
+        }
+    return out
+
+
+def _loosely(label: Any) -> str:
+    """How a label is written, 1.0 as 1."""
+    return _WHOLE.sub(r"\1", str(label))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' own missing value; pandas need not be there."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def category_codes(
+    values: Iterable[Any], known: Mapping[int, Any], other: float = OTHER
+) -> list[float]:
+    """Codes of values among the known categories; NaN for missing ones, and ``other`` for others.
+
+    Categories are compared by how they are written, since a table read again may spell the label 1
+    as "1" or, beside a missing value, as 1.0.
+    """
+    exact = {str(label): float(code) for code, label in known.items()}
+    loose: dict[str, float] = {}
+    for text, code in exact.items():
+        loose.setdefault(_loosely(text), code)
+    written = (None if is_missing(value) else str(value) for value in values)
+    return [
+        np.nan if t is None else exact[t] if t in exact else loose.get(_loosely(t), other)
+        for t in written
+    ]
+
+
+def encode_frame(X: Any, categories: Categories, units: Units) -> Any:
+    """A frame with numbers in every column; those that hold plain numbers stay as they are."""
+    odd = dict(odd_columns(X))
+    new = {}
+    for position, known in categories.items():
+        cells = odd.pop(position, None) or read_column(X, position)
+        new[position] = np.array(category_codes(cells.values, known))
+    for position, unit in units.items():
+        if is_date(unit) and position not in odd:  # plain numbers: days since 1970
+            odd[position] = read_column(X, position)
+    for position, cells in odd.items():
+        if cells.kind != "b" or position in units:
+            new[position] = numbers_of(cells, units.get(position))
+    return replaced(X, new)
+
+
+def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
+    """The cells of a column as numbers, in its unit.
+
+    Numbers in a column of dates are taken for days since 1970, and numbers in a column of durations
+    are taken to be in its unit.
+    """
+    since = origin(unit)
+    if cells.kind in "biuf":
+        if is_date(unit):
+            check_days(cells.values, cells.name)
+        numbers = cells.values if cells.kind == "f" else cells.values.astype(np.float64)
+        return numbers - since if since else numbers
+    if cells.kind == "M" and is_date(unit):
+        return as_days(cells.values, since)
+    if cells.kind == "m" and unit in DURATIONS:
+        return as_durations(cells.values, unit)[0]
+    if cells.kind in "mM":
+        what = "dates" if cells.kind == "M" else "durations"
+        was = "numbers" if unit is None else "dates" if is_date(unit) else "durations"
+        raise ValueError(f"column {cells.name!r} of X holds {what}, but it held {was} in the fit")
+    out = np.full(len(cells.values), np.nan)
+    for row, value in enumerate(cells.values):
+        number = np.nan if is_missing(value) else _as_number(value, unit, since)
+        if number is None and isinstance(value, Complex):
+            raise ValueError(
+                f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
+                "their real and imaginary parts as two columns"
+            )
+        if number is None:
+            raise WrongCell(cells.name, *_most_wrong(cells.values, row, unit), unit)
+        out[row] = number
+    return out
+
+
+def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, str]:
+    """Row and text of a cell to blame, given the first that is no number (or date).
+
+    Where there are worse ones, it is no number with a decimal comma, no truth value in words, and
+    no word for a missing value.
+    """
+    for row in range(first, len(values)):
+        text = str(values[row])
+        known = text.strip().lower() in _NO_TEXT or _COMMA.fullmatch(text) is not None
+        if not known and not is_missing(values[row]) and _as_number(values[row], unit) is None:
+            return row, text
+    return first, str(values[first])
+
+
+def _as_number(value: Any, unit: str | None, since: float = 0.0) -> float | None:
+    if is_date(unit) and not isinstance(value, Number):
+        return read_date(str(value), since)
+    try:
+        return float(value) - since
+    except (TypeError, ValueError):
+        return None
+
+
+def holds_times(X: Any) -> bool:
+    """Whether an input is a table of numpy's times or durations."""
+    return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
+
+
+def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
+    """What the columns of such a table count, where rows count by their ``weight``."""
+    if X.dtype.kind == "m":
+        return {f: as_durations(column, weight=weight)[1] for f, column in enumerate(X.T)}
+    counted = X if weight is None else X[weight > 0]
+    return {f: unit_since_first(as_days(column)) for f, column in enumerate(counted.T)}
+
+
+def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
+    """Such a table as numbers."""
+    spelled = names if names is not None else [f"x{f}" for f in range(X.shape[1])]
+    columns = zip(spelled, X.T, strict=True)
+    return np.column_stack(
+        [numbers_of(Cells(n, column), units.get(f)) for f, (n, column) in enumerate(columns)]
+    )
+
+
+def encode_days(X: Any, units: Units, names: Sequence[str] | None = None) -> Any:
+    """An array or sparse matrix with days since 1970, in the units; refuses what cannot be days."""
+    dated = [f for f, unit in units.items() if is_date(unit)]
+    for f in dated if isinstance(X, np.ndarray) else ():
+        check_days(X[:, f], f"x{f}" if names is None else names[f])
+    since = np.zeros(X.shape[1])
+    since[dated] = [origin(units[f]) for f in dated]
+    if not since.any():
+        return X
+    if sparse.issparse(X):
+        full = sparse.csc_matrix(np.ones((X.shape[0], 1))) @ sparse.csr_matrix(since[None])
+        return (X - full.astype(X.dtype)).asformat(X.format)
+    out = np.array(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+    for f in dated:
+        out[:, f] -= since[f]
+    return out
+
+
+def frame_matrix(
+    X: Any,
+    names: Sequence[str],
+    reads: Iterable[int],
+    categories: Mapping[int, Mapping[int, str]],
+    units: Units,
+    other: float = OTHER,
+) -> np.ndarray:
+    """The features that are read, by name, in their places; zeros in those that are not."""
+    columns = [str(name) for name in column_names(X)]
+    single = is_single(X, set(names))  # as the estimator finds, which wants every column
+    out = np.zeros((len(X), len(names)), np.float32 if single else np.float64, order="F")
+    for f in reads:
+        found = columns.count(names[f])
+        if found != 1:
+            how = "no column" if found == 0 else f"{found} columns"
+            raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads")
+        cells = read_column(X, columns.index(names[f]))
+        if f in categories:
+            out[:, f] = category_codes(cells.values, categories[f], other)
+        else:
+            out[:, f] = numbers_of(cells, units.get(f))
+    return out
+
+
+def words_for_text(error: ValueError) -> str | None:
+    """A better message where text came in an array, whose columns have no categories."""
+    first = str(error).splitlines()[0]
+    if "convert string" not in first:
+        return None
+    return (
+        f"X is an array that holds text ({first}); turn it into numbers, or give a data frame, "
+        'whose text columns are categories for pool="stumps"'
+    )
+
+
+def what_stumps_could_do(error: ValueError) -> str | None:
+    """A better message where data was refused that decision stumps would take."""
+    first = str(error).splitlines()[0]
+    if "Input y" in first:
+        return None
+    if "NaN" in first:
+        return f'{first} Only pool="stumps" takes missing values.'
+    return f'{first}, or use pool="stumps"' if "holds text (" in first else None

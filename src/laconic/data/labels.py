@@ -1,0 +1,143 @@
+"""Labels and weights of rows, as estimators take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from laconic.data.doubts import warn_of_amounts
+from laconic.data.frames import is_missing
+from laconic.numeric.magnitudes import ENLARGE, check_squares, largest_value
+
+
+def kept_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """Rows of positive weight (None for all), class codes and weights.
+
+    Sets ``classes_``, and ``class_prior_``, the share of each in the weight of the rows. Classes
+    that only rows of weight zero have are left out.
+    """
+    check_classification_targets(y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    keep = None
+    if not np.all(weight > 0):
+        keep = np.flatnonzero(weight > 0)
+        y, weight = y[keep], weight[keep]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
+        raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    warn_of_amounts(classes, len(codes))
+    estimator.classes_ = classes
+    # The sum of huge weights would overflow; a power of two changes no digit.
+    shares = np.bincount(codes.ravel(), np.ldexp(weight, -np.frexp(weight.max())[1]))
+    estimator.class_prior_ = shares / shares.sum()
+    return keep, codes.ravel(), weight
+
+
+def class_factors(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """What ``class_weight`` multiplies the weights of each class by; balanced ones keep the sum."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if class_weight == "balanced":
+        return weight.sum() / (len(classes) * np.bincount(codes, weight))
+    factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not np.all(factors > 0):
+        raise ValueError("class_weight must be positive for every class in y")
+    return factors
+
+
+def class_prices(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """What ``class_weight`` multiplies the weight of each row by; see `class_factors`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        prices = class_factors(class_weight, classes, codes, weight)[codes]
+        total = (weight * prices).sum()
+    if not np.isfinite(total):
+        raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
+    return prices
+
+
+def normalised_weights(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray, float]:
+    """Rows, class codes, weights that sum to one, and the sum that they had.
+
+    Sets ``estimator.classes_``.
+
+    Rows of weight zero are dropped (the others are then copied), and so are classes that only such
+    rows have.
+    """
+    keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
+    # The sum of huge weights would overflow; a power of two changes no digit.
+    power = np.frexp(weight.max())[1]
+    weight = np.ldexp(weight, -power)
+    factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
+    estimator._class_factors = factors / factors.max()
+    weight = weight * factors[codes]
+    total = weight.sum()
+    with np.errstate(over="ignore"):
+        whole = float(np.ldexp(total, power))
+    return (X if keep is None else X[keep]), codes, weight / total, whole
+
+
+def check_labels(y: Any) -> None:
+    """Refuse labels that are missing or cannot be put in order, in words."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return
+    absent = sum(map(is_missing, labels))
+    if absent:
+        raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
+    try:
+        np.unique(labels)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"labels of y are of different types ({', '.join(kinds)}); make them all text, "
+            "for example with [str(label) for label in y]"
+        ) from None
+
+
+def check_scale(X: Any) -> None:
+    """Refuse rows between which squared distances would overflow, or vanish."""
+    check_squares(X, X.dtype)
+    largest = largest_value(X)
+    if 0 < largest < np.sqrt(float(np.finfo(X.dtype).tiny)):
+        raise ValueError(
+            f"X has no number above {largest:.2g}, and their squares vanish in {X.dtype}; {ENLARGE}"
+        )
+
+
+def held_out_rows(
+    estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
+    """Split the rows into those to fit and those to watch, every class in both where it can be."""
+    counts = np.bincount(codes)
+    watched = int(np.ceil(estimator.validation_fraction * len(codes)))
+    watched = max(watched, len(counts))
+    even = counts.min() >= 2 and len(codes) - watched >= len(counts)
+    fit, watch = train_test_split(
+        np.arange(len(codes)),
+        test_size=watched if even else estimator.validation_fraction,
+        random_state=estimator.random_state,
+        stratify=codes if even else None,
+    )
+    if len(np.unique(codes[fit])) < len(counts):
+        asked = [n for n in ("early_stopping", "guard", "prune") if getattr(estimator, n, False)]
+        raise ValueError(
+            "the held-out part took every row of a class; lower validation_fraction or set "
+            + " and ".join(f"{name}=False" for name in asked)
+        )
+    fit, watch = np.sort(fit), np.sort(watch)
+    kept = (X[watch], codes[watch], weight[watch] / weight[watch].sum())
+    return X[fit], codes[fit], weight[fit] / weight[fit].sum(), kept

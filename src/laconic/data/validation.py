@@ -1,0 +1,110 @@
+"""scikit-learn's check of input, as every estimator and pool asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names, _get_feature_names, validate_data
+
+from laconic.data.cells import check_names, column_names, is_frame, is_single
+from laconic.data.doubts import warn_of_columns
+from laconic.data.frames import (
+    encode_days,
+    encode_frame,
+    encode_times,
+    frame_kinds,
+    holds_times,
+    units_of_times,
+)
+from laconic.numeric.sparse_rows import canonical
+
+
+def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights of rows; None where they are unsound, which are refused later."""
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    sound = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
+    return weights if sound else None
+
+
+class _Named(np.ndarray):
+    """Numbers of a frame with names of columns, where scikit-learn's older versions look for names.
+
+    They ask the frame for ``__dataframe__``, which newer versions of polars no longer have.
+    """
+
+    names: list[Any]
+
+    def __dataframe__(self) -> _Named:
+        return self
+
+    def column_names(self) -> list[Any]:
+        """Names of the columns."""
+        return self.names
+
+
+def _seen(X: Any, only_names: bool = False) -> Any:
+    """A frame as scikit-learn sees the names of its columns; it knows not every library's frames.
+
+    With ``only_names``, rows may be left out.
+    """
+    names = column_names(X)
+    if hasattr(X, "iloc") or not names or _get_feature_names(X) is not None:
+        return X
+    out = np.asarray(np.empty((0, len(names))) if only_names else X).view(_Named)
+    out.names = names
+    return out
+
+
+def validated(
+    estimator: Any,
+    X: Any,
+    *y: Any,
+    dtype: Any = (np.float64, np.float32),
+    categories: bool = False,
+    reset: bool = True,
+    weight: Any = None,
+    **settings: Any,
+) -> Any:
+    """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
+
+    Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
+    which columns are dates or durations and, where it may have ``categories``, in ``_categories``
+    what those of text hold. For units, rows count by their ``weight``. A sparse matrix comes out
+    with every value stored once and in order; the given one stays as it is.
+    """
+    given = X
+    if is_frame(X):
+        check_names(X)
+    if reset:
+        estimator._categories = {}
+        timed = is_frame(X) or holds_times(X)
+        weights = _weights(weight, len(X)) if timed else None
+        estimator._units = units_of_times(X, weights) if holds_times(X) else {}
+        if is_frame(X):
+            found, estimator._units = frame_kinds(X, weights)
+            estimator._categories = found if categories else {}
+    if is_frame(X):
+        if not reset:  # before columns are taken for others
+            _check_feature_names(estimator, _seen(X, only_names=True), reset=False)
+        X = _seen(encode_frame(X, estimator._categories, estimator._units))
+        if np.float32 in dtype and is_single(given):
+            dtype = [np.float32]
+    elif holds_times(X):
+        X = encode_times(X, estimator._units)
+    # scikit-learn sums all numbers to find infinities. The sum of huge finite numbers can overflow;
+    # scikit-learn handles that, but NumPy warns.
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = validate_data(estimator, X, *y, dtype=list(dtype), reset=reset, **settings)
+    out = (canonical(out[0]), *out[1:]) if isinstance(out, tuple) else canonical(out)
+    names = getattr(estimator, "feature_names_in_", None)
+    if not reset:
+        if not is_frame(given) and not holds_times(given):
+            out = encode_days(out, estimator._units, names)
+    else:
+        kinds = estimator._categories, estimator._units
+        warn_of_columns(given, out[0] if isinstance(out, tuple) else out, *kinds, names)
+    return out

@@ -1,0 +1,1 @@
+"""Estimators: the only room that knows the interface of scikit-learn."""

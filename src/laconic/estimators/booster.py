@@ -1,0 +1,310 @@
+"""`BoostedClassifier`: what the estimators that run the loop share in `fit`."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
+from numbers import Integral
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import _check_sample_weight
+
+from laconic.boost.checkpoint import Checkpoint
+from laconic.boost.costs import Costs
+from laconic.boost.held_out import HeldOut
+from laconic.boost.loop import Loop
+from laconic.boost.path import Path, PathEntry
+from laconic.boost.propose import Admissible
+from laconic.boost.stages import State
+from laconic.data.fingerprint import fingerprint, settings_of
+from laconic.data.labels import held_out_rows, normalised_weights
+from laconic.estimators.path_classifier import PathClassifier
+from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
+from laconic.estimators.terms import (
+    check_base_terms,
+    check_costs,
+    check_repeatable,
+    in_order,
+    resolve_atoms,
+)
+from laconic.look.progress import Shown, progress
+from laconic.losses import Loss
+from laconic.numeric.threads import Threads
+from laconic.pools import BoundPool, Pool, bind_parts, make_pool
+from laconic.pools.signs import Signs
+from laconic.rows.rows import Rows, rows_in_memory
+
+Self = TypeVar("Self", bound="BoostedClassifier")
+
+
+class Ready(NamedTuple):
+    """What a user gave, checked: all rows, and those to learn from."""
+
+    X: Any
+    y: np.ndarray
+    pool: Pool
+    loss: Loss
+    rows: Any
+    codes: np.ndarray
+    weight: np.ndarray
+    held: HeldOut | None
+
+
+class Terms(NamedTuple):
+    """Which atoms may, must and must not be in the model, and what they cost."""
+
+    include: list[int]
+    admissible: Admissible
+
+    @property
+    def costs(self) -> Costs | None:
+        """What atoms cost."""
+        return self.admissible.costs
+
+
+class BoostedClassifier(PathClassifier):
+    """An estimator that runs the loop: checks, held-out rows, folds, checkpoints, Ctrl-C.
+
+    A subclass says what is its own: `_check_own`, `_pool_object`, `_loss_of`, `_largest`,
+    `_loop`, `_fingerprinted`, `_entries` and `_finish`.
+    """
+
+    _limits_of_fit: tuple[str, ...] = ()
+    """Settings that say how far a fit goes, or what is made of it, not what it finds on the way."""
+    _signs = False
+    """Whether columns of 0 and 1 are seen as -1 and 1."""
+
+    scale: str | None
+    groups: Any
+    costs: Any
+    max_cost: float | None
+    include: Any
+    exclude: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    cv: Any
+    scoring: Any
+    class_weight: Any
+    checkpoint: Any
+    callbacks: Any
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+    fit_intercept: bool
+
+    # -- what is the subclass's own ------------------------------------------------------------
+
+    def _check_own(self) -> None:
+        """Refuse settings, before anything is asked of the data."""
+
+    def _pool_object(self) -> Any:
+        """The pool that is meant, as `make_pool` takes it."""
+        return self.pool
+
+    def _loss_of(self, total: float) -> Loss:
+        """The loss, once the classes and the sum of the weights are known; sets ``loss_``."""
+        raise NotImplementedError
+
+    def _largest(self) -> tuple[int, int]:
+        """Largest model, and largest number of rounds."""
+        raise NotImplementedError
+
+    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
+        """The loop with this estimator's stages."""
+        raise NotImplementedError
+
+    def _fingerprinted(self) -> dict[str, Any]:
+        """What the answer depends on beside the settings."""
+        return {}
+
+    def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
+        """Run the loop, and what follows it."""
+        loop.grow(state)
+
+    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
+        """The path that a state comes to, smallest first."""
+        raise NotImplementedError
+
+    def _kept_beside(self, state: State) -> list[PathEntry]:
+        """Entries that are kept beside the path."""
+        return []
+
+    def _size(self, state: State, path: list[PathEntry]) -> int:
+        """The size in use where neither held-out rows nor folds choose it."""
+        return path[-1].size
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def _fit(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Check, cross-validate, run the loop, and keep what it found."""
+        self._check_settings(groups)
+        ready = self._prepared(X, y, sample_weight)
+        # A checkpoint that cannot be used is refused before the work of the folds.
+        with self._saver(ready) as saver:
+            if self.cv is not None:
+                self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
+            with Threads(self.n_jobs) as threads:
+                rows = self._rows(ready, threads)
+                loop = self._loop(rows, ready, self._terms(rows.pool))
+                state = State() if saver is None else self._resumed(saver, rows)
+                if saver is not None:
+                    loop.hooks.insert(0, saver)
+                self._run(loop, state)
+        self._keep(loop, state, ready.held)
+        return self
+
+    def _check_settings(self, groups: Any) -> None:
+        self._validate_params()
+        for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
+            self.__dict__.pop(chosen, None)
+        if self.cv is not None and self.early_stopping:
+            raise ValueError("choose the size by cv or by early_stopping, not by both")
+        for given, name in ((self.scoring, "scoring"), (groups, "groups")):
+            if given is not None and self.cv is None:
+                raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
+        resumable = self.checkpoint is not None and self.early_stopping
+        if resumable and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "a checkpoint of a fit with early_stopping needs an integer random_state, "
+                "so that a resumed fit holds out the same rows"
+            )
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        self._check_own()
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
+        """Check the data, and hold rows out where that is asked for."""
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
+        pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
+        check_repeatable(pool, self.checkpoint)
+        rows, codes, weight, total = normalised_weights(self, X, y, sample_weight)
+        loss = self._loss_of(total)
+        held: HeldOut | None = None
+        if self.early_stopping:
+            rows, codes, weight, kept = held_out_rows(self, rows, codes, weight)
+            held = HeldOut(*kept, loss, self.n_iter_no_change)
+        return Ready(X, y, pool, loss, rows, codes, weight, held)
+
+    def _rows(self, ready: Ready, threads: Threads) -> Rows:
+        """The pool bound to the rows to learn from."""
+        limits, loss, weight = self._limits, ready.loss, ready.weight
+        bounds = bind_parts(ready.pool, limits.parts(ready.rows, weight), threads)
+        if self._signs and bounds[0].binary:
+            bounds = [Signs(bound) for bound in bounds]
+        n_outputs, intercept = loss.n_outputs(len(self.classes_)), self.fit_intercept
+        settings = n_outputs, threads, intercept, limits
+        return rows_in_memory(bounds, loss, ready.codes, weight, *settings)
+
+    def _terms(self, pool: BoundPool) -> Terms:
+        """Costs, and atoms that are always or never in."""
+        names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
+        costs, max_cost = check_costs(self.costs, self.max_cost, pool, n_features, names)
+        include = resolve_atoms(self.include, pool, names, "include").tolist()
+        exclude = resolve_atoms(self.exclude, pool, names, "exclude")
+        spent = float(len(include)) if costs is None else costs.total(include)
+        check_base_terms(np.array(include, int), exclude, self._largest()[0], spent, max_cost)
+        return Terms(include, Admissible(exclude, costs, max_cost))
+
+    def _saver(self, ready: Ready) -> AbstractContextManager[Checkpoint | None]:
+        """The checkpoint, where there is to be one."""
+        if self.checkpoint is None:
+            return nullcontext()
+        names = getattr(self, "feature_names_in_", None)
+        settings = settings_of(self, *self._limits_of_fit)
+        # Names and data frames say what an atom is: here by what they come to.
+        settings |= {name: self._by_number(name) for name in ("include", "exclude")}
+        costs = in_order(self.costs, names, self.n_features_in_)
+        settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
+        settings |= self._fingerprinted()
+        mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
+        return Checkpoint(self.checkpoint, mark, self._largest()[1])
+
+    def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
+        return saver.resume(rows.pool, rows.n_outputs)
+
+    def _by_number(self, argument: str) -> list[Any]:
+        """The items of an include or exclude list, features by their numbers."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        listed = getattr(self, argument) or ()
+        return [names.index(i) if isinstance(i, str) and i in names else i for i in listed]
+
+    def _run(self, loop: Loop, state: State) -> None:
+        """Run the loop from wherever the state is; Ctrl-C keeps what was learned."""
+        with self._progress() as shown:
+            loop.hooks.append(shown)
+            try:
+                self._finish(loop, state, shown)
+            except KeyboardInterrupt:
+                if not state.entries:
+                    raise
+                state.status = "interrupted"
+                warnings.warn(
+                    f"fit was interrupted; the model keeps {state.entries[-1].size} atoms",
+                    stacklevel=4,
+                )
+
+    def _progress(self) -> AbstractContextManager[Shown]:
+        return progress(self.verbose, self._largest()[1], False)
+
+    # -- folds ---------------------------------------------------------------------------------
+
+    def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
+        """Score of every size on every fold."""
+        weight = _check_sample_weight(
+            sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True
+        )
+        given = ready.X, ready.y, weight, self.cv, self.scoring, groups
+        return cross_validate_sizes(self._of_a_fold(), *given)
+
+    def _of_a_fold(self: Self) -> Self:
+        """This estimator for the rows of a fold, which are arrays, without names."""
+        only_once = ("cv", "scoring", "checkpoint", "callbacks")
+        # Folds that are given by a generator cannot be cloned.
+        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
+        if self._categories:
+            pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
+            fold.set_params(pool=pool)
+        names = list(getattr(self, "feature_names_in_", ()))
+        fold.set_params(costs=in_order(self.costs, names or None, self.n_features_in_))
+        for argument in ("include", "exclude"):
+            fold.set_params(**{argument: self._by_number(argument)})
+        return fold
+
+    # -- what is kept --------------------------------------------------------------------------
+
+    def _keep(self, loop: Loop, state: State, held: HeldOut | None) -> None:
+        """Turn the loop's state into fitted attributes."""
+        path = self._entries(loop, state)
+        self.path_ = Path(path)
+        self._keep_asked([*path, *self._kept_beside(state)])
+        self.status_ = state.status
+        size = self._size(state, path)
+        if held is not None:
+            losses = np.array([held.loss(entry) for entry in path])
+            self.validation_losses_ = losses
+            size = path[int(np.argmin(losses))].size
+        if self.cv is not None:
+            size = self._size_of_folds(size, path)
+        self._keep_own(loop, state, size)
+        self._use(size)
+
+    def _keep_own(self, loop: Loop, state: State, size: int) -> None:
+        """What only the subclass has to keep, and to warn of."""
+
+    def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
+        """The smallest size within one standard error of the best."""
+        most = min(size, path[0].size + one_standard_error(self.cv_scores_))
+        size = max(entry.size for entry in path if entry.size <= most)
+        if size == 0:
+            warnings.warn(
+                "cross-validation chooses no atom, so the model says the same of every row: no "
+                "size is clearly better by accuracy, or by the scoring given. Where a class is "
+                'rare, try scoring="roc_auc" or "average_precision".',
+                stacklevel=5,
+            )
+        return size

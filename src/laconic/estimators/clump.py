@@ -1,0 +1,443 @@
+"""`ErrorClumpingClassifier`: linear classifiers whose errors clump, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from laconic.clumping.checkpoint import Resumable
+from laconic.clumping.graph import NeighbourGraph, empty_graph
+from laconic.clumping.margins import Margins
+from laconic.clumping.neighbours import find_graph, find_radius, given_graph
+from laconic.clumping.problem import ClumpingProblem, ClumpingSolution
+from laconic.clumping.solver import Hook, SolverState, solve
+from laconic.clumping.theta import NORMALIZE, Theta
+from laconic.data.fingerprint import fingerprint, settings_of
+from laconic.data.labels import check_labels, check_scale, class_prices, kept_rows
+from laconic.data.validation import validated
+from laconic.estimators.label_groups import group_labels
+from laconic.look.bars import share_bar
+from laconic.losses import ScoresOnly, decide
+from laconic.model.atoms import ColumnsMap
+from laconic.model.predictor import Predictor
+from laconic.numeric.threads import Threads
+
+
+class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
+    """Linear classifier that is forgiven errors beside other errors, so that they clump.
+
+    Minimises eq. (1) of the paper over w and the slacks ξ,
+
+        λ/2 ‖w‖² + ξᵀΘξ / (2m)   s.t.  ξ_i ≥ 0 and ξ_i ≥ 1 − y_i⟨w, x_i⟩,
+
+    where Θ is 1 on the diagonal and −η c_ij for neighbours i, j. An error costs its squared slack,
+    less a discount for the errors in its neighbourhood: the classifier gives up on tight clusters,
+    which can then be found and handled separately, and does better elsewhere. Without a discount
+    it is the SVM with squared hinge loss, C = 1/(2 m λ) in scikit-learn's LinearSVC.
+
+    The convex problem is solved to a proven gap. Finding neighbours takes O(m² d) operations at
+    the speed of BLAS and about m²/8 bytes at most; every step after that a few passes over the rows
+    and the graph. Sparse rows stay sparse: 20,000 rows of 100,000 columns with 10 values each take
+    0.4 GB and some seconds.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        λ, the ridge penalty on the weights and on the intercept. Features in other units need
+        another one; a `sklearn.preprocessing.StandardScaler` before this makes them alike.
+    radius : float or "auto", default="auto"
+        ρ: rows at most this far apart are neighbours. ``"auto"`` takes the distance within which
+        5 % of the pairs of rows lie (see `laconic.clumping.neighbours.auto_radius`); ``radius_``
+        says which.
+    discount : float, default=0.5
+        η in [0, 1]: how much neighbouring errors forgive each other. Below 1 with
+        ``normalize="degree"``. At 0 neighbours do not count, and no graph is built.
+    normalize : {"degree", "pairs"}, default="degree"
+        c_ij: 1/√(d_i d_j) with the numbers of neighbours d, or 1/(m − 1) as in the paper. By
+        degree, an error whose neighbours are all errors of equal slack costs 1 − η of a lone one,
+        at any m and ρ. By pairs it costs 1 − η d_i/(m − 1), so that the discount is weak unless
+        the radius spans much of the data.
+    n_neighbors : int, default=None
+        Nearest rows as neighbours (of either of the two) instead of a radius, which must then be
+        left at ``"auto"``. Rows that are as far as the last of them are neighbours too.
+    metric : str or callable, default="euclidean"
+        Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
+    label_groups : dict, default=None
+        Names of groups and the labels in each: groups are told apart instead of labels. A problem
+        of two groups is binary whatever the number of labels. ``classes_`` are then the groups,
+        and ``predict`` answers with them. A scorer of scikit-learn would compare them with the
+        labels in y: wrap it in `laconic.grouped_scorer` (``score`` itself compares groups).
+    fit_intercept : bool, default=True
+        Whether rows have a constant feature 1. Its weight is penalised like all others.
+    solver : {"newton", "averaging"}, default="newton"
+        A semismooth Newton method (`laconic.clumping.solver`), or the paper's stochastic dual
+        averaging, which is far slower (`laconic.clumping.averaging`; dense rows only).
+    tol : float, default=1e-10
+        The gap to stop at, relative to the objective. (The Newton method gains several digits with
+        its last step; the stochastic one would never get there.)
+    max_iter : int, default=100
+        Most Newton iterations, or passes of m stochastic steps. Newton iterations at larger λ count
+        as well: where rows are few or separable and λ is small beside their squared norms, λ is
+        approached from there. A fit that is stopped on that way has w of a larger λ, and a gap that
+        says so. With a ``checkpoint`` you can raise it, and the fit goes on.
+    learning_rate : float, default=None
+        γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
+        norm of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        What the slack of a row costs, class by class; only the ratios count. Unlike sample weights,
+        class weights do not count copies of rows: see the notes.
+    checkpoint : str or path-like, default=None
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_iter`` may be raised. (With a smaller
+        ``max_iter``, iterations that are in the file stay.) A kill loses the iteration under way
+        and at most 5 seconds before it. Where the file can no longer be written, a warning says so
+        and the fit goes on.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of ``solver="averaging"``. Nothing else is random.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows how far the search for neighbours is, and prints the radius, and the objective and
+        gap of every iteration (and λ, where it is a larger one than ``alpha`` on the way to that).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        w of the second class against the first, or of every class against the rest.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    objective_ : float
+        Eq. (1) at the answer; its sum over the problems where there are more than two classes.
+    gap_ : float
+        Proven bound on how far that is above the optimum (up to rounding).
+    radius_ : float
+        The radius in use; NaN where neighbours were not found by one. At a discount of 0 it is the
+        one that would be in use; hole punching counts errors within it.
+    neighbour_share_ : float
+        Share of the pairs of rows that are neighbours, copies of a row included; NaN at a discount
+        of 0, where no graph is built.
+    n_iter_ : int
+        Most iterations that any of the problems took, those at larger λ included.
+    predictor_ : Predictor
+        The deployable result.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    *More than two classes* are told apart one against the rest: a problem of its own for each
+    class, all with the same neighbours, and the largest score wins.
+
+    *Sample weights* count rows. An integer weight is the same as the row repeated: copies are
+    neighbours of each other, and count in the degrees, in m, in the automatic radius and among the
+    ``n_neighbors`` nearest. A weight below 1 is the part of a row that counts: its slack costs, and
+    forgives its neighbours, that part. (A weight of 2.5 is neighbour to itself with 1.5.) In a
+    graph of your own, copies have the row's neighbours and each other. ``solver="averaging"`` draws
+    rows, so there a weight is the same as repeated rows only at the optimum.
+
+    *Class weights* are prices. The slack of a row of price p costs p times as much, and it counts p
+    times in what its neighbours are forgiven. They change neither the neighbours nor the radius.
+    Without a discount a class weight of 2 is the same as all rows of the class twice, as in
+    LinearSVC. With a discount it is not: two copies of a row would also forgive each other.
+
+    *Kernels* (footnote 1) come in through a feature map before this, in a pipeline:
+    `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then those in the
+    feature space.
+
+    References
+    ----------
+    Dekel, Shamir. There's a Hole in My Data Space: Piecewise Predictors for Heterogeneous Learning
+    Problems. AISTATS 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laconic import ErrorClumpingClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> groups = {"0-4": [0, 1, 2, 3, 4], "5-9": [5, 6, 7, 8, 9]}
+    >>> model = ErrorClumpingClassifier(discount=0.5, label_groups=groups).fit(X, y)
+    >>> model.predict(X[:2]), model.gap_ < 1e-5
+    (array(['0-4', '0-4'], dtype='<U3'), True)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "discount": [Interval(Real, 0, 1, closed="both")],
+        "normalize": [StrOptions(set(NORMALIZE))],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "metric": [str, callable],
+        "label_groups": [Mapping, None],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"newton", "averaging"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "checkpoint": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        radius: float | str = "auto",
+        discount: float = 0.5,
+        normalize: str = "degree",
+        n_neighbors: int | None = None,
+        metric: Any = "euclidean",
+        label_groups: Mapping[Any, Any] | None = None,
+        fit_intercept: bool = True,
+        solver: str = "newton",
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        learning_rate: float | None = None,
+        class_weight: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.radius = radius
+        self.discount = discount
+        self.normalize = normalize
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.label_groups = label_groups
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.class_weight = class_weight
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None
+    ) -> ErrorClumpingClassifier:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Dates and durations of a frame are numbers: days since the first date of the column, or
+            hours, say.
+            float32 stays float32.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones (or of two groups).
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone; see the notes.
+        graph : NeighbourGraph or matrix of shape (n_rows, n_rows), default=None
+            Who neighbours whom, instead of a radius: from `laconic.clumping.neighbours` (so that
+            several fits share it), or any dense or sparse matrix whose non-zeros are edges. It is
+            made symmetric.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        check_labels(y)
+        X, y = validated(self, X, y, accept_sparse="csr", weight=sample_weight)
+        check_scale(X)
+        keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
+        given = None if graph is None else given_graph(graph, X.shape[0])
+        if keep is not None:
+            X = X[keep]
+            given = None if given is None else given.subset(keep)
+        price = class_prices(self.class_weight, self.classes_, codes, weight)
+        with ExitStack() as stack:
+            saver = None
+            if self.checkpoint is not None:
+                mark = self._mark(X, codes, weight, price, given)
+                saver = stack.enter_context(Resumable(self.checkpoint, mark, self._state_kind()))
+            network = self._neighbours(X, given, weight)
+            threads = stack.enter_context(Threads(self.n_jobs))
+            theta = Theta(network, self.discount, self.normalize, weight, threads, price)
+            rows = Margins(X, self.fit_intercept, threads)
+            answers = self._solve(rows, theta, codes, saver)
+        self._keep(answers)
+        return self
+
+    def _neighbours(
+        self, X: Any, given: NeighbourGraph | None, weight: np.ndarray
+    ) -> NeighbourGraph:
+        """Who neighbours whom; nobody, and no graph is built, where neighbours do not count."""
+        asked = X, self.radius, self.n_neighbors, self.metric, given
+        if self.discount == 0:
+            self.radius_, self.neighbour_share_ = find_radius(*asked, weight=weight), np.nan
+            return empty_graph(X.shape[0])
+        with share_bar(self.verbose, "finding neighbours") as watch:
+            network, self.radius_ = find_graph(
+                *asked, weight=weight, n_jobs=self.n_jobs, watch=watch
+            )
+        with Threads(self.n_jobs) as threads:
+            self.neighbour_share_ = network.weighted_share(weight, threads)
+        if self.verbose:
+            where = "" if np.isnan(self.radius_) else f"radius {self.radius_:.4g}: "
+            share = 100 * self.neighbour_share_
+            print(f"{where}{share:.3g} % of the pairs of rows are neighbours")
+        return network
+
+    def _grouped(self, y: np.ndarray) -> np.ndarray:
+        """Labels, or the groups that they are in."""
+        return y if self.label_groups is None else group_labels(self.label_groups, y)
+
+    def _mark(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        price: np.ndarray,
+        given: NeighbourGraph | None,
+    ) -> str:
+        """What tells this fit's checkpoint from those of other data or settings."""
+        if self.solver == "averaging" and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "a checkpoint with solver='averaging' needs an integer random_state, so that a "
+                "resumed fit draws the same rows"
+            )
+        settings = settings_of(self, "max_iter")
+        settings |= {"price": price, "graph": None if given is None else given.digest()}
+        return fingerprint(X, codes, weight, settings | {"units": self._units})
+
+    def _state_kind(self) -> Any:
+        """Class of the solver's states."""
+        if self.solver == "newton":
+            return SolverState
+        from laconic.clumping.averaging import Averages  # here, because it imports Numba
+
+        return Averages
+
+    def _solve(
+        self, rows: Margins, theta: Theta, codes: np.ndarray, saver: Resumable[Any] | None
+    ) -> list[ClumpingSolution]:
+        """One problem for two classes, else one for each class against the rest."""
+        n_classes = len(self.classes_)
+        targets = [1] if n_classes == 2 else list(range(n_classes))
+
+        def problem(number: int) -> ClumpingProblem:
+            return ClumpingProblem(
+                rows, np.where(codes == targets[number], 1, -1), theta, self.alpha
+            )
+
+        if saver is not None:
+            saver.resume(len(targets), problem)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        answers = []
+        for number, code in enumerate(targets):
+            which = "" if n_classes == 2 else f"{self.classes_[code]}: "
+            begun = None if saver is None else saver.state(number)
+            told = self._hook(number, which, saver)
+            answers.append(self._solved(problem(number), begun, told, seed))
+        return answers
+
+    def _hook(self, number: int, which: str, saver: Resumable[Any] | None) -> Hook:
+        """What is done after every iteration of a problem."""
+
+        def told(state: Any, alpha: float, value: float, gap: float) -> None:
+            if saver is not None:
+                saver((number, state))
+            if self.verbose:
+                at = "" if alpha == self.alpha else f" at alpha {alpha:.3g}"
+                print(f"{which}iteration {state.iterations}{at}: {value:.8g}, gap {gap:.2g}")
+
+        return told
+
+    def _solved(
+        self, problem: ClumpingProblem, begun: Any, told: Hook, seed: int
+    ) -> ClumpingSolution:
+        if self.solver == "newton":
+            return solve(problem, self.tol, self.max_iter, begun, told)
+        from laconic.clumping.averaging import average  # here, because it imports Numba
+
+        rate = self.learning_rate
+        return average(problem, self.tol, self.max_iter, rate, seed, begun, told)
+
+    def _keep(self, answers: list[ClumpingSolution]) -> None:
+        """Turn the answers into fitted attributes."""
+        weights = np.stack([answer.weights for answer in answers])
+        d = self.n_features_in_
+        self.coef_ = weights[:, :d]
+        self.intercept_ = weights[:, d] if self.fit_intercept else np.zeros(len(weights))
+        self.objective_ = float(sum(answer.objective for answer in answers))
+        self.gap_ = float(sum(answer.gap for answer in answers))
+        self.n_iter_ = max(1, *(answer.iterations for answer in answers))
+        short = [answer.iterations for answer in answers if not answer.converged]
+        if short:
+            cause = (
+                "; raise max_iter, tol or alpha"
+                if max(short) >= self.max_iter
+                else ", beyond which rounding hides all progress; scale or centre X, or raise tol "
+                "or alpha"
+            )
+            warnings.warn(
+                f"stopped at a gap of {self.gap_:.2g} (objective {self.objective_:.2g}) after "
+                f"{max(short)} iterations{cause}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.predictor_ = self._predictor()
+
+    def _predictor(self) -> Predictor:
+        coef, intercept = self.coef_, self.intercept_
+        if len(self.classes_) == 2:
+            coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
+        read = np.flatnonzero(coef.any(axis=0))
+        return Predictor(
+            ColumnsMap(read),
+            np.ascontiguousarray(coef[:, read].T),
+            intercept,
+            self.classes_,
+            ScoresOnly.name,
+            [1] * len(read),
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            units=self._units,
+        )
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
+        scores = self._scores(X)
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class (or group) of every row: the one of the largest score."""
+        scores = self._scores(X)
+        return self.classes_[decide(scores)]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores of all classes; those of two are each other's negative."""
+        check_is_fitted(self, "predictor_")
+        X = validated(self, X, reset=False, accept_sparse="csr")
+        return self.predictor_.encoded_scores(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy; with ``label_groups``, ``y`` are labels and their groups are compared."""
+        return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

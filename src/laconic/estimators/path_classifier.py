@@ -1,0 +1,321 @@
+"""`PathClassifier`: what every estimator of a path shares once the path is there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from laconic.boost.path import Path, PathEntry
+from laconic.data.cells import is_frame
+from laconic.data.frames import (
+    Categories,
+    Units,
+    asked_categories,
+    what_stumps_could_do,
+    words_for_text,
+)
+from laconic.data.labels import check_labels
+from laconic.data.validation import validated
+from laconic.losses import decide, find_loss
+from laconic.model.predictor import Predictor
+from laconic.numeric.magnitudes import ENLARGE
+from laconic.registry import POOLS
+from laconic.rows.limits import Limits
+
+Self = TypeVar("Self", bound="PathClassifier")
+
+# Least share of a feature that is read, whatever its atoms gained: above rounding, below any share
+# that says something.
+LEAST_SHARE = 1e-9
+
+
+class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """A classifier with a model of every size: choosing one, predicting, explaining.
+
+    A subclass has the parameter ``pool``; its ``fit`` sets ``classes_``, ``loss_`` (the loss that
+    it minimised) and ``path_``, and calls ``_use`` with a size.
+    """
+
+    pool: Any
+    loss_: Any
+    classes_: np.ndarray
+    path_: Path
+    _categories: Categories
+    _units: Units
+    _limits = Limits()
+    """Where the work over the rows is cut."""
+    _given_names: list[str] | None = None
+    _class_factors: np.ndarray
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use."""
+        entry = self.path_[size]
+        with np.errstate(over="ignore"):
+            weights = entry.input_weights()
+        if not np.isfinite(weights).all():
+            raise ValueError(
+                "weights overflow in the units of the input, in which some columns are tiny; "
+                f"{ENLARGE}"
+            )
+        self.n_atoms_ = size
+        self.atoms_ = list(entry.atoms)
+        self.atom_coef_ = weights.T
+        self.intercept_ = entry.intercept
+        self.predictor_ = Predictor(
+            entry.map,
+            weights,
+            entry.intercept,
+            self.classes_,
+            self.loss_,
+            [atom.width for atom in entry.atoms],
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", self._given_names),
+            self._categories,
+            units=self._units,
+            class_factors=self._class_factors.tolist(),
+        )
+
+    def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
+        """Forget the categories that no model asks about: others need not learn of them."""
+        asked: dict[int, set[int]] = {}
+        for entry in entries:
+            if not hasattr(entry.map, "asked"):
+                return
+            for feature, codes in entry.map.asked().items():
+                asked.setdefault(feature, set()).update(codes)
+        self._categories = asked_categories(self._categories, asked)
+
+    # -- other sizes ---------------------------------------------------------------------------
+
+    def at(self: Self, n_atoms: int) -> Self:
+        """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
+        check_is_fitted(self, "predictor_")
+        if n_atoms not in self.path_.sizes:
+            raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
+        other = copy.copy(self)
+        other._use(int(n_atoms))
+        return other
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predicted labels of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield self.classes_[decide(scores)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities of every size of the path, smallest first."""
+        for scores in self._staged_scores(X):
+            yield find_loss(self.loss_).probabilities(scores)
+
+    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self, "predictor_")
+        X = self._validated(X)
+        for entry in self.path_:
+            yield entry.scores(X)
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes); for two classes one, above zero for the second."""
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of the largest score, eq. (1), or by the sign of the one score."""
+        scores = self._scores(X)
+        return self.classes_[decide(scores)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; see the notes on what the margin loss does to them."""
+        scores = self._scores(X)
+        return find_loss(self.loss_).probabilities(scores)
+
+    def corrected_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities with the effect of ``class_weight`` taken back.
+
+        A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
+        `predict_proba` therefore answers as if all classes were equally common. Here every
+        probability is divided by its class's factor, and they are made to sum to one again. They
+        are about as calibrated as those of a fit without ``class_weight``. Without it they are
+        those of `predict_proba`.
+        """
+        return self.predictor_.corrected(self.predict_proba(X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Columns of the chosen atoms, in the units of the input.
+
+        Dates count from the first training date of their column; see ``predictor_.units``.
+        """
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.map.columns(self._validated(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Readable names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input features, as a pipeline passes them on. By default those that the
+            model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
+        """
+        check_is_fitted(self, "predictor_")
+        names = None
+        if input_features is not None:
+            names = _check_feature_names_in(self, input_features).tolist()
+        return np.array(self.predictor_.names(names), dtype=object)
+
+    def name_features(self: Self, names: Any) -> Self:
+        """Call the input features by these names, where ``fit`` was given an array.
+
+        ``describe``, plots, saved models and `get_feature_names_out` then use them. The columns of
+        a data frame must have them too, in this order. In a pipeline:
+        ``pipeline[-1].name_features(pipeline[:-1].get_feature_names_out())``.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One for every feature, in order.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "predictor_")
+        if hasattr(self, "feature_names_in_"):
+            raise ValueError("fit was given a data frame, whose columns have names already")
+        given = [str(name) for name in names]
+        if len(given) != self.n_features_in_ or len(set(given)) != len(given):
+            raise ValueError(
+                f"names must be {self.n_features_in_} different ones, one for every feature; got "
+                f"{len(given)}, {len(set(given))} of them different"
+            )
+        self._given_names = given
+        self._use(self.n_atoms_)
+        return self
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.encoded_scores(self._validated(X))
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    def describe(self, file: Any = None) -> None:
+        """Print the model for people: every atom, its weights per class, its share of the gain."""
+        from laconic.model.card import card
+
+        check_is_fitted(self, "predictor_")
+        print(card(self), file=file)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Plot loss, and error on (X, y) where given, against the number of atoms.
+
+        Returns the matplotlib axes. Needs the ``plot`` extra.
+        """
+        from laconic.look.plots import plot_path
+
+        check_is_fitted(self, "predictor_")
+        return plot_path(self, X, y, ax)
+
+    def plot_atoms(self, n_atoms: int | None = None, ax: Any = None) -> Any:
+        """Draw the chosen patches with their masks (see `laconic.look.mosaic.plot_patches`).
+
+        Only for a pool of `laconic.pools.Patches`; `laconic.look.balls.plot_balls` draws pieces.
+        Needs the ``plot`` extra.
+        """
+        from laconic.look.mosaic import plot_patches
+
+        check_is_fitted(self, "predictor_")
+        return plot_patches(self, n_atoms, ax)
+
+    @property
+    def coef_(self) -> Any:
+        """There is none: a selector would take weights of atoms for weights of features."""
+        raise AttributeError(
+            f"a {type(self).__name__} has no coef_, because its weights belong to atoms and not to "
+            "input features; they are in atom_coef_, and feature_importances_ has one number per "
+            "feature"
+        )
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every input feature in the decrease of the training loss.
+
+        An atom's gain goes to the features it reads: that of a fitted classifier by its own
+        ``feature_importances_`` or the size of its ``coef_``, all others in equal parts. A feature
+        that is read has a share of at least 1e-9 or so, even where its atoms gain nothing, and a
+        feature that is not read has 0: ``SelectFromModel(model, threshold=1e-12)`` keeps exactly
+        the features that are read. (Features that a classifier as pool has no use for count as
+        not read.) The shares sum to one up to rounding, or to zero where nothing is read.
+        """
+        check_is_fitted(self, "predictor_")
+        entry = self.path_[self.n_atoms_]
+        share, read = np.zeros((2, self.n_features_in_))
+        for atom, gain in zip(entry.atoms, entry.gains, strict=True):
+            parts = atom.shares() if hasattr(atom, "shares") else 1.0 / len(atom.reads)
+            share[list(atom.reads)] += max(gain, 0.0) * parts
+            read[list(atom.reads)] += parts
+        total = share.sum()
+        if total > 0:
+            share = np.where(read > 0, np.maximum(share / total, LEAST_SHARE), 0.0)
+        else:
+            share = read
+        # To 40 bits, so that the mean of equal shares is that share: selectors compare with it.
+        even: np.ndarray = np.ldexp(np.rint(np.ldexp(share / (share.sum() or 1.0), 40)), -40)
+        return even
+
+    # -- the scikit-learn edge -----------------------------------------------------------------
+
+    def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
+        """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
+        missing = self._allows_missing()
+        if reset:
+            self._given_names = None
+            check_labels(y)
+        elif self._categories and not is_frame(X):
+            raise ValueError(
+                "fit was given a data frame with categories, which an array does not hold; "
+                "give a data frame here too"
+            )
+        if getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
+                "pixels of an image, images.reshape(len(images), -1)"
+            )
+        known: Any = self
+        if self._given_names is not None and is_frame(X):
+            known = copy.copy(self)
+            known.feature_names_in_ = np.array(self._given_names, dtype=object)
+        try:
+            return validated(
+                known,
+                X,
+                **({"y": y} if reset else {}),
+                reset=reset,
+                weight=weight,
+                categories=missing,
+                accept_sparse=["csr", "csc"],
+                ensure_all_finite="allow-nan" if missing else True,
+            )
+        except ValueError as error:
+            hint = None if missing else what_stumps_could_do(error)
+            hint = hint or (None if is_frame(X) else words_for_text(error))
+            if hint is None:
+                raise
+            raise ValueError(hint) from error
+
+    def _allows_missing(self) -> bool:
+        if isinstance(self.pool, str):
+            return self.pool in POOLS and POOLS[self.pool].allows_missing
+        return bool(getattr(self.pool, "allows_missing", False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing()
+        return tags

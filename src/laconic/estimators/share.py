@@ -1,0 +1,384 @@
+"""`ShareBoostClassifier`: the loop of ShareBoost as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from laconic.boost.correction import CorrectAll
+from laconic.boost.loop import Loop
+from laconic.boost.path import PathEntry, rounds_needed
+from laconic.boost.propose import ByRule
+from laconic.boost.record import Recorder
+from laconic.boost.rules import check_rule, find_rule
+from laconic.boost.stages import State
+from laconic.correct import Newton
+from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.look.progress import Shown, progress
+from laconic.losses import Loss, find_loss
+from laconic.penalties import find_penalty
+from laconic.rows.rows import Rows
+
+# alpha="auto": the first over the square of the sum of the weights, between the others.
+FALLING, WEAKEST, STRONGEST = 32.0, 1e-6, 3e-4
+
+
+class ShareBoostClassifier(BoostedClassifier):
+    """Multiclass classifier whose classes share a few features (ShareBoost).
+
+    Grows the predictor argmax_y (W x)_y, eq. (1), one atom at a time: choose the atom whose column
+    of the gradient has the largest l1 norm, eq. (7), then re-optimise the weights of all chosen
+    atoms (algorithm 1). One fit gives every size up to ``max_atoms``. It minimises
+
+        Φ(W) = Σ_i w_i ℓ(W, (x_i, y_i)) / Σ_i w_i + Ω(W)   s.t. at most n non-zero columns,
+
+    eq. (4) with the penalty of section 2.1. T rounds cost O(T m d k) to choose, and the
+    corrections a few dozen products of the m x t chosen block with a t x k matrix each. For the
+    l1 gradient rule, columns in [-1, 1] and no penalty, 4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for
+    any W* (Theorem 2); to choose the best n columns exactly is NP-hard.
+
+    Parameters
+    ----------
+    max_atoms : int, default=20
+        Largest number of atoms, T in the paper. The path also holds every smaller size.
+    pool : {"columns", "stumps", "products", "pieces"} or pool object, default="columns"
+        Where atoms come from: input columns; decision stumps on them (section 3.1); products of
+        two of them; balls with a linear function inside (section 3.2); or an object of
+        `laconic.pools` with settings of its own.
+    loss : {"margin", "log"} or loss object, default="margin"
+        The loss of eq. (3), or the plain multinomial log-loss; or one of your own, see
+        `laconic.losses.Loss`. The losses of TotalQBoost ("exponential" and so on) serve two
+        classes.
+    rule : {"gradient", "projection", "step", "column", "refit"} or rule object, default="gradient"
+        How the next atom is chosen (section 2.1): largest l1 gradient, eq. (7); the same over the
+        length of the part of the column that the chosen ones do not explain; best step along the
+        gradient; best new column; full refit for every candidate. The last three try every atom
+        out and are slow for large pools. An object has the method of `laconic.boost.rules.Rule`.
+    penalty : {"l2", "l1", "linf_l1"} or penalty object, default="l2"
+        Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
+        alpha. Weights are penalised in scaled units; the intercept is not penalised. An object (see
+        `laconic.penalties.Penalty`) brings its own strength, and ``alpha`` and ``beta`` are not
+        read.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty. 0 switches it off. ``"auto"`` is 32 over the square of the sum of
+        the weights (of the number of rows, where there are none), but at least 1e-6 and at most
+        3e-4: the fewer rows, the stronger (``experiments/default_alpha.py``).
+    beta : float, default=20.0
+        β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
+    scale : {"max", "std"} or None, default="max"
+        Scale of the columns, applied on the fly: the l1 rule depends on it, and the paper assumes
+        columns in [-1, 1]. ``atom_coef_`` is in the units of the input. Stumps need none.
+    fit_intercept : bool, default=True
+        Whether a constant column is always in.
+    refine : bool, default=False
+        Sweep over the finished path with swap moves. Never a higher loss at any size, often a
+        lower one; the models of different sizes need not nest, and may depend on ``max_atoms``.
+    groups : sequence, default=None
+        Labels of the features, or lists of feature numbers: features of a group are chosen
+        together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
+        rows, for ``cv``, go to ``fit``.)
+    costs : array-like of shape (n_features,), dict or "operations", default=None
+        Cost of reading each feature, in order, by name or, where ``X`` has no names, by number (a
+        dict or a pandas series; features that it does not name cost 1). An atom
+        costs the sum over the features it reads, and atoms are ranked by gain per cost.
+        ``"operations"``: an atom costs the operations that it adds to the model, for pools that
+        count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
+    max_cost : float, default=None
+        Cap on the cost of the model, the sum over its atoms (their number where ``costs`` is
+        None).
+    include, exclude : list, default=None
+        Atoms that are always or never in: feature names, feature numbers, or atom records.
+    early_stopping : bool, default=False
+        Hold out a part of the rows, stop when their loss no longer falls, and use the size at which
+        it was lowest.
+    validation_fraction : float, default=0.1
+        The part held out.
+    n_iter_no_change : int, default=10
+        Rounds without a lower held-out loss after which to stop.
+    cv : int or splitter, default=None
+        Choose the size by cross-validation with the one-standard-error rule, from one path a fold:
+        the smallest size whose score is within one standard error of the best.
+    scoring : str or callable, default=None
+        What ``cv`` compares sizes by: any scorer of scikit-learn, such as ``"roc_auc"``,
+        ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little where
+        one class is rare.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
+    tol : float, default=1e-5
+        Relative tolerance of each correction; see `laconic.correct.Newton`.
+    checkpoint : str or path-like, default=None
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_atoms`` may be raised. A kill loses the
+        round under way and at most 5 seconds before it. Where the file can no longer be written, a
+        warning says so and the fit goes on.
+    callbacks : list of callables, default=None
+        Called with the loop's state after every round; a true answer ends the fit.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out part. Nothing else is random.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    loss_ : str
+        The loss that was minimised: ``loss``.
+    path_ : Path
+        Atoms, weights, losses, certificates and times for each size.
+    n_atoms_ : int
+        The size in use: the largest of the path, or the one chosen by ``early_stopping`` or ``cv``.
+    atoms_ : list
+        Records of the atoms of that size.
+    atom_coef_ : ndarray of shape (n_classes, n_columns)
+        Weights of the atoms' columns in the units of the input. There is no ``coef_``, which
+        scikit-learn's selectors would take for weights of the features.
+    intercept_ : ndarray of shape (n_classes,)
+    alpha_ : float
+        The strength of the penalty, as given or as chosen by ``"auto"``.
+    predictor_ : Predictor
+        The deployable result.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares in the decrease of the training loss; 0 for features that are not read, above 0 for
+        those that are. scikit-learn's selectors go by them; see the notes.
+    status_ : str
+        Why the fit ended.
+    validation_losses_ : ndarray
+        Held-out loss of every path entry, with ``early_stopping``.
+    cv_scores_ : ndarray of shape (n_folds, n_sizes)
+        Score of every size on every fold, with ``cv``: accuracy, or what ``scoring`` says.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    *Probabilities.* With ``loss="log"`` they are the softmax of the scores. The margin of eq. (3)
+    asks the true class to win by 1, which stretches the scores: their softmax s is over-confident.
+    ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q).
+    On finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
+
+    *Selecting features.* `sklearn.feature_selection.SelectFromModel` keeps exactly the features
+    that the model reads with ``threshold=1e-12``. Its default, the mean, is 1 / n_features: it
+    keeps features with at least an even share, and drops others though the model reads them. (With
+    ``penalty="l1"`` scikit-learn's default is 1e-5 instead.)
+
+    References
+    ----------
+    Shalev-Shwartz, Wexler, Shashua. ShareBoost: Efficient Multiclass Learning with Feature
+    Sharing. NIPS 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laconic import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ShareBoostClassifier(max_atoms=2).fit(X, y)
+    >>> model.atoms_
+    [Column(feature=3), Column(feature=2)]
+    >>> round(model.score(X, y), 2), round(model.at(1).score(X, y), 2)
+    (0.95, 0.96)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "max_atoms": [Interval(Integral, 0, None, closed="left")],
+        "pool": "no_validation",  # make_pool checks it
+        "loss": "no_validation",  # find_loss checks it
+        "rule": "no_validation",  # find_rule checks it
+        "penalty": "no_validation",  # find_penalty checks it
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "beta": [Interval(Real, 1, None, closed="left")],
+        "scale": [StrOptions({"max", "std"}), None],
+        "fit_intercept": ["boolean"],
+        "refine": ["boolean"],
+        "groups": ["array-like", None],
+        "costs": ["array-like", dict, StrOptions({"operations"}), None],
+        "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "include": [list, tuple, None],
+        "exclude": [list, tuple, None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "checkpoint": "no_validation",
+        "callbacks": [list, tuple, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    # How far a fit goes, or what is made of it.
+    _limits_of_fit = ("max_atoms", "n_iter_no_change", "cv", "scoring")
+
+    def __init__(
+        self,
+        max_atoms: int = 20,
+        *,
+        pool: Any = "columns",
+        loss: Any = "margin",
+        rule: Any = "gradient",
+        penalty: Any = "l2",
+        alpha: float | str = "auto",
+        beta: float = 20.0,
+        scale: str | None = "max",
+        fit_intercept: bool = True,
+        refine: bool = False,
+        groups: Any = None,
+        costs: Any = None,
+        max_cost: float | None = None,
+        include: Any = None,
+        exclude: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-5,
+        checkpoint: Any = None,
+        callbacks: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_atoms = max_atoms
+        self.pool = pool
+        self.loss = loss
+        self.rule = rule
+        self.penalty = penalty
+        self.alpha = alpha
+        self.beta = beta
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.refine = refine
+        self.groups = groups
+        self.costs = costs
+        self.max_cost = max_cost
+        self.include = include
+        self.exclude = exclude
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.cv = cv
+        self.scoring = scoring
+        self.class_weight = class_weight
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> ShareBoostClassifier:
+        """Fit the whole path.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers: days since the
+            first date of the column, or hours, say.
+            float32 stays float32. Missing values only for ``pool="stumps"``.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
+            by rows, whatever their weight). ``alpha="auto"`` takes their sum for the number of
+            rows. With an ``alpha`` of your own only their ratios count: give one where weights are
+            not counts of rows, for example where they sum to 1.
+        groups : array-like of shape (n_rows,), default=None
+            Groups of rows, for a ``cv`` that keeps them together, such as
+            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
+
+        Returns
+        -------
+        self
+            Also after Ctrl-C: then with the path learned so far.
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def _check_own(self) -> None:
+        find_loss(self.loss)
+        find_penalty(self.penalty, 0.0, self.beta)
+        check_rule(self.rule)
+
+    def _loss_of(self, total: float) -> Loss:
+        self.loss_ = self.loss
+        penalty = self.penalty
+        self.alpha_ = self._strength(total) if isinstance(penalty, str) else float(penalty.alpha)
+        return find_loss(self.loss)
+
+    def _strength(self, total: float) -> float:
+        """The strength of the penalty: as given, or by the sum of the weights."""
+        if not isinstance(self.alpha, str):
+            return float(self.alpha)
+        return min(max(FALLING / total / total, WEAKEST), STRONGEST)
+
+    def _largest(self) -> tuple[int, int]:
+        return self.max_atoms, self.max_atoms
+
+    def _fingerprinted(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
+
+    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
+        penalty = find_penalty(self.penalty, self.alpha_, self.beta)
+        corrector, record = Newton(self.tol), Recorder(rows, terms.costs)
+        model = CorrectAll(record, corrector, penalty, self.max_atoms, terms.include)
+        propose = ByRule(find_rule(self.rule, penalty, corrector), model, terms.admissible)
+        return Loop(propose, model, record, ready.held, list(self.callbacks or []))
+
+    def _progress(self) -> AbstractContextManager[Shown]:
+        return progress(self.verbose, self.max_atoms, self.refine)
+
+    def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
+        if loop.grow(state) and self.refine:
+            from laconic.boost.refine import refine  # Numba loads with it
+
+            refine(loop, state)
+
+    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
+        entries = list(state.entries)
+        entries[: len(state.refined)] = state.refined
+        return entries
+
+    def _keep_own(self, loop: Loop, state: State, size: int) -> None:
+        nothing = self.path_.sizes[-1] == 0 and self.max_atoms > 0
+        if nothing and state.status.startswith("no admissible"):
+            warnings.warn(
+                "no atom helps, so the model only knows how common the classes are. Raise max_cost "
+                "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "atom can help.",
+                stacklevel=5,
+            )
+
+    # -- guarantees ----------------------------------------------------------------------------
+
+    def excess_loss_bound(self, norm: float) -> float:
+        """Bound on how much lower the training loss of any sparse or dense rival can be.
+
+        For every weight matrix W* over the whole pool with ‖W*‖_{∞,1} ≤ ``norm``, in scaled units
+        and the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁
+        (from Lemma 3).
+        """
+        check_is_fitted(self, "predictor_")
+        return self.path_[self.n_atoms_].excess_loss_bound(norm)
+
+    @staticmethod
+    def rounds_needed(norm: float, epsilon: float) -> int:
+        """Rounds after which the loss is at most L(W*) + epsilon, ‖W*‖_{∞,1} ≤ norm (Theorem 2).
+
+        For the l1 gradient rule, columns in [-1, 1] and no penalty.
+        """
+        return rounds_needed(norm, epsilon)

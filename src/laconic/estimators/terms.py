@@ -1,0 +1,118 @@
+"""Costs of features, and atoms that are always or never in, as users name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from laconic.boost.costs import Costs, FixedCosts, OperationCosts
+from laconic.pools.base import BoundPool
+
+
+def check_costs(
+    costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
+) -> tuple[Costs | None, float]:
+    """What atoms cost (``None`` for one each, without ranking by it) and the cap."""
+    cap = np.inf if max_cost is None else float(max_cost)
+    if costs is None:
+        return (None if np.isinf(cap) else FixedCosts(np.ones(pool.n_atoms))), cap
+    if isinstance(costs, str):
+        pool.operations()  # refused here if the pool does not count them
+        return OperationCosts(pool), cap
+    ordered = in_order(costs, names, n_features)
+    try:
+        per_feature = np.asarray(ordered, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"costs must be numbers, one per feature: {error}") from error
+    if per_feature.shape != (n_features,):
+        raise ValueError(
+            f"costs must have one number per feature ({n_features}), not shape {per_feature.shape}"
+        )
+    if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
+        raise ValueError("costs must be positive and finite")
+    return FixedCosts(pool.costs(per_feature)), cap
+
+
+# What to do where features are meant by name, but have none, as in a pipeline.
+NAMELESS = (
+    "but X has no feature names; give numbers of columns (a fitted vectorizer has them in "
+    'vocabulary_), or a data frame (in a pipeline: set_output(transform="pandas"), for '
+    "transformers that are not sparse)"
+)
+
+
+def in_order(costs: Any, names: Any, n_features: int) -> Any:
+    """Costs as they are, or those given by name in the order of the features, 1 for others.
+
+    Where features have no names, their numbers are names.
+    """
+    if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
+        return costs
+    given = dict(costs)
+    if names is None:
+        if not isinstance(costs, Mapping) and given and list(given) == list(range(len(given))):
+            return list(given.values())  # a series that was given no names: one for each feature
+        if not all(isinstance(key, Integral) for key in given):
+            raise ValueError(f"costs have names, {NAMELESS}")
+        names = range(n_features)
+    strange = [name for name in given if name not in set(names)]
+    if strange:
+        near = get_close_matches(str(strange[0]), map(str, names), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"costs names {strange[0]!r}, which is not a feature of X{hint}")
+    return [given.get(name, 1.0) for name in names]
+
+
+def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:
+    """Pool numbers that the items of an include or exclude list mean, in order, each once.
+
+    An item is a feature's name or number (every atom that reads it) or an atom record.
+    """
+    found: list[int] = []
+    for item in items or ():
+        meant = item
+        if isinstance(item, str):
+            if names is None:
+                raise ValueError(f"{argument} names {item!r}, {NAMELESS}")
+            where = np.flatnonzero(np.asarray(names) == item)
+            if len(where) == 0:
+                raise ValueError(f"{argument} names {item!r}, which is not a feature of X")
+            meant = int(where[0])
+        try:
+            numbers = pool.matching(meant)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{argument}: {error}") from error
+        if argument == "include" and len(numbers) != 1:
+            raise ValueError(
+                f"include: {item!r} stands for {len(numbers)} atoms; name one atom by its record, "
+                "for example an entry of atoms_"
+            )
+        found += [int(n) for n in numbers]
+    _, first = np.unique(found, return_index=True)
+    return np.array(found, dtype=np.int64)[np.sort(first)]
+
+
+def check_repeatable(pool: Any, checkpoint: Any) -> None:
+    """Refuse a checkpoint of atoms that are drawn anew in every fit: their numbers mean nothing."""
+    if checkpoint is not None and getattr(pool, "random_state", 0) is None:
+        raise ValueError(
+            f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
+            f"{type(pool).__name__} an integer random_state"
+        )
+
+
+def check_base_terms(
+    include: np.ndarray, exclude: np.ndarray, max_atoms: int, spent: float, max_cost: float
+) -> None:
+    """Refuse atoms always in that are also never in, or more than size and cost allow."""
+    both = np.intersect1d(include, exclude)
+    if len(both):
+        raise ValueError(f"include and exclude both name atom {both[0]}; take it out of one")
+    if len(include) > max_atoms:
+        raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
+    if spent > max_cost * (1.0 + 1e-12):
+        raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")

@@ -1,0 +1,627 @@
+"""`TotalQBoostClassifier`: boosting with a price on every weak learner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from laconic.boost.checkpoint import Checkpoint
+from laconic.boost.constraints import dual_value
+from laconic.boost.loop import Loop
+from laconic.boost.master import Master, SignsMaster, make_master
+from laconic.boost.path import PathEntry
+from laconic.boost.propose import Asked, Violated
+from laconic.boost.record import Recorder
+from laconic.boost.selection import SearchSubset
+from laconic.boost.stages import Propose, SearchState, State
+from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.estimators.sizes import cross_validate_prices, one_standard_error
+from laconic.look.progress import Shown, progress
+from laconic.losses import Loss, find_loss
+from laconic.numeric.threads import Threads
+from laconic.pools import Stumps, make_pool
+from laconic.pools.weak_learners import Oracle
+from laconic.rows.rows import Rows
+from laconic.subset import check_options, find_method
+
+# Relative gap above which an exact search has not ended by itself.
+OPEN = 1e-6
+
+
+class TotalQBoostClassifier(BoostedClassifier):
+    """Boosted ensemble with an explicit price on every weak learner (TotalQBoost).
+
+    Minimises, over the weights of all atoms of the pool,
+
+        Σ_i s_i l(y_i f(x_i)) / Σ_i s_i + l1 ‖w‖₁ + price · card(w),   f = b + Σ_j w_j h_j,
+
+    eq. (2) with sample weights s_i. (The paper sums over the m rows: its ν and λ are m times
+    ``l1`` and ``price``. Its w ≥ 0 goes with weak classifiers of both signs; here one atom stands
+    for h and −h, and the sign of its weight says which.) Algorithm 1: weigh the rows by
+    u_i = −l′(y_i f(x_i)), eq. (5); take the atom outside H, the atoms taken so far, that violates
+    its dual constraint (4) most; choose the best subset of H; re-optimise its weights. To find the
+    best subset is NP-hard, and atoms outside H are not considered.
+
+    Parameters
+    ----------
+    max_rounds : int, default=100
+        T: largest number of atoms ever taken.
+    max_atoms : int, default=None
+        Cap on the number of atoms in the model: never more, whatever they cost. There are fewer
+        where ``price`` is not worth paying, or no atom helps.
+    price : float or sequence of floats, default=1e-3
+        λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays. A few
+        hundred rows need a higher price than the default: 0.01 or more. ``cv`` chooses from
+        several.
+    l1 : float, default=1e-6
+        ν, for the mean loss. A little of it keeps weights finite on separable data.
+    loss : {"auto", "exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \
+            default="auto"
+        ``"auto"`` is ``"exponential"`` for two classes and ``"log"`` for more; ``loss_`` says which
+        it was. ``"exponential"``, ``"logistic"`` and ``"squared_hinge"`` are of the margin y f(x),
+        for two classes. The others give every class a score, and every atom a group of weights that
+        is in or out together; so does a `laconic.losses.Loss` of your own.
+    pool : {"stumps", "columns", "products", "pieces"}, pool object or classifier, default="stumps"
+        Where atoms come from. ``"stumps"`` has every threshold; ``laconic.pools.Stumps(bins=255)``
+        is quicker on many rows. A scikit-learn classifier is fitted to the weights u every round.
+    search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
+        How the subset of H is chosen (line 10): by add, drop and swap moves from the one before;
+        by branch and bound; by sampling weights of a few bits (extra ``dwave``). ``None`` keeps
+        all. All but the first need stumps or a classifier as pool, and a loss of the margin, thus
+        two classes.
+    hot_start : int, default=0
+        T′: atoms taken before the first search. It then goes over every size of subsets, and ends
+        no worse than early stopping at any size.
+    search_options : dict, default=None
+        Of the search; see `laconic.subset.search`.
+    scale : {"max", "std"} or None, default="max"
+        Scale of columns and products, as for `ShareBoostClassifier`.
+    fit_intercept : bool, default=True
+        Whether a constant is always in, without price or penalty. The paper has none: False gives
+        its problem (2) exactly.
+    groups : sequence, default=None
+        Labels of the features, or lists of feature numbers: features of a group are in or out
+        together. Only for ``pool="columns"``. (Groups of rows, for ``cv``, go to ``fit``.)
+    costs : array-like of shape (n_features,), dict or "operations", default=None
+        As for `ShareBoostClassifier`: atoms are taken by gain per cost. The price of an atom is
+        ``price`` times its cost. For ``search="local"`` and None.
+    max_cost : float, default=None
+        Cap on the cost of the model (the number of its atoms where ``costs`` is None).
+    include, exclude : list, default=None
+        Atoms that are always in, for no price, or never in: feature names, feature numbers, or atom
+        records.
+    early_stopping : bool, default=False
+        Hold out a part of the rows, stop when their loss no longer falls, and use the model of the
+        path at which it was lowest.
+    validation_fraction : float, default=0.1
+        The part held out.
+    n_iter_no_change : int, default=10
+        Rounds without a lower held-out loss after which to stop.
+    cv : int or splitter, default=None
+        Cross-validation with the one-standard-error rule. Of several prices it chooses the dearest
+        one whose score is within one standard error of the best; at one price, the smallest such
+        size of the path.
+    scoring : str or callable, default=None
+        What ``cv`` compares by: any scorer of scikit-learn; accuracy by default.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
+        weigh more; `corrected_proba` takes that back.
+    tol : float, default=5e-4
+        ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
+        than this (of a classifier as pool: the one it offers). An atom with several weights, one
+        for every class say, has a constraint for each of them.
+    checkpoint : str or path-like, default=None
+        File that keeps the state. A fit that finds it resumes from it and ends with the identical
+        model; other data or settings are refused, but ``max_rounds`` may be raised. A kill loses
+        the round under way and at most 5 seconds before it. Where the file can no longer be
+        written, a warning says so and the fit goes on.
+    callbacks : list of callables, default=None
+        Called with the loop's state after every round; a true answer ends the fit.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out part. Nothing else is random.
+    n_jobs : int, default=None
+        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar, and the nodes and the gap of ``search="exact"`` as it runs.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    loss_ : str or loss object
+        The loss that was minimised: ``loss``, or what ``"auto"`` chose.
+    path_ : Path
+        The best model of every size that was met, in a round or by the search after a hot start,
+        smallest first; none is larger than ``max_atoms``.
+    rounds_ : list of PathEntry
+        The model after every round, from none on.
+    n_atoms_ : int
+        Size of the model in use: that of the last round. (A fit that is stopped in its hot start
+        has the largest model that ``max_atoms`` allows.)
+    atoms_ : list
+        Records of its atoms. None has weight zero.
+    generated_ : list
+        Records of H: all atoms ever taken, in order.
+    atom_coef_, intercept_ : ndarray
+        Weights of the atoms' columns in the units of the input; a stump counts 1 for yes and 0 for
+        no. There is no ``coef_``, which scikit-learn's selectors would take for weights of the
+        features.
+    price_ : float
+        The price that was paid: ``price``, or what ``cv`` chose.
+    objective_ : float
+        Mean loss + l1 term + price of the atoms, of the model in use.
+    dual_value_ : float
+        A value of the dual (7), feasible for every atom of the pool (in H or not): no weights over
+        the pool have a mean loss + l1 term below it. For a classifier as pool, whose atoms cannot
+        all be asked, 0; of a loss of your own, true if that is never below 0.
+    duality_gap_ : float
+        ``objective_ − dual_value_``; at least price · n_atoms (Theorem 2).
+    bound_ : float
+        No weights over the pool have an objective (2) below this.
+    search_bound_ : float
+        No subset of H has an objective below this, by ``search="exact"``; -inf otherwise, and for
+        the other sizes of the path.
+    predictor_ : Predictor
+        The deployable result.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares in the decrease of the training loss. A classifier's is split up by its own
+        ``feature_importances_`` or the size of its ``coef_``, or equally where it has neither.
+        scikit-learn's selectors go by them; see the notes of `ShareBoostClassifier`.
+    status_ : str
+        Why the fit ended.
+    validation_losses_ : ndarray
+        Held-out loss of every entry of ``path_``, with ``early_stopping``.
+    cv_scores_ : ndarray of shape (n_folds, n_prices) or (n_folds, n_sizes)
+        Scores of the prices, dearest first, or of the sizes, with ``cv``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The paper's five experiments are settings. A, l1-regularised column generation: ``price=0,
+    l1=ν``. B, unregularised with early stopping: ``price=0`` and ``path_``, or ``at(size)``. C:
+    ``price=λ``. D, hot-started: ``price=λ, hot_start=T′``. E, subset selection only: D with
+    ``max_rounds=T′``. `fit_path` fits a path of prices, or of l1, from one hot start.
+
+    References
+    ----------
+    Denchev, Ding, Matsushima, Vishwanathan, Neven. Totally Corrective Boosting with Cardinality
+    Penalization. 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from laconic import TotalQBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TotalQBoostClassifier(max_rounds=40, max_atoms=5, price=0.0).fit(X, y)
+    >>> model.n_atoms_, round(model.score(X, y), 2)
+    (5, 0.96)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "max_atoms": [Interval(Integral, 0, None, closed="left"), None],
+        "price": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "loss": "no_validation",  # find_loss checks it
+        "pool": "no_validation",  # make_pool checks it
+        "search": "no_validation",
+        "hot_start": [Interval(Integral, 0, None, closed="left")],
+        "search_options": [dict, None],
+        "scale": [StrOptions({"max", "std"}), None],
+        "fit_intercept": ["boolean"],
+        "groups": ["array-like", None],
+        "costs": ["array-like", dict, StrOptions({"operations"}), None],
+        "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "include": [list, tuple, None],
+        "exclude": [list, tuple, None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object"],
+        "scoring": "no_validation",  # find_scorer checks it
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "checkpoint": "no_validation",
+        "callbacks": [list, tuple, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring")
+    _signs = True
+
+    def __init__(
+        self,
+        max_rounds: int = 100,
+        *,
+        max_atoms: int | None = None,
+        price: Any = 1e-3,
+        l1: float = 1e-6,
+        loss: Any = "auto",
+        pool: Any = "stumps",
+        search: Any = "local",
+        hot_start: int = 0,
+        search_options: dict[str, Any] | None = None,
+        scale: str | None = "max",
+        fit_intercept: bool = True,
+        groups: Any = None,
+        costs: Any = None,
+        max_cost: float | None = None,
+        include: Any = None,
+        exclude: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        class_weight: Any = None,
+        tol: float = 5e-4,
+        checkpoint: Any = None,
+        callbacks: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_rounds = max_rounds
+        self.max_atoms = max_atoms
+        self.price = price
+        self.l1 = l1
+        self.loss = loss
+        self.pool = pool
+        self.search = search
+        self.hot_start = hot_start
+        self.search_options = search_options
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.groups = groups
+        self.costs = costs
+        self.max_cost = max_cost
+        self.include = include
+        self.exclude = exclude
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.cv = cv
+        self.scoring = scoring
+        self.class_weight = class_weight
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> TotalQBoostClassifier:
+        """Run algorithm 1.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text of a frame is for stumps only; its dates and durations are numbers.
+            Missing values only for stumps.
+        y : array-like of shape (n_rows,)
+            Class labels, at least two different ones.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
+            by rows, whatever their weight).
+        groups : array-like of shape (n_rows,), default=None
+            Groups of rows, for a ``cv`` that keeps them together, such as
+            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
+
+        Returns
+        -------
+        self
+            Also after Ctrl-C: then with the model learned so far.
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def _check_own(self) -> None:
+        self.__dict__.pop("price_", None)  # of an earlier fit
+        if self.search is not None:
+            find_method(self.search, "search", "None, ")
+            check_options(self.search, self.search_options or {})
+        elif self.search_options:
+            raise ValueError("search=None keeps every atom, and takes no search_options")
+        if not self._chooses_loss():
+            find_loss(self.loss)  # a wrong loss comes before wrong data, and so does a wrong pool
+        pool = make_pool(self._pool_object(), self.scale, self.groups, [])
+        if isinstance(pool, Oracle):
+            self._check_learner()
+        if isinstance(self.price, Sequence | np.ndarray):
+            if self.cv is None:
+                raise ValueError("several prices are for cross-validation to choose from; set cv")
+            if len(self.price) == 0:
+                raise ValueError("price is an empty list; give a number, or some to choose from")
+
+    def _check_learner(self) -> None:
+        """Refuse what needs atoms that can be named before they are fitted."""
+        if self.checkpoint is not None:
+            raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
+        for name in ("include", "exclude", "costs", "max_cost"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is about atoms that can be numbered; a classifier as pool has none "
+                    "before it is fitted"
+                )
+
+    def _loss_of(self, total: float) -> Loss:
+        self.loss_ = self.loss
+        if self._chooses_loss():
+            self.loss_ = "exponential" if len(self.classes_) == 2 else "log"
+        return find_loss(self.loss_)
+
+    def _chooses_loss(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "auto"
+
+    def _pool_object(self) -> Any:
+        """The pool with every threshold, or of a classifier; others as they are."""
+        if isinstance(self.pool, str) and self.pool == "stumps":
+            return Stumps(bins=None)
+        if hasattr(self.pool, "predict") and not hasattr(self.pool, "bind"):
+            return Oracle(self.pool)
+        return self.pool
+
+    def _largest(self) -> tuple[int, int]:
+        return (self.max_rounds if self.max_atoms is None else self.max_atoms), self.max_rounds
+
+    def _fingerprinted(self) -> dict[str, Any]:
+        return {"loss": self.loss_}
+
+    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
+        return self._loop_over(self._master(rows, ready, terms), ready, terms)
+
+    def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
+        """The problem over the atoms taken."""
+        fixed = len(terms.include)
+        return make_master(rows, ready.codes, ready.weight, self.l1, fixed)
+
+    def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
+        """The loop with this estimator's settings."""
+        search = changed.get("search", self.search)
+        if search not in (None, "local"):
+            self._check_search(master, terms)
+        cap, rounds = self._largest()
+        settings: dict[str, Any] = {
+            "price": self._price(),
+            "max_atoms": cap,
+            # Where nothing is dropped, a cap on the model is one on the rounds.
+            "max_rounds": min(rounds, cap) if search is None else rounds,
+            "max_cost": terms.admissible.max_cost,
+            "include": terms.include,
+            "hot_start": self.hot_start,
+            "search": self.search,
+            "options": self.search_options or {},
+        }
+        record = Recorder(master.rows, terms.costs)
+        settle = SearchSubset(record, master, **{**settings, **changed})
+        propose: Propose = Asked(master.rows, self.l1, self.tol)
+        if not isinstance(ready.pool, Oracle):
+            dropping = settle.search is not None
+            given = self.l1, self.tol, terms.admissible, dropping
+            propose = Violated(master.rows, *given)
+        return Loop(propose, settle, record, ready.held, list(self.callbacks or []))
+
+    def _check_search(self, master: Master, terms: Terms) -> None:
+        """Refuse what only the local search can do."""
+        if not isinstance(master, SignsMaster) and not terms.include:
+            many = len(self.classes_)
+            chosen = f' (loss="auto" is "log" for the {many} classes of y)' * self._chooses_loss()
+            raise ValueError(
+                f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
+                'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
+                f'{chosen * (many > 2)}; search="local" takes any'
+            )
+        if terms.include or terms.costs is not None:
+            what = "include" if terms.include else "costs and max_cost"
+            raise ValueError(f'search={self.search!r} knows nothing of {what}; take search="local"')
+
+    def _price(self) -> float:
+        """The price of an atom: as given, or as folds chose it."""
+        return float(getattr(self, "price_", self.price))
+
+    def _progress(self) -> AbstractContextManager[Shown]:
+        def rounds(state: State) -> int:
+            return len(state.generated)
+
+        return progress(self.verbose, self.max_rounds, False, "rounds", rounds)
+
+    def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
+        assert isinstance(loop.settle, SearchSubset)
+        loop.settle.on_search = shown.searched
+        loop.grow(state)
+
+    def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
+        state = super()._resumed(saver, rows)
+        search = state.search
+        if len(search.generated) > self.max_rounds:
+            raise ValueError(
+                f"checkpoint {self.checkpoint} already has {len(search.generated)} rounds; "
+                f"set max_rounds to at least that, not {self.max_rounds}, or name another file"
+            )
+        if 0 < search.searched < self.hot_start:
+            # A hot start may have ended for want of rounds: what followed it is taken back.
+            del state.entries[search.searched + 1 :]
+            state.search = SearchState(search.generated[: search.searched])
+        return state
+
+    def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
+        """Score of every price, where there are several, or of every size, on every fold."""
+        if not isinstance(self.price, Sequence | np.ndarray):
+            return super()._cross_validate(ready, sample_weight, groups)
+        prices = sorted(map(float, self.price), reverse=True)
+        fold = self._of_a_fold().set_params(price=prices[0])
+        weight = sample_weight
+        given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
+        scores = cross_validate_prices(fold, *given, verbose=self.verbose)
+        self.price_ = prices[one_standard_error(scores)]
+        return scores
+
+    def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
+        if isinstance(self.price, Sequence | np.ndarray):
+            return size  # the folds have chosen the price
+        return super()._size_of_folds(size, path)
+
+    def fit_path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        price: Iterable[float] | None = None,
+        l1: Iterable[float] | None = None,
+        sample_weight: Any = None,
+    ) -> list[TotalQBoostClassifier]:
+        """Fit one model for every price, or for every l1, sharing what they have in common.
+
+        Models of different prices share the hot start and its search, and are the same as fitted
+        one by one. Those of different ``l1`` each start from the atoms of the one before, largest
+        first; these count among the ``max_rounds``.
+
+        Returns
+        -------
+        list of TotalQBoostClassifier
+            Fitted, in the order given. This estimator itself is not.
+        """
+        if (price is None) == (l1 is None):
+            both = "" if price is None else ", not both"
+            raise ValueError(f"give a sequence of prices, or one of l1{both}")
+        if self.checkpoint is not None:
+            raise ValueError("a path of models has no checkpoint; fit them one by one for that")
+        name, values = ("price", price) if price is not None else ("l1", l1)
+        if not isinstance(values, Iterable):
+            raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
+        return list(self._fitted(X, y, sample_weight, name, values))
+
+    def _fitted(
+        self, X: Any, y: Any, sample_weight: Any, name: str, values: Iterable[float]
+    ) -> Iterator[TotalQBoostClassifier]:
+        """The models of `fit_path`; those of prices as soon as each is fitted."""
+        models = [clone(self).set_params(**{name: float(value)}) for value in values]
+        for model in models:
+            model._validate_params()
+        with Threads(self.n_jobs) as threads:
+            shared = clone(self).set_params(**{name: models[0].get_params()[name]})
+            shared._check_settings(None)
+            ready = shared._prepared(X, y, sample_weight)
+            rows = shared._rows(ready, threads)
+            terms = shared._terms(rows.pool)
+            for model in models:
+                model.__dict__.update(shared._learned_of_data())
+            if name == "price":
+                yield from shared._fit_prices(models, rows, ready, terms)
+            else:
+                shared._fit_l1(models, rows, ready, terms)
+                yield from models
+
+    def _fit_prices(
+        self, models: list[TotalQBoostClassifier], rows: Rows, ready: Ready, terms: Terms
+    ) -> Iterator[TotalQBoostClassifier]:
+        """Every price from the same hot start; the search over its sizes is done once."""
+        start, master = State(), self._master(rows, ready, terms)
+        hot = min(self.hot_start, self.max_rounds)
+        if hot:
+            self._loop_over(master, ready, terms, search=None, max_rounds=hot).grow(start)
+        found = None
+        for model in models:
+            generated = list(start.generated)
+            state = State(list(start.entries), SearchState(generated))
+            loop = model._loop_over(master, ready, terms)
+            assert isinstance(loop.settle, SearchSubset)
+            loop.settle.sizes = loop.settle.sizes if found is None else found
+            model._run(loop, state)
+            model._keep(loop, state, ready.held)
+            found = loop.settle.sizes
+            yield model
+
+    def _fit_l1(
+        self, models: list[TotalQBoostClassifier], rows: Rows, ready: Ready, terms: Terms
+    ) -> None:
+        """Every l1 from the model of the next larger one."""
+        start: tuple[int, ...] = ()
+        for model in sorted(models, key=lambda m: -m.l1):
+            loop = model._loop(rows, ready, terms)
+            assert isinstance(loop.settle, SearchSubset)
+            state = loop.settle.refitted([n for n in start if n not in terms.include])
+            model._run(loop, state)
+            model._keep(loop, state, ready.held)
+            start = state.entries[-1].numbers
+
+    def _learned_of_data(self) -> dict[str, Any]:
+        names = ("classes_", "loss_", "class_prior_", "_class_factors", "n_features_in_",
+                 "feature_names_in_", "_categories", "_units")  # fmt: skip
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    # -- what is kept --------------------------------------------------------------------------
+
+    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
+        """The best model of every size, none larger than the cap; the last one where it has one."""
+        cap, best = self._largest()[0], dict[int, PathEntry]()
+        for entry in (*state.entries, *state.search.offered):
+            held = best.get(entry.size)
+            if entry.size <= cap and (held is None or entry.objective <= held.objective):
+                best[entry.size] = entry
+        last = state.entries[-1]
+        if last.size <= cap:
+            best[last.size] = last
+        return [best[size] for size in sorted(best)]
+
+    def _kept_beside(self, state: State) -> list[PathEntry]:
+        return state.entries
+
+    def _size(self, state: State, path: list[PathEntry]) -> int:
+        """That of the last round; a hot start that was stopped has no cap."""
+        last = state.entries[-1].size
+        return last if last <= self._largest()[0] else path[-1].size
+
+    def _keep_own(self, loop: Loop, state: State, size: int) -> None:
+        last, bound = state.entries[-1], state.search.bound
+        if last.size > self._largest()[0]:
+            bound = -np.inf
+        self.price_ = self._price()
+        self.rounds_ = state.entries
+        self.generated_ = [loop.record.rows.pool.atom(n) for n in state.generated]
+        self.dual_value_ = dual_value(state.entries, self.l1)
+        costs = loop.record.costs
+        least = self.price_ * (1.0 if costs is None else float(costs.given(()).min(initial=np.inf)))
+        self.bound_ = min(state.entries[0].objective, self.dual_value_ + least)
+        self._search_bounds = {self._size(state, list(self.path_)): bound}
+        value = last.objective + self._charge(last)
+        if np.isfinite(bound) and value - bound > OPEN * value:
+            self.status_ += "; the exact search reached its limits, see search_bound_"
+        if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and self.cv is None:
+            warnings.warn(
+                "no atom is worth its price, so the model says the same of every row. Lower price "
+                "or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
+                stacklevel=5,
+            )
+
+    def _charge(self, entry: PathEntry) -> float:
+        """The price of an entry's atoms; those always in are free."""
+        return self.price_ * (entry.cost - self.rounds_[0].cost)
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use, with what is proven of it."""
+        super()._use(size)
+        self.objective_ = self.path_[size].objective + self._charge(self.path_[size])
+        self.duality_gap_ = self.objective_ - self.dual_value_
+        self.search_bound_ = self._search_bounds.get(size, -np.inf)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            if not self._chooses_loss():
+                find_loss(self.loss).n_outputs(3)
+        except (TypeError, ValueError):
+            tags.classifier_tags.multi_class = False
+        return tags

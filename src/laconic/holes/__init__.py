@@ -1,0 +1,1 @@
+"""Hole punching: balls where a classifier fails, and models inside them."""

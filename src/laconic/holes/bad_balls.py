@@ -1,0 +1,244 @@
+"""Euclidean balls over rows: how many errors lie near every row, and the largest bad ball."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.clumping.radius_graph import within
+from laconic.clumping.ties import WEIGHT_TIE
+from laconic.model.pieces import CLOSE, row_squares
+from laconic.model.regions import ball_distances
+from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.sparse_rows import most_values
+from laconic.numeric.threads import Threads, row_blocks
+
+# Rows and errors whose distances are found together. So few stay in the cache of a core, and in
+# memory that the allocator does not give back after every block.
+ROWS, ERRORS = 128, 512
+# Squared distances that differ by less than this part of the numbers they are made of count as
+# equal: rounding must not decide on which side of a ball's edge a row lies.
+TIE = 1e-12
+# Centres whose distances are found together, and the bytes of surroundings that are kept.
+TOGETHER = 128
+HELD = 1 << 28
+# Bytes that a distance from a centre takes until rows are in order.
+SORTED = 24
+# Rows that the middle of the data is taken from.
+SAMPLE = 1000
+
+
+class BadBall(NamedTuple):
+    """A ball around a row, by the rows on both sides of its edge.
+
+    Every radius between those two holds the same rows; the middle is safe from rounding.
+    """
+
+    inside: np.ndarray
+    """Numbers of the rows inside, nearest first."""
+    beyond: int | None
+    """Number of the first row outside, where there is one."""
+
+
+class ErrorCounts:
+    """The weight of the errors within ``radius`` of every row (the row itself included).
+
+    Exact: where rounding leaves a distance in doubt, the difference of the two rows decides.
+    Kept up to date as rows become right or wrong: a change of e rows costs e distances a row, and
+    no matrix of all pairs is ever made.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    radius : float
+        ρ, the radius of a neighbourhood.
+    threads : Threads
+        The answer does not depend on their number.
+    """
+
+    def __init__(self, X: Any, radius: float, threads: Threads) -> None:
+        self.X = X
+        self.radius = radius
+        self.threads = threads
+        self.counts = np.zeros(X.shape[0])
+        # Measured from the middle, little is lost to rounding, and a far row does not move it.
+        # Sparse rows stay sparse.
+        some = X[:: -(-X.shape[0] // SAMPLE)]
+        self._origin = None if sparse.issparse(X) else np.median(some, axis=0).astype(X.dtype)
+        self._terms = most_values(X)
+        squares = threads.map(lambda s: row_squares(self._rows(s)), row_blocks(X.shape[0], ROWS))
+        self._squares = np.concatenate(list(squares))
+
+    def _rows(self, which: Any) -> Any:
+        return self.X[which] if self._origin is None else self.X[which] - self._origin
+
+    def change(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Add the weight of errors at ``rows``; negative for errors that are gone."""
+        for few in row_blocks(len(rows), ERRORS):
+            self._add(rows[few], weight[few])
+
+    def _add(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        centres, squares = self._rows(rows) * -2.0, self._squares[rows]
+        info = np.finfo(self.X.dtype)
+        # Covers the rounding of products, squares and rows, as in `laconic.clumping.radius_graph`.
+        doubt = (self._terms + 40) * float(info.eps)
+        raised = ((1.0 + doubt) * squares).astype(self.X.dtype)
+
+        def near(block: slice) -> np.ndarray:
+            found = self._rows(block) @ centres.T
+            gap = np.asarray(found.toarray() if sparse.issparse(found) else found)
+            # ‖c‖² − 2⟨v, c⟩ ≤ ρ² − ‖v‖², less what rounding can come to.
+            gap += raised
+            own = self._squares[block]
+            limit = self.radius**2 - (1.0 + doubt) * own
+            sure = gap <= np.minimum(limit, info.max).astype(gap.dtype)[:, None]
+            counts = sure @ weight
+            # Pairs in doubt are rare. Two masks of bytes tell whether there is one in this block.
+            highest = limit + 2.0 * doubt * (own + squares.max())
+            maybe = gap <= np.minimum(highest, info.max).astype(gap.dtype)[:, None]
+            if np.count_nonzero(maybe) > np.count_nonzero(sure):
+                at, centre = np.divmod(np.flatnonzero(maybe ^ sure), len(rows))
+                close = gap[at, centre] <= limit[at] + 2.0 * doubt * (own[at] + squares[centre])
+                at, centre = at[close], centre[close]
+                inside = within(self.X, block.start + at, rows[centre], self.radius)
+                counts += np.bincount(at[inside], weight[centre[inside]], minlength=len(counts))
+            return counts
+
+        blocks = row_blocks(self.X.shape[0], ROWS)
+        for block, found in zip(blocks, self.threads.map(near, blocks), strict=True):
+            self.counts[block] += found
+
+
+class Around(NamedTuple):
+    """The rows around a centre, in as few bytes as will do: thousands of these are kept."""
+
+    order: np.ndarray
+    """Numbers of the rows, nearest first."""
+    ties: np.ndarray
+    """Places in the order whose row is as far as the next one, so that no ball ends there."""
+
+    @classmethod
+    def at(cls, d2: np.ndarray, offset: float = 0.0) -> Around:
+        """From the squared distances of all rows.
+
+        ``offset`` is the squared distance of the centre from the origin that they were computed
+        from.
+        """
+        order = np.argsort(d2, kind="stable")
+        distance = d2[order]
+        noise = distance + np.where(distance < CLOSE * offset, 0.0, offset)
+        tied = np.diff(distance) <= TIE * noise[1:]
+        if tied.any():  # by their numbers then, whatever rounding made of them
+            order = order[np.lexsort((order, np.cumsum(np.append(True, ~tied))))]
+        ties = np.flatnonzero(tied).astype(np.int32)
+        return cls(order.astype(np.min_scalar_type(len(d2))), ties)
+
+    @property
+    def nbytes(self) -> int:
+        """What keeping it takes."""
+        return self.order.nbytes + self.ties.nbytes
+
+
+class Surroundings:
+    """The rows around centres, kept for when they are asked for again while there is room.
+
+    Centres are much the same from round to round.
+    """
+
+    def __init__(self, X: Any, threads: Threads) -> None:
+        self.X = X
+        self.threads = threads
+        warn_if_too_large(
+            SORTED * TOGETHER * X.shape[0] + HELD,
+            f"finding the {X.shape[0]} rows around {TOGETHER} centres",
+            "fit a sample of the rows",
+        )
+        self._known: dict[int, Around] = {}
+        self._held = 0
+
+    def around(self, centres: list[int]) -> list[Around]:
+        """The rows around each of at most ``TOGETHER`` centres."""
+        new = [centre for centre in centres if centre not in self._known]
+        arounds: list[Around] = []
+        if new:
+            rows = self.X[new]
+            blocks = row_blocks(self.X.shape[0], ROWS)
+            parts = self.threads.map(lambda s: ball_distances(self.X[s], rows), blocks)
+            distances = np.vstack(list(parts)).T
+            pairs = zip(distances, offsets(rows), strict=True)
+            arounds = list(self.threads.map(lambda pair: Around.at(*pair), pairs))
+        found = dict(zip(new, arounds, strict=True))
+        for centre, around in found.items():
+            if self._held + around.nbytes <= HELD:
+                self._known[centre] = around
+                self._held += around.nbytes
+        return [found[c] if c in found else self._known[c] for c in centres]
+
+
+def offsets(centres: Any) -> np.ndarray:
+    """Squared distances of the centres, sparse where rows are, from `ball_distances`' origin."""
+    centres = centres.astype(np.float64)
+    return row_squares(centres if sparse.issparse(centres) else centres - centres.mean(axis=0))
+
+
+def largest_ball(
+    around: Around,
+    wrong: np.ndarray,
+    weight: np.ndarray | None = None,
+    least: float = 0.0,
+    codes: np.ndarray | None = None,
+) -> BadBall | None:
+    """The largest ball more than half of whose weight is misclassified (section 5.2).
+
+    Parameters
+    ----------
+    around : Around
+        The rows around the centre.
+    wrong : ndarray of bool of shape (n_rows,)
+    weight : ndarray of shape (n_rows,), default=None
+        1 each by default, which takes a fraction of the time.
+    least : float, default=0
+        Weight that it must hold.
+    codes : ndarray of int of shape (n_rows,), default=None
+        Class codes: then also a ball in which always saying the most common class makes fewer
+        errors. With two classes every ball that is mostly wrong is of that kind.
+
+    Returns
+    -------
+    BadBall or None
+        None where no ball around this centre will do.
+
+    Examples
+    --------
+    >>> around = Around.at(np.array([0.0, 1.0, 4.0, 9.0, 16.0]))
+    >>> ball = largest_ball(around, np.array([True, False, True, False, False]))
+    >>> ball.inside.tolist(), ball.beyond
+    ([0, 1, 2], 3)
+    """
+    order, ties = around
+    if weight is None and codes is None:
+        # Not a view: NumPy 1.24.0 writes other bytes than 1 for true where it compares truths.
+        sign = 2 * wrong.astype(np.int8) - 1
+        fits = np.cumsum(sign[order], dtype=np.int32) > 0
+        fits[: max(math.ceil(least) - 1, 0)] = False
+    else:
+        weight = np.ones(len(wrong)) if weight is None else weight
+        held = np.cumsum(weight[order])
+        missed = np.cumsum(np.where(wrong[order], weight[order], 0.0))
+        rounding = WEIGHT_TIE * held
+        fits = (2.0 * missed > held + rounding) & (held >= least - rounding)
+        if codes is not None:
+            common = np.zeros(len(order))
+            for code in range(codes.max() + 1):
+                of_class = np.where(codes[order] == code, weight[order], 0.0)
+                np.maximum(common, np.cumsum(of_class), out=common)
+            fits &= common > held - missed + rounding
+    fits[ties] = False  # a ball holds all rows of the same distance or none
+    if not fits.any():
+        return None
+    last = len(fits) - 1 - int(fits[::-1].argmax())
+    inside = order[: last + 1].astype(np.intp)
+    return BadBall(inside, int(order[last + 1]) if last + 1 < len(order) else None)

@@ -1,0 +1,331 @@
+"""The model for people, in plain text: a row for every atom, a column for every class."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laconic.data.dates import in_words
+from laconic.model.atoms import feature_name
+from laconic.model.predictor import Predictor
+from laconic.model.regions import UNSEEN
+
+MIN_WIDTH = 40
+# A card has at most this many lines of atoms, and a sentence at most this many names.
+MOST_LINES, MOST_NAMES = 200, 10
+# Longer class labels are shortened: a table of classes should not be mostly headings.
+LABEL_WIDTH = 12
+GAP = "  "
+
+_SUM = 'its "always in" number; the class with the largest sum wins.'
+_HOW_TO_READ = {
+    "columns": f"A class adds up weight × value for every atom and {_SUM} "
+    "Weights are per unit of the input.",
+    "products": f"A class adds up weight × product for every atom and {_SUM} "
+    "Weights are per unit of the input.",
+    "pieces": "A ball adds a linear function of the row to a class where the row lies inside it; "
+    "the numbers are what it adds at its centre. Row is the training row nearest to the centre, "
+    "the first being 0. "
+    f"A class adds up its balls and {_SUM}",
+    "regions": "The newest hole that contains a row decides it, and what lies outside where none "
+    "does. The numbers are a region's scores at its centre (outside: of a row of zeros). Row is "
+    "the training row at the centre, the first being 0. The class with the largest score wins.",
+    "stumps": "A stump counts 1 where its question is answered yes, else 0. "
+    f"A class adds up the weights of the stumps that count and {_SUM}",
+    "patches": "A patch is the largest response of its template near a pixel (row, column), "
+    "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
+    f"{_SUM}",
+}
+# Atoms that are better seen than read, and what shows them.
+PLOT_BALLS = "laconic.look.balls.plot_balls(model, X, images, y)"
+_TO_SEE = {
+    "pieces": f"To see every ball with its nearest rows: {PLOT_BALLS}",
+    "patches": "To see every patch with its mask: {}",
+}
+# The same where one score tells two classes apart: a score card.
+_ALWAYS = 'Add the points up, with the "always in" number: '
+_POINTS = {
+    "stumps": f"A stump gives its points where its question is answered yes. {_ALWAYS}",
+    "classifiers": f"A classifier gives its points, or takes them off where it says no. {_ALWAYS}",
+    "columns": f"An atom gives its points times its value. {_ALWAYS}",
+}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table; ``weights`` is None for the line that announces a group."""
+
+    place: str
+    name: str
+    share: str
+    weights: np.ndarray | None
+
+
+def card(model: Any, width: int | None = None) -> str:
+    """The model as a table of weights, with a headline and how to read it.
+
+    Parameters
+    ----------
+    model : ShareBoostClassifier, TotalQBoostClassifier or Predictor
+        A fitted classifier, or a predictor, which does not hold the training loss and the shares
+        in its decrease.
+    width : int, default=None
+        Longest line, at least 40; the terminal's width by default, 100 where there is none. Classes
+        that do not fit side by side go into blocks one below the other.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laconic import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(card(ShareBoostClassifier(2).fit(X, y), width=72))  # doctest: +ELLIPSIS
+    2 columns · 2 of 4 features · 3 classes
+    training loss 1.86 → 0.209 (margin) · 6 operations a row, 88 bytes
+    <BLANKLINE>
+                share      0      1      2
+    ──────────────────────────────────────
+    1  x3      95.6 %  -5.27  -0.93   6.20
+    2  x2       4.4 %  -1.85  -0.05   1.90
+    ──────────────────────────────────────
+    always in           12.5    4.4  -16.9
+    <BLANKLINE>
+    A class adds up weight × value for every atom and its "always in"
+    number; the class with the largest sum wins. ...
+    """
+    fitted = hasattr(model, "predictor_")
+    predictor: Predictor = model.predictor_ if fitted else model
+    entry = model.path_[model.n_atoms_] if fitted else None
+    width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
+    width = max(width, MIN_WIDTH)
+    widths = predictor.widths
+    weights, intercept = _shown(predictor)
+    heads = ["points"] if len(intercept) == 1 else predictor.classes
+    parts = [
+        _join(_headline(predictor, entry), width),
+        _table(_rows(predictor, entry, widths, weights, intercept), heads, width),
+        textwrap.fill(_closing(predictor, entry, len(intercept) == 1), width),
+    ]
+    if widths and predictor.map.kind in _TO_SEE:
+        plot = "model.plot_atoms()" if fitted else "laconic.look.mosaic.plot_patches(model)"
+        parts.append(textwrap.fill(_TO_SEE[predictor.map.kind].format(plot), width))
+    return "\n\n".join(parts)
+
+
+def shares(gains: Sequence[float]) -> np.ndarray:
+    """Percentages of the gains, in tenths that add up to 100 (all 0 where nothing was gained).
+
+    Examples
+    --------
+    >>> shares([2.0, 1.0, 0.0]).tolist()
+    [66.7, 33.3, 0.0]
+    """
+    positive = np.maximum(np.asarray(gains, dtype=np.float64), 0.0)
+    total = positive.sum()
+    if not total > 0:
+        return np.zeros(len(positive))
+    exact = 1000.0 * positive / total
+    tenths = np.floor(exact)
+    short = round(1000.0 - tenths.sum())
+    tenths[np.argsort(tenths - exact, kind="stable")[:short]] += 1.0
+    return tenths / 10.0
+
+
+def shorten(text: Any, width: int) -> str:
+    """Text of at most ``width`` printable characters: the middle goes, the ends tell apart.
+
+    Control characters are shown as ``?``: names may come from a stranger's file.
+
+    Examples
+    --------
+    >>> shorten("mean_temperature_of_the_last_week", 16)
+    'mean_tem…st_week'
+    """
+    text = str(text)
+    if len(text) > width:  # first: a name may be longer than anyone would wait for
+        tail = (width - 1) // 2
+        text = text[: width - 1 - tail] + "…" + (text[-tail:] if tail else "")
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: 1 column, 2,000 columns, 2 classes."""
+    plural = noun + ("es" if noun.endswith(("s", "ch")) else "s")
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def listed(names: Sequence[Any], most: int = MOST_NAMES) -> str:
+    """Names with commas between them; of many, the first.
+
+    Examples
+    --------
+    >>> listed(["a", "b"]), listed(range(2000), 3)
+    ('a, b', '0, 1, 2, … and 1,997 more')
+    """
+    more = f", … and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def atoms_in_words(predictor: Predictor) -> str:
+    """How many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
+    kind, n_columns = predictor.map.kind, len(predictor.weights)
+    kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
+    n_atoms = len(predictor.widths)
+    if n_columns == n_atoms or hasattr(predictor.map, "summary"):
+        return count(n_atoms, kind)
+    return f"{count(n_columns, kind)} in {count(n_atoms, 'group')}"
+
+
+def _headline(predictor: Predictor, entry: Any) -> list[str]:
+    cost = predictor.cost()
+    out = [
+        atoms_in_words(predictor),
+        f"{cost.features:,} of {count(predictor.n_features, 'feature')}",
+        count(len(predictor.classes), "class"),
+    ]
+    if entry is None:
+        known = hasattr(predictor, "predict_proba")
+        out.append(f"{predictor.loss} loss" if known else "no probabilities")
+    else:
+        before = entry.loss + sum(entry.gains)
+        out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")
+    if predictor.map.kind == "classifiers":
+        out.append("what each classifier takes is not counted")
+    else:
+        out.append(f"{count(cost.operations, 'operation')} a row, {count(cost.bytes, 'byte')}")
+    return out
+
+
+def _shown(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and intercept to show: of two classes only the difference counts."""
+    weights, intercept = predictor.weights, predictor.intercept
+    never = np.abs(np.vstack([weights, intercept])).max(initial=0.0) > -UNSEEN / 2
+    if len(intercept) != 2 or never:
+        return weights, intercept
+    return weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
+
+
+def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
+    how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
+    if points:
+        first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
+        verdict = f"a sum above zero says {second}, else {first}."
+        how = _POINTS.get(predictor.map.kind, _POINTS["columns"]) + verdict
+    if entry is None:
+        return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
+    return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
+
+
+def _rows(
+    predictor: Predictor,
+    entry: Any,
+    widths: list[int],
+    weights: np.ndarray,
+    intercept: np.ndarray,
+) -> list[_Row]:
+    names = predictor.names(_names_with_units(predictor))
+    percent = [""] * len(widths)
+    if entry is not None:
+        percent = [f"{s:.1f} %" for s in shares(entry.gains)]
+    digits = len(str(len(widths)))
+    rows: list[_Row] = []
+    summary = getattr(predictor.map, "summary", None)
+    if summary is not None:  # atoms too wide to be shown column by column
+        for i, (name, points) in enumerate(zip(*summary(weights), strict=True)):
+            rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], points))
+        widths = []
+    at = 0
+    for i, width in enumerate(widths):
+        place = f"{i + 1:>{digits}}{GAP}"
+        if width == 1:
+            rows.append(_Row(place, names[at], percent[i], weights[at]))
+        else:
+            rows.append(_Row(place, f"group of {width}", percent[i], None))
+            for j in range(at, at + width):
+                rows.append(_Row(" " * (digits + 4), names[j], "", weights[j]))
+        at += width
+    if len(rows) > MOST_LINES:
+        rows[MOST_LINES:] = [_Row("", f"… and {len(rows) - MOST_LINES:,} more", "", None)]
+    # Scores have no unit, so an intercept this small is rounding.
+    base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
+    return [*rows, _Row("", "always in", "", base)]
+
+
+def _names_with_units(predictor: Predictor) -> list[str] | None:
+    """Names of the features with their units, where weights are per unit: stumps name their own."""
+    if not predictor.units or predictor.map.kind not in ("columns", "products"):
+        return None
+    names = [feature_name(f, predictor.feature_names) for f in range(predictor.n_features)]
+    for f, unit in predictor.units.items():
+        names[f] += f" ({in_words(unit)})"
+    return names
+
+
+def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:
+    """Rows by classes (or points), in as many blocks one below the other as the width asks for."""
+    labels = [shorten(c, LABEL_WIDTH) for c in classes]
+    cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
+    cell_width = len(GAP) + max(len(c) for line in [labels, *cells] for c in line)
+    share_width = max(len(r.share) for r in rows)
+    if share_width:
+        share_width = len(GAP) + max(share_width, len("share"))
+    spare = width - share_width - cell_width * len(labels)
+    most = min(width // 2, width - share_width - cell_width)
+    names = _names(rows, [max(spare, width // 3, 16), most])
+    name_width = max(map(len, names))
+
+    def line(name: str, share: str, words: list[str]) -> str:
+        start = name.ljust(name_width) + share.rjust(share_width)
+        return (start + "".join(w.rjust(cell_width) for w in words)).rstrip()
+
+    fit = max(1, (width - name_width - share_width) // cell_width)
+    blocks = []
+    for block in np.array_split(np.arange(len(labels)), -(-len(labels) // fit)):
+        first = block[0] == 0 and share_width > 0
+        lines = [line("", "share" if first else "", [labels[c] for c in block])]
+        for name, row, words in zip(names, rows, cells, strict=True):
+            lines.append(line(name, row.share if first else "", [words[c] for c in block]))
+        rule = "─" * max(map(len, lines))
+        body = [rule, *lines[1:-1]] if len(rows) > 1 else []
+        blocks.append("\n".join([lines[0], *body, rule, lines[-1]]))
+    return "\n\n".join(blocks)
+
+
+def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
+    """Names of the rows, cut to the first room that keeps them apart, or else to the first."""
+    distinct = len({r.name for r in rows})
+    tries = [[shorten(r.name, room - len(r.place)) for r in rows] for room in rooms]
+    names = next((names for names in tries if len(set(names)) == distinct), tries[0])
+    return [r.place + name for r, name in zip(rows, names, strict=True)]
+
+
+def _numbers(row: np.ndarray) -> list[str]:
+    """A row's weights with as many decimals as give the largest three significant digits."""
+    seen = row > UNSEEN / 2  # a region's scores of classes that are not in it tell nothing
+    top = float(np.abs(row[seen]).max(initial=0.0))
+    power = math.floor(math.log10(top)) if 0 < top < math.inf else 0
+    form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
+    return [_number(float(v), form) if v > UNSEEN / 2 else "never" for v in row]
+
+
+def _number(value: float, form: str) -> str:
+    text = format(value, form)
+    if float(text) != 0.0:
+        return text
+    return "0" if "e" in text else text.removeprefix("-")
+
+
+def _join(pieces: list[str], width: int) -> str:
+    """Pieces with dots between them, broken only between pieces where they fit."""
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + 3 + len(piece) <= width:
+            lines[-1] += " · " + piece
+        else:
+            lines.append(piece)
+    return "\n".join(wrapped for line in lines for wrapped in textwrap.wrap(line, width))

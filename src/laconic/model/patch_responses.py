@@ -1,0 +1,146 @@
+"""Masked responses of templates over a box of positions: what patch features are computed from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# What copying a pixel into a window costs, in multiply-accumulates of BLAS.
+COPY = 16.0
+# Windows and responses that are in work together: 512 KB, which level-2 cache holds.
+CACHED = 1 << 17
+# Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread, which
+# is faster for matrices this flat and keeps a single image from waiting for other threads.
+SMALL_PRODUCT = 1_000_000
+# Atoms of a box up to which they are computed without BLAS.
+FEW = 8
+
+
+class Run(NamedTuple):
+    """Templates whose responses are computed together, over a band of the box, and their atoms."""
+
+    templates: np.ndarray
+    """(templates, size²)"""
+    positions: slice
+    template: np.ndarray
+    mask: np.ndarray
+    place: np.ndarray
+    """Template (in this run) and mask (in the box) of every atom, and its column."""
+
+    @property
+    def responses(self) -> int:
+        """Responses of an image."""
+        return len(self.templates) * (self.positions.stop - self.positions.start)
+
+
+class Box(NamedTuple):
+    """A box of positions, and the atoms of one template size that are computed from it.
+
+    Positions of the box are numbered row by row.
+    """
+
+    size: int
+    top: int
+    left: int
+    rows: int
+    columns: int
+    masks: np.ndarray
+    """(masks, rows x columns)"""
+    first: np.ndarray
+    last: np.ndarray
+    """Positions that each mask lies between."""
+    runs: list[Run]
+
+    @property
+    def work(self) -> float:
+        """Multiply-accumulates of an image, and what copying the windows costs beside them."""
+        responses = sum(run.responses for run in self.runs)
+        return self.size**2 * (responses + COPY * self.rows * self.columns)
+
+    def compute(self, images: np.ndarray, out: np.ndarray) -> None:
+        """Write the atoms' values for images (n, h, w) in float32.
+
+        Many atoms by BLAS, which is given one image at a time, so that no image depends on those
+        beside it; a few without it, which saves copying the windows.
+        """
+        if sum(len(run.place) for run in self.runs) <= FEW:
+            self._compute_few(images, out)
+        else:
+            self._compute_many(images, out)
+
+    def _compute_few(self, images: np.ndarray, out: np.ndarray) -> None:
+        from laconic.model.patch_kernels import LANES, lane_maxima  # Numba loads with it
+
+        pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
+        sums, values = np.empty((2, LANES), dtype=np.float32)
+        for start in range(0, len(images), LANES):
+            rows = slice(start, start + LANES)
+            n = len(images[rows])
+            pixels[:, :, :n] = images[rows].transpose(1, 2, 0)
+            for run in self.runs:
+                for t, m, place in zip(run.template, run.mask, run.place, strict=True):
+                    mask = self.masks[m].reshape(self.rows, self.columns)
+                    box = (self.top, self.left, self.size)
+                    lane_maxima(pixels, run.templates[t], mask, *box, sums, values)
+                    out[rows, place] = values[:n]
+
+    def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:
+        from laconic.model.patch_kernels import masked_maxima, windows  # Numba loads with it
+
+        most = max(run.responses for run in self.runs)
+        shape = (self.size**2, self.rows * self.columns)
+        together = max(1, min(CACHED // (most + shape[0] * shape[1]), len(images)))
+        views = np.empty((together, *shape), dtype=np.float32)
+        room = np.empty(together * most, dtype=np.float32)
+        for start in range(0, len(images), together):
+            rows = slice(start, start + together)
+            n, some = len(images[rows]), out[rows]
+            box = (self.size, self.top, self.left, self.rows, self.columns)
+            windows(images[rows], *box, views[:n])
+            for run in self.runs:
+                responses = room[: n * run.responses].reshape(n, len(run.templates), -1)
+                np.matmul(run.templates, views[:n, :, run.positions], out=responses)
+                limits = (run.positions.start, self.masks, self.first, self.last)
+                masked_maxima(responses, *limits, run.template, run.mask, run.place, some)
+
+
+def make_box(
+    size: int,
+    templates: np.ndarray,
+    masks: np.ndarray,
+    template: np.ndarray,
+    mask: np.ndarray,
+    place: np.ndarray,
+    banded: bool = False,
+) -> Box:
+    """The smallest box that holds the supports of ``masks``, (masks, rows, columns).
+
+    ``banded`` computes the responses of a template once for every band of rows that masks of it
+    cover, not once for all rows: less work where few of its masks are used.
+    """
+    support = np.any(masks > 0, axis=0)
+    y, x = np.flatnonzero(support.any(axis=1)), np.flatnonzero(support.any(axis=0))
+    cut = np.ascontiguousarray(masks[:, y[0] : y[-1] + 1, x[0] : x[-1] + 1])
+    _, rows, columns = cut.shape
+    flat = cut.reshape(len(cut), -1)
+    first = (flat > 0).argmax(axis=1)
+    last = flat.shape[1] - (flat[:, ::-1] > 0).argmax(axis=1)
+    bands = np.column_stack([first // columns, -(-last // columns)])
+    if not banded:
+        bands[:] = 0, rows
+    edges, band = np.unique(bands, axis=0, return_inverse=True)
+    band = band.ravel()[mask]
+    runs = []
+    for number, (low, high) in enumerate(edges.tolist()):
+        positions = slice(low * columns, high * columns)
+        among = np.unique(template[band == number])
+        length = positions.stop - positions.start
+        most = max(1, min(CACHED // length, SMALL_PRODUCT // (length * size**2)))
+        for part in np.array_split(among, -(-len(among) // most)):
+            of = np.flatnonzero((band == number) & (template >= part[0]) & (template <= part[-1]))
+            of = of[np.argsort(template[of], kind="stable")]
+            within = np.searchsorted(part, template[of])
+            stacked = np.ascontiguousarray(templates[part], dtype=np.float32)
+            runs.append(Run(stacked, positions, within, mask[of], place[of]))
+    return Box(size, int(y[0]), int(x[0]), rows, columns, flat, first, last, runs)

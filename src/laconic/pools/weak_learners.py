@@ -1,0 +1,201 @@
+"""Any scikit-learn classifier as the oracle that provides weak hypotheses (TotalQBoost section 1).
+
+The pool cannot be written down: an atom comes into being when it is asked for, as the classifier
+fitted to the present weights of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from laconic.model.atoms import Labels, Names, feature_name
+from laconic.numeric.threads import Threads
+from laconic.pools.base import BoundPool, Offer
+
+
+class Hypothesis(NamedTuple):
+    """A fitted classifier that answers -1 or 1."""
+
+    classifier: Any
+    reads: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of columns the atom adds to the model."""
+        return 1
+
+    def shares(self) -> np.ndarray:
+        """Each feature's part in what the classifier says, summing to one.
+
+        By its own ``feature_importances_``, or by the size of its ``coef_``; where it has neither
+        (or one that is not a number for every feature, some of them above 0), all alike.
+        """
+        for name in ("feature_importances_", "coef_"):
+            sizes = getattr(self.classifier, name, None)
+            if sizes is not None:
+                sizes = np.abs(np.asarray(sizes.toarray() if issparse(sizes) else sizes))
+                sizes = np.atleast_2d(sizes).sum(axis=0)
+                if len(sizes) == len(self.reads) and 0 < sizes.sum() < np.inf:
+                    return sizes / sizes.sum()
+        return np.full(len(self.reads), 1.0 / len(self.reads))
+
+
+class HypothesesMap:
+    """What fitted classifiers answer on new rows, -1 or 1."""
+
+    kind = "classifiers"
+
+    def __init__(self, hypotheses: Sequence[Hypothesis]) -> None:
+        self.hypotheses = list(hypotheses)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Answers on new rows."""
+        out = np.empty((X.shape[0], len(self.hypotheses)), order="F")
+        for column, hypothesis in zip(out.T, self.hypotheses, strict=True):
+            column[:] = hypothesis.classifier.predict(X)
+        return out
+
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """The classifiers' own names, and the feature where they read one only."""
+        out = []
+        for number, (classifier, reads) in enumerate(self.hypotheses, start=1):
+            of = f" of {feature_name(reads[0], feature_names)}" if len(reads) == 1 else ""
+            out.append(f"{type(classifier).__name__} {number}{of}")
+        return out
+
+    def features(self) -> np.ndarray:
+        """Sorted distinct input features that are read, as far as is known."""
+        return np.unique([f for h in self.hypotheses for f in h.reads]).astype(np.int64)
+
+    def operations(self) -> int:
+        """Not known of a classifier; one each."""
+        return len(self.hypotheses)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """None: a classifier is not made of arrays, and such a predictor cannot be saved."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A classifier that is fitted to the rows' present weights whenever an atom is asked for.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Any scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, and fitted
+        to labels -1 and 1.
+    """
+
+    in_one_memory: ClassVar[str] = "weak learners of scikit-learn are fitted to all rows at once"
+
+    classifier: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.classifier, type) or not is_classifier(self.classifier):
+            raise TypeError(f"an oracle needs a classifier object, not {self.classifier!r}")
+        if not has_fit_parameter(self.classifier, "sample_weight"):
+            raise TypeError(
+                f"the fit of {type(self.classifier).__name__} takes no sample_weight, "
+                "which is how it hears of the rows' weights"
+            )
+
+    def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundOracle:
+        """Keep the rows."""
+        return BoundOracle(X, self.classifier)
+
+
+class BoundOracle(BoundPool):
+    """Hypotheses fitted so far, and the classifier that makes new ones; see `Oracle`."""
+
+    signs = True
+
+    def __init__(self, X: Any, classifier: Any) -> None:
+        self._X = X
+        self._classifier = classifier
+        self._hypotheses: list[Hypothesis] = []
+        self._columns = np.empty((X.shape[0], 0), dtype=np.int8, order="F")
+        self.n_features = X.shape[1]
+        self.dtype = np.dtype(np.float64)
+
+    @property
+    def n_atoms(self) -> int:  # type: ignore[override]
+        """Hypotheses that came into being so far."""
+        return len(self._hypotheses)
+
+    @property
+    def n_columns(self) -> int:  # type: ignore[override]
+        """One for each."""
+        return len(self._hypotheses)
+
+    def fitted(self, residual: np.ndarray) -> Offer | None:
+        """Fit the classifier to the signs of the residuals y_i u_i with weights u_i.
+
+        That is line 3 of algorithm 1: a classifier of least weighted error has the largest
+        Σ_i u_i y_i h(x_i). None if it answers as one before, or always the opposite.
+        """
+        _check_one_score(residual)
+        r = residual[:, 0].astype(np.float64)
+        fitted = clone(self._classifier)
+        fitted.fit(self._X, np.where(r < 0, -1, 1), sample_weight=np.abs(r) / np.abs(r).mean())
+        column = np.asarray(fitted.predict(self._X)).astype(np.int8)
+        agree = column.astype(np.int64) @ self._columns
+        if np.any(np.abs(agree) == len(column)):
+            return None
+        hypothesis = Hypothesis(fitted, tuple(range(self.n_features)))
+        return Offer(hypothesis, column, float(abs(r @ column)))
+
+    def join(self, offer: Offer) -> int:
+        """Keep a hypothesis that was fitted."""
+        self._hypotheses.append(offer.hypothesis)
+        self._columns = np.asfortranarray(np.column_stack([self._columns, offer.column]))
+        return self.n_atoms - 1
+
+    def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Column sums of the hypotheses so far."""
+        _check_one_score(residual)
+        yield 0, self._columns.T @ residual.astype(np.float64)
+
+    def squares(self, weight: np.ndarray) -> np.ndarray:
+        """Every h² is 1."""
+        return np.full(self.n_columns, float(np.sum(weight, dtype=np.float64)))
+
+    def columns(self, atoms: Sequence[int]) -> np.ndarray:
+        """Training columns of -1 and 1."""
+        return np.asfortranarray(self._columns[:, list(atoms)], dtype=self.dtype)
+
+    def scales(self, atoms: Sequence[int]) -> np.ndarray:
+        """Ones."""
+        return np.ones(len(atoms))
+
+    def atom(self, index: int) -> Hypothesis:
+        """The hypothesis of that number."""
+        return self._hypotheses[index]
+
+    def index(self, atom: Hypothesis) -> int:
+        """The number of a hypothesis."""
+        return self._hypotheses.index(atom)
+
+    def matching(self, item: Any) -> np.ndarray:
+        """Hypotheses cannot be named before they are there."""
+        raise ValueError("atoms of a classifier as pool cannot be named before they are fitted")
+
+    def extract(self, atoms: Sequence[int]) -> HypothesesMap:
+        """The hypotheses as a feature map for new rows."""
+        return HypothesesMap([self._hypotheses[index] for index in atoms])
+
+    def costs(self, feature_costs: np.ndarray) -> np.ndarray:
+        """Every hypothesis may read every feature."""
+        return np.full(self.n_atoms, float(np.sum(feature_costs)))
+
+
+def _check_one_score(residual: np.ndarray) -> None:
+    if residual.shape[1] != 1:
+        raise ValueError("a classifier as pool is for two classes with a loss of the margin")

@@ -1,1 +1,0 @@
-"""Where errors clump: neighbourhoods of rows, the clumping solver, and the clump score."""

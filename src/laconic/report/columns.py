@@ -1,0 +1,173 @@
+"""Columns of a table: numbers, dates or categories, and whether they describe rows or name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from laconic.data.cells import Cells, column_names, dropped, is_frame, read_column
+from laconic.data.dates import DATE, as_days, as_durations, read_dates
+from laconic.data.doubts import (
+    KINDS,
+    Stray,
+    are_numbers_as_text,
+    is_numbered,
+    numbers_name_rows,
+    stray_cell,
+    texts_name_rows,
+)
+from laconic.data.frames import all_numbers, check_hashable, is_missing, numbers_of
+from laconic.numeric.once import once
+from laconic.report.dates import LONG, spelled
+
+RARER = "any rarer value"
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """One feature: numbers, or categories as codes with names (-1 is missing), commonest first."""
+
+    name: str
+    values: np.ndarray
+    names: list[str] | None = None
+    unit: str | None = None
+    """What numbers stand for: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
+    declared: bool = False
+    """Whether the user says that the values are categories."""
+
+    @once
+    def left_out(self) -> bool:
+        """Whether the values name rows: few share a text, or the numbers count the rows.
+
+        Whole numbers that are all different count the rows where they hardly leave any number, or
+        any step of one size, out; others may be amounts of money, say.
+        """
+        if self.names is not None:
+            return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
+        return self.unit is None and numbers_name_rows(self.known)
+
+    @once
+    def stray(self) -> Stray | None:
+        """The first cell of text where nearly all others are numbers, or dates."""
+        if self.names is None or self.declared:
+            return None
+        return stray_cell(None if code < 0 else self.names[int(code)] for code in self.values)
+
+    @property
+    def different(self) -> int:
+        """How many different values there are."""
+        return len(np.unique(self.known)) if self.names is None else len(self.names)
+
+    @once
+    def numbered(self) -> bool:
+        """Whether every row that has a number has a whole one of its own, as identifiers are."""
+        return self.names is None and self.unit is None and is_numbered(self.known)
+
+    @once
+    def known(self) -> np.ndarray:
+        """The numbers that are not missing."""
+        return self.values[~np.isnan(self.values)]
+
+    @once
+    def whole(self) -> bool:
+        """Whether all numbers are whole: dates without a time of day."""
+        return bool((self.known == np.floor(self.known)).all())
+
+    def spelled(self, value: float) -> str:
+        """A number of this column in words: a date, a duration, or a number."""
+        long = self.unit == DATE and (self.whole or bool(np.ptp(self.known) > LONG))
+        return spelled(value, self.unit, long)
+
+    def cell(self, row: int) -> str:
+        """The value of a row, as a table shows it."""
+        value = self.values[row]
+        if self.names is not None:
+            return "missing" if value < 0 else self.names[int(value)]
+        if np.isnan(value):
+            return "missing"
+        if self.unit == DATE:
+            return spelled(value, DATE, self.whole)
+        return f"{value:.6g}" + (f" {self.unit}" if self.unit else "")
+
+    def kind_name(self, code: int) -> str:
+        """What a code of `kinds` stands for."""
+        names = self.names or []
+        return RARER if len(names) > KINDS + 1 and code >= KINDS else names[code]
+
+    def kinds(self) -> tuple[np.ndarray, int]:
+        """Codes of the categories with all rarer ones as one, and the number of codes."""
+        n = len(self.names or ())
+        return np.minimum(self.values, KINDS), min(n, KINDS + 1)
+
+
+def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
+    """The table without some columns: by name, or of an array by number or the report's name."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if is_frame(X):
+        known = column_names(X)
+        gone = {name for name in ignore if name in known}
+    else:
+        known = list(range(X.shape[1])) if X.ndim == 2 else []
+        gone = {i for i in known if i in ignore or f"x{i}" in ignore}
+        known += [f"x{i}" for i in known]
+    for name in ignore:
+        if name not in known:
+            raise ValueError(f"{what} has no column {name!r} to ignore")
+    if len(gone) == X.shape[1]:
+        raise ValueError(f"no column of {what} is left where all are ignored")
+    if is_frame(X):
+        return dropped(X, gone)
+    return X[:, [i for i in range(X.shape[1]) if i not in gone]]
+
+
+def read_columns(X: Any) -> list[TableColumn]:
+    """The columns of a frame, array or sparse matrix."""
+    if is_frame(X):
+        names = [str(name) for name in column_names(X)]
+        return [_column(name, read_column(X, i)) for i, name in enumerate(names)]
+    array = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    if array.ndim == 3:
+        array = array.reshape(len(array), -1)
+    if array.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
+    named = (Cells(f"x{i}", array[:, i]) for i in range(array.shape[1]))
+    return [_column(cells.name, cells) for cells in named]
+
+
+def _column(name: str, cells: Cells) -> TableColumn:
+    """Numbers or dates where they can be; otherwise categories by how they are spelled."""
+    if cells.kind in "biuf":
+        numbers = np.asarray(cells.values, dtype=np.float64)
+        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers))
+    if cells.kind == "M":
+        return TableColumn(name, as_days(cells.values), unit=DATE)
+    if cells.kind == "m":
+        lengths, unit = as_durations(cells.values)
+        return TableColumn(name, lengths, unit=unit)
+    check_hashable(cells)
+    plain = cells.values
+    missing = np.array([is_missing(v) for v in plain])
+    told = cells.labels is not None
+    if all_numbers(plain[~missing]) or (not told and are_numbers_as_text(plain)):
+        numbers = numbers_of(cells)
+        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers))
+    text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
+    names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
+    days = read_dates(names.tolist())
+    if days is not None:
+        out = np.full(len(text), np.nan)
+        out[~missing] = days[codes]
+        return TableColumn(name, out, unit=DATE)
+    commonest = np.argsort(-counts, kind="stable")
+    out = np.full(len(text), -1.0)
+    out[~missing] = np.argsort(commonest)[codes]
+    return TableColumn(name, out, names[commonest].tolist(), declared=told)
+
+
+def quoted(label: Any) -> str:
+    """A label as it is spelled, in quotation marks."""
+    return RARER if label == RARER else f"“{label}”"

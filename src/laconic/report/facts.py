@@ -1,0 +1,166 @@
+"""What the report on clumps knows: rates of errors, every clump, and all of them together."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from laconic.clumping.score import ClumpScore
+from laconic.files.whole import whole_file
+from laconic.report.clumps import LARGEST
+from laconic.report.features import FeatureGap, NamedTable
+from laconic.report.fix import LocalFix
+
+# A smaller chance than this of so many errors by luck confirms a clump.
+CONFIRMED = 0.01
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Errors among rows."""
+
+    errors: int
+    rows: int
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are misclassified; NaN without rows."""
+        return self.errors / self.rows if self.rows else float("nan")
+
+
+@dataclass(frozen=True)
+class ClumpFacts:
+    """What the report says of one clump."""
+
+    centre: int
+    """Number of the row at the centre."""
+    radius: float
+    rows: np.ndarray
+    """Numbers of the rows inside, nearest to the centre first."""
+    searched: Rate
+    """Errors inside on the rows that the clump was found on; flattered by the choice."""
+    inside: Rate
+    """Errors inside on fresh rows."""
+    outside: Rate
+    """Errors on fresh rows in none of the clumps that the search found: one rate for all clumps, so
+    that a small clump need not stand out from larger ones."""
+    chance: float
+    """Chance of as many errors inside, were those of ``inside`` and ``outside`` spread evenly over
+    their rows (hypergeometric)."""
+    mistakes: list[tuple[Any, Any, int]]
+    """True label, predicted label and number, most common mistakes first."""
+    gaps: list[FeatureGap]
+    """Features by how differently they are distributed inside and outside; none for pictures."""
+    fix: LocalFix
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether fresh rows fail here more than luck explains."""
+        return self.chance < CONFIRMED
+
+    @property
+    def excess(self) -> float:
+        """Errors on fresh rows inside beyond those that the rate outside would give."""
+        rate = self.outside.share if self.outside.rows else 0.0
+        return self.inside.errors - self.inside.rows * rate
+
+
+@dataclass
+class HolesReport:
+    """The clumps of a classifier's errors, ranked by errors in excess of the rate outside.
+
+    ``print(report)`` writes it as text, ``report.save(file)`` as one HTML page that needs no
+    network.
+    """
+
+    title: str
+    table: NamedTable
+    truth: np.ndarray
+    predicted: np.ndarray
+    fresh: np.ndarray
+    """Which rows were kept out of the search."""
+    clumps: list[ClumpFacts]
+    fixed: Rate
+    """Errors on all fresh rows, were every fix that looked useful in the search put in place."""
+    found: int
+    """Clumps of the search; those where fresh rows fail no more often than outside are left out of
+    ``clumps``."""
+    places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    """Places of the rows of ``shown`` on a map of two principal components."""
+    shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    source: str | None = None
+    """Where the rows come from, a file say."""
+    first_row: int = 0
+    """What the first row is called."""
+    min_rows: int = 1
+    """Least rows of a clump, of those that are searched."""
+    ignored: list[str] = field(default_factory=list)
+    """Columns that were to be ignored in distances and sentences."""
+    known: np.ndarray | None = None
+    """Labels that the model knows, where it tells."""
+    nearness: ClumpScore | None = None
+    """How clumped all errors are, where they are too few for the search."""
+
+    @property
+    def headline(self) -> str:
+        """The title of the page."""
+        return f"Where {self.title} fails" + (f" on {self.source}" if self.source else "")
+
+    @property
+    def rows_needed(self) -> int:
+        """Least number of rows among which a clump could be found."""
+        return 2 * math.ceil(self.min_rows / LARGEST)
+
+    @property
+    def strange(self) -> np.ndarray:
+        """Whether the true label of each row is one that the model neither knows nor predicts."""
+        told = np.unique(self.predicted)
+        if self.known is not None:
+            known = self.known.astype(str) if self.truth.dtype.kind == "U" else self.known
+            told = np.concatenate([told, known])
+        return ~np.isin(self.truth, told)
+
+    @property
+    def few_errors(self) -> bool:
+        """Whether the search had fewer errors than a clump shall have rows."""
+        return 0 < self.overall.errors - self.on_fresh.errors < self.min_rows
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each row is misclassified."""
+        return self.truth != self.predicted
+
+    @property
+    def overall(self) -> Rate:
+        """Errors on all rows."""
+        return Rate(int(self.wrong.sum()), len(self.truth))
+
+    @property
+    def on_fresh(self) -> Rate:
+        """Errors on fresh rows."""
+        return Rate(int(self.wrong[self.fresh].sum()), int(self.fresh.sum()))
+
+    def text(self, width: int = 88) -> str:
+        """The report as plain text."""
+        from laconic.report.words import report_text
+
+        return report_text(self, width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def html(self) -> str:
+        """The report as one HTML page: no script, style, font or picture from elsewhere."""
+        from laconic.report.page import report_page
+
+        return report_page(self)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the HTML page."""
+        page = self.html().encode()
+        with whole_file(file) as stream:
+            stream.write(page)

@@ -1,0 +1,287 @@
+"""Tables of any columns: rows as points, and features that set some rows apart from the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laconic.data.dates import DATE
+from laconic.look.numbers import percent
+from laconic.report.columns import TableColumn, quoted, read_columns
+
+# Bars of a small plot of numbers and of categories.
+BARS, CATEGORIES = 16, 6
+# Share of a clump's rows with one value of a number from which on that value is told, as of codes.
+MOSTLY = 0.9
+# Features of a clump that are worth a sentence, and the least difference that is.
+GAPS, LEAST_GAP = 6, 0.15
+# Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
+EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """Rows as columns to talk about and as points ``Z`` to measure distances between."""
+
+    columns: list[TableColumn]
+    Z: np.ndarray
+    owner: np.ndarray
+    """The feature that every column of ``Z`` comes from."""
+    image_shape: tuple[int, int] | None = None
+    """Height and width, where rows are pictures."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns that neither distances nor sentences use, as they name rows."""
+        return [column.name for column in self.names_of_rows]
+
+    @property
+    def names_of_rows(self) -> list[TableColumn]:
+        """The columns that are left out."""
+        if self.image_shape is not None:
+            return []
+        return [column for column in self.columns if column.left_out]
+
+    @property
+    def numbered(self) -> list[str]:
+        """Names of the others that have a different whole number in every row."""
+        if self.image_shape is not None:
+            return []
+        return [c.name for c in self.columns if c.numbered and not c.left_out]
+
+    def meaning(self, column: int) -> tuple[str, str]:
+        """What a column of ``Z`` is, and what it is where it is large: both for sentences."""
+        feature = int(self.owner[column])
+        if self.image_shape is not None:
+            row, across = divmod(feature, self.image_shape[1])
+            return f"the pixel in row {row + 1}, column {across + 1}", "a large value"
+        of, place = self.columns[feature], column - int(np.searchsorted(self.owner, feature))
+        if of.names is None:
+            high = "a late one" if of.unit == DATE else "a high one"
+            return (of.name, high) if place == 0 else (f"{of.name} missing", "it")
+        return (f"{of.name} {quoted(of.kind_name(place))}", "it")
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+
+@dataclass(frozen=True)
+class FeatureGap:
+    """How differently a feature is distributed among some rows and the others."""
+
+    name: str
+    gap: float
+    """Largest difference of the distribution functions (Kolmogorov-Smirnov) for numbers, or of the
+    shares of missing ones where that is larger; total variation for categories: 0 for the same
+    distribution, 1 where one value tells them apart."""
+    sentence: str
+    bars: list[tuple[str, float, float]]
+    """For a small plot: what, share among these rows, share among the others."""
+
+
+def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> NamedTable:
+    """A frame, array or sparse matrix as columns and points.
+
+    Numbers are scaled to unit variance (missing ones stand at their mean, with a column that says
+    so), and so are dates; categories become one column each, beyond the ``KINDS`` commonest one for
+    all. Text and numbers that name rows are left out. Pictures are left in their own units.
+    """
+    columns = read_columns(X)
+    if not columns:
+        raise ValueError("X has no columns")
+    if image_shape is not None:
+        if image_shape[0] * image_shape[1] != len(columns):
+            raise ValueError(
+                f"pictures of {image_shape[0]} x {image_shape[1]} have "
+                f"{image_shape[0] * image_shape[1]} pixels, but X has {len(columns)} columns"
+            )
+        Z = np.column_stack([c.values for c in columns])
+        if not np.isfinite(Z).all():
+            raise ValueError("pictures must not have missing or infinite pixels")
+        spread = Z.std() or 1.0
+        return NamedTable(columns, Z / spread, np.arange(len(columns)), image_shape)
+    if all(column.left_out for column in columns):
+        raise ValueError(
+            "every column of X has a value of its own in nearly every row; give columns to compare"
+        )
+    parts = [_points(column) for column in columns]
+    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    return NamedTable(columns, np.hstack(parts), owner)
+
+
+def _points(column: TableColumn) -> np.ndarray:
+    if column.left_out:
+        return np.zeros((len(column.values), 0))
+    if column.names is not None:
+        codes, n = column.kinds()
+        return (codes[:, None] == np.arange(n)).astype(np.float64)
+    missing = np.isnan(column.values)
+    if missing.all():
+        return np.zeros((len(missing), 1))
+    # Heavy tails would make one column outweigh the others: they are cut.
+    low, high = np.nanquantile(column.values, [0.005, 0.995])
+    values = np.clip(column.values, low, high)
+    values = np.where(missing, np.nanmean(values), values)
+    spread = values.std()
+    scaled = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    return np.column_stack([scaled, missing]) if missing.any() else scaled[:, None]
+
+
+def focus(table: NamedTable, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """How much every column of ``Z`` should count in distances when errors are looked for.
+
+    The square root of the excess of χ²/df over 1, as errors of ``rows`` depend on the feature cut
+    into eighths (or categories): about 0 for a feature that errors have nothing to do with, 1 for
+    the one they depend on most, at least ``FAINTEST`` for all. Pixels all count the same.
+    """
+    if table.image_shape is not None:
+        return np.ones(table.Z.shape[1])
+    excess = np.array([_dependence(column, wrong, rows) for column in table.columns])
+    if not excess.max() > 0:
+        return np.ones(table.Z.shape[1])
+    return np.maximum(np.sqrt(excess / excess.max()), FAINTEST)[table.owner]
+
+
+def _dependence(column: TableColumn, wrong: np.ndarray, rows: np.ndarray) -> float:
+    if column.left_out:
+        return 0.0
+    values = column.values[rows]
+    if column.names is None:
+        none = np.isnan(values).all()
+        cuts = np.empty(0) if none else np.unique(np.nanquantile(values, EIGHTHS))
+        codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    else:
+        codes = column.kinds()[0][rows]
+    cells = np.unique(codes, return_inverse=True)[1]
+    held = np.bincount(cells)
+    missed = np.bincount(cells, wrong[rows])
+    rate = wrong[rows].mean()
+    if len(held) < 2 or not 0 < rate < 1:
+        return 0.0
+    chi2 = float((np.square(missed - rate * held) / held).sum() / (rate * (1.0 - rate)))
+    return max(chi2 / (len(held) - 1) - 1.0, 0.0)
+
+
+def feature_gaps(table: NamedTable, rows: np.ndarray, most: int = GAPS) -> list[FeatureGap]:
+    """Features whose distribution among ``rows`` differs most from that of all others.
+
+    None for pictures: no pixel says much by itself.
+    """
+    inside = np.zeros(len(table), dtype=bool)
+    inside[rows] = True
+    if table.image_shape is not None or not inside.any() or inside.all():
+        return []
+    gaps = [(_gap(c, inside), i) for i, c in enumerate(table.columns) if not c.left_out]
+    gaps.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [_described(table.columns[i], inside, gap) for gap, i in gaps[:most] if gap >= LEAST_GAP]
+
+
+def _gap(column: TableColumn, inside: np.ndarray) -> float:
+    if column.names is not None:
+        here, there = _shares(column, inside)
+        return float(0.5 * np.abs(here - there).sum())
+    return max(_number_gap(column.values, inside), _missing_gap(column.values, inside))
+
+
+def _number_gap(values: np.ndarray, inside: np.ndarray) -> float:
+    """The largest difference of the distribution functions of the numbers that are there."""
+    known = ~np.isnan(values)
+    here, there = values[known & inside], values[known & ~inside]
+    if len(here) == 0 or len(there) == 0:
+        return 0.0
+    every = np.unique(np.concatenate([here, there]))
+    below = [np.searchsorted(np.sort(v), every, side="right") / len(v) for v in (here, there)]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+def _missing_gap(values: np.ndarray, inside: np.ndarray) -> float:
+    """The difference of the shares of missing numbers."""
+    missing = np.isnan(values)
+    return float(abs(missing[inside].mean() - missing[~inside].mean()))
+
+
+def _shares(column: TableColumn, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of the categories (missing last) inside and outside."""
+    codes, n = column.kinds()
+    codes = np.where(codes < 0, n, codes).astype(np.int64)
+    counts = [np.bincount(codes[part], minlength=n + 1) for part in (inside, ~inside)]
+    return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
+
+
+def _described(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
+    if column.names is not None:
+        return _categories(column, inside, gap)
+    return _numbers(column, inside, gap)
+
+
+def _categories(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
+    names = [*(column.kind_name(code) for code in range(column.kinds()[1])), "missing"]
+    here, there = _shares(column, inside)
+    # Of two categories that differ as much, the one that is more common here goes first.
+    order = np.lexsort((there - here, -np.abs(here - there)))[:CATEGORIES]
+    top = int(order[0])
+    what = names[top] if names[top] == "missing" else quoted(names[top])
+    sentence = (
+        f"{column.name} is {what} in {percent(here[top])} of the clump, "
+        f"in {percent(there[top])} elsewhere."
+    )
+    bars = [(names[i], float(here[i]), float(there[i])) for i in order if here[i] + there[i] > 0]
+    return FeatureGap(column.name, gap, sentence, bars)
+
+
+def _numbers(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
+    known = ~np.isnan(column.values)
+    here, there = column.values[known & inside], column.values[known & ~inside]
+    if _missing_gap(column.values, inside) > _number_gap(column.values, inside):
+        share = 1.0 - float(known[inside].mean()), 1.0 - float(known[~inside].mean())
+        sentence = (
+            f"{column.name} is missing in {percent(share[0])} of the clump, "
+            f"in {percent(share[1])} elsewhere."
+        )
+        return FeatureGap(column.name, gap, sentence, [("missing", *share)])
+    values = np.unique(column.values[known])
+    if len(values) <= 2:
+        sentence = _so_often(column, float(values[-1]), here, there)
+        bars = [
+            (column.spelled(float(v)), float((here == v).mean()), float((there == v).mean()))
+            for v in values
+        ]
+        return FeatureGap(column.name, gap, sentence, bars)
+    sentence = _moved(column, here, there)
+    low, high = np.quantile(column.values[known], [0.005, 0.995])
+    if not low < high:
+        low, high = float(values[0]), float(values[-1])
+    edges = np.linspace(low, high, BARS + 1)
+    counts = [np.histogram(np.clip(v, low, high), edges)[0] / len(v) for v in (here, there)]
+    bars = [
+        (f"{column.spelled(a)} to {column.spelled(b)}", float(x), float(z))
+        for a, b, x, z in zip(edges[:-1], edges[1:], *counts, strict=True)
+    ]
+    return FeatureGap(column.name, gap, sentence, bars)
+
+
+def _moved(column: TableColumn, here: np.ndarray, there: np.ndarray) -> str:
+    """Where the numbers in the clump are beside the others."""
+    quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
+    middle, other = float(quarters[0][1]), float(quarters[1][1])
+    if np.mean(here == middle) >= MOSTLY:
+        return _so_often(column, middle, here, there)
+    later, earlier = ("later", "earlier") if column.unit == DATE else ("higher", "lower")
+    way = later if middle > other else earlier if middle < other else "spread differently"
+    ends = [(column.spelled(q[0]), column.spelled(q[2])) for q in quarters]
+    spans = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return (
+        f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
+        f"the others {spans[1]}."
+    )
+
+
+def _so_often(column: TableColumn, value: float, here: np.ndarray, there: np.ndarray) -> str:
+    """How often a column has a value, in the clump and elsewhere."""
+    inside, outside = (percent(float((v == value).mean())) for v in (here, there))
+    return (
+        f"{column.name} is {column.spelled(value)} in {inside} of the clump, "
+        f"in {outside} elsewhere."
+    )

@@ -1,0 +1,100 @@
+"""Columns of a table as a model of any make was fitted on them, and what it predicts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from laconic.data.errors import UserError, cause
+
+
+def _names(model: Any) -> list[str] | None:
+    """Names of the columns that a model was fitted on, where it knows them."""
+    names = getattr(model, "feature_names_in_", getattr(model, "feature_names", None))
+    return None if names is None else [str(name) for name in names]
+
+
+def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
+    """The table's columns that the model was fitted on.
+
+    They are found by name where it knows names, whether they are to be ignored or not; of a
+    Laconic model only those that it reads must be there. Where it knows none, they are all columns
+    of the table, or those ``kept`` beside the ignored ones: by their number.
+    """
+    names = _names(model)
+    if names is None:
+        return _by_number(model, X, kept, file)
+    atoms = getattr(model, "map", None)
+    reads = names if atoms is None else [names[f] for f in atoms.features()]
+    absent = [name for name in reads if name not in X.columns]
+    if absent:
+        raise UserError(f"{file} has no column {absent[0]!r}, which the model reads")
+    return X[[name for name in names if name in X.columns]]
+
+
+def predictions(model: Any, read: Any, file: str) -> Any:
+    """The model's labels of the table's rows, from the columns that it was fitted on."""
+    from laconic.data.frames import WrongCell
+
+    try:
+        return model.predict(read if _names(model) is not None else read.to_numpy())
+    except WrongCell as error:
+        raise UserError(f"{file}: {error.of_table()}") from error
+    except Exception as error:  # whatever another library's model raises
+        raise UserError(
+            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}"
+        ) from error
+
+
+def _hint(X: Any) -> str:
+    """What to try where a model fails on columns of whole numbers, which may be codes."""
+    numbers = X.select_dtypes("number")
+    whole = [repr(name) for name in numbers if (numbers[name].dropna() % 1 == 0).all()]
+    if not whole:
+        return ""
+    few = ", ".join(whole[:3]) + (", …" if whole[3:] else "")
+    what = "is a number here" if len(whole) == 1 else "are numbers here"
+    return (
+        f"; if it was fitted on codes as text, such as 007, try --categorical COLUMN ({few} {what})"
+    )
+
+
+def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
+    """All columns, or those kept: as many as a model without names was fitted on."""
+    from laconic.model.card import count
+
+    wanted = getattr(model, "n_features_in_", getattr(model, "n_features", None))
+    if wanted is None or X.shape[1] == wanted:
+        return X
+    if kept.shape[1] == wanted:
+        return kept
+    ignored = X.shape[1] - kept.shape[1]
+    beside = f", {kept.shape[1]} of them not ignored" if ignored else ""
+    hint = "; --ignore the others" if kept.shape[1] > wanted else ""
+    raise UserError(
+        f"the model knows no column names and was fitted on {count(wanted, 'column')}, but {file} "
+        f"has {X.shape[1]} beside the labels{beside}{_surplus(kept, wanted) or hint}"
+    )
+
+
+def _surplus(kept: Any, wanted: int) -> str:
+    """Columns to ignore: those named unlike the rest, pixel_0_0 and so on, if they are as many."""
+    stems = [re.sub(r"\d+", "0", name) for name in kept.columns]
+    common, number = Counter(stems).most_common(1)[0]
+    odd = [repr(name) for name, stem in zip(kept.columns, stems, strict=True) if stem != common]
+    return f"; --ignore {', '.join(odd)}" if odd and number == wanted else ""
+
+
+def pixels_of(shape: tuple[int, int], read: Any, kept: Any, file: str) -> Any:
+    """The columns to show as pictures: the model's, or those kept of the table."""
+    pixels = shape[0] * shape[1]
+    models = [name for name in read.columns if name in kept.columns]
+    if len(models) == pixels:
+        return kept[models]
+    if kept.shape[1] == pixels:
+        return kept
+    raise UserError(
+        f"--image {shape[0]}x{shape[1]} means {pixels} pixels, but the model reads {len(models)} "
+        f"columns of the {kept.shape[1]} in {file}{_surplus(kept, pixels)}"
+    )

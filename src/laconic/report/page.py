@@ -1,0 +1,294 @@
+"""The report on clumps as one HTML page: style, script, plots and pictures are all in it."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.look.numbers import percent, percents
+from laconic.model.card import count
+from laconic.report import words
+from laconic.report.facts import CONFIRMED
+from laconic.report.features import CATEGORIES
+from laconic.report.pictures import as_grey, png_uri
+
+if TYPE_CHECKING:
+    from laconic.report.facts import ClumpFacts, HolesReport
+    from laconic.report.features import FeatureGap
+
+# Rows of a clump that the page shows.
+EXAMPLES = 24
+# Columns that the table of a clump's rows shows at most, those that set it apart first.
+WIDEST = 12
+# Width and height of the map and of a small plot, in the units of their drawings.
+MAP, PLOT = (920, 380), (220, 64)
+# Colours of rings around the rows of open clumps.
+RINGS = 4
+# On the map: how far apart rows in the same place are drawn, and how far from it at most.
+APART, FARTHEST = 4.0, 60.0
+
+
+def report_page(report: HolesReport) -> str:
+    """The whole page."""
+    here = files("laconic.look")
+    style, script = (here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    clumps = "".join(_clump(report, number) for number in range(len(report.clumps)))
+    if clumps:
+        clumps = (
+            '<section aria-labelledby="list"><h2 id="list">The clumps, by errors in excess</h2>'
+            '<p class="hint">Click a clump to see what its rows share and the rows themselves.</p>'
+            f'<div class="clumps">{clumps}</div></section>'
+        )
+    drawing = _map(report) if report.clumps else ""
+    title = escape(report.headline)
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head><body><main>"
+        f"<header><p class='kicker'>Laconic · clumps of errors</p><h1>{title}</h1>"
+        f"<p class='lead'>{escape(words.headline(report))} {escape(words.summary(report))}</p>"
+        f"{_tiles(report)}</header>{drawing}{clumps}"
+        f"<footer><p>{escape(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
+        "where its fresh rows fail more often than chance explains (probability below "
+        f"{CONFIRMED}). Clumps are ranked by the errors on fresh rows beyond those that the rate "
+        f"outside would give.</p></footer></main><script>{script}</script></body></html>\n"
+    )
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", page)
+
+
+def _tiles(report: HolesReport) -> str:
+    sure = [clump for clump in report.clumps if clump.confirmed]
+    tiles = [
+        (percent(report.overall.share), "of all rows are misclassified"),
+        (str(len(sure)), f"{'clump' if len(sure) == 1 else 'clumps'} confirmed on fresh rows"),
+    ]
+    fresh = report.on_fresh
+    if sure and fresh.errors:
+        held = sum(clump.inside.errors for clump in sure)
+        tiles.append((percent(held / fresh.errors), "of the errors are in these clumps"))
+    before, after = percents(fresh.share, report.fixed.share)
+    if sure and report.fixed.errors < fresh.errors and before != after:
+        tiles.append((f"{before} → {after}", "error on fresh rows with local fixes"))
+    items = "".join(f"<li><strong>{escape(a)}</strong><span>{escape(b)}</span></li>"
+                    for a, b in tiles)  # fmt: skip
+    return f'<ul class="tiles">{items}</ul>'
+
+
+# -- one clump ---------------------------------------------------------------------------------
+
+
+def _clump(report: HolesReport, number: int) -> str:
+    clump = report.clumps[number]
+    inside, outside = clump.inside, clump.outside
+    badge = "good" if clump.confirmed else "plain"
+    help_badge = {"helps": "good", "may help": "some"}.get(clump.fix.verdict, "plain")
+    bars = (
+        f'<span class="bars" aria-hidden="true">'
+        f'<i class="in" style="width:{_width(inside.share)}"></i>'
+        f'<i class="out" style="width:{_width(outside.share)}"></i></span>'
+    )
+    summary = (
+        f'<summary><span class="rank">{number + 1}</span>'
+        f'<span class="what"><strong>{percent(inside.share)} wrong</strong> '
+        f"<span>outside {percent(outside.share)}</span></span>{bars}"
+        f'<span class="size">{count(len(clump.rows), "row")}</span>'
+        f'<span class="badges"><b class="{badge}">{words.status(clump)}</b>'
+        f'<b class="{help_badge}">{_fix_badge(clump)}</b></span></summary>'
+    )
+    facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(report, clump))
+    plots = "".join(_small_plot(gap) for gap in clump.gaps)
+    key = (
+        '<p class="axis">Bars are the rows of the clump and the line is all others, '
+        "each in per cent of its rows.</p>"
+    )
+    plots = f'<div class="plots">{plots}</div>{key}' if plots else ""
+    rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
+    opened = " open" if number == 0 else ""
+    return (
+        f'<details class="clump ring{number % RINGS}" data-clump="{number}"{opened}>{summary}'
+        '<div class="inside">'
+        f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its middle</h3>"
+        f'<label class="only"><input type="checkbox"> only the misclassified of these rows</label>'
+        f"{rows}</div></details>"
+    )
+
+
+def _fix_badge(clump: ClumpFacts) -> str:
+    return {
+        "helps": "local fix helps",
+        "may help": "local fix may help",
+        "no clear difference": "no clear difference by a fix",
+        "does not help": "no local fix",
+    }.get(clump.fix.verdict, "too few rows for a fix")
+
+
+def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
+    return [
+        words.rates_sentence(clump),
+        words.mistakes_sentence(clump),
+        words.fix_sentence(report, clump),
+    ]
+
+
+def _small_plot(gap: FeatureGap) -> str:
+    """Bars of the clump with the others as a line above them, and the sentence."""
+    width, height = PLOT
+    top = max([*(b[1] for b in gap.bars), *(b[2] for b in gap.bars), 1e-9])
+    step = width / max(len(gap.bars), 1)
+    parts, steps = [], []
+    for i, (what, here, there) in enumerate(gap.bars):
+        tall, other = (height - 4) * here / top, (height - 4) * there / top
+        title = escape(f"{what}: {percent(here)} of the clump, {percent(there)} elsewhere")
+        parts.append(
+            f'<rect class="in" x="{i * step + 1:.1f}" y="{height - tall:.1f}" '
+            f'width="{max(step - 2, 1):.1f}" height="{tall:.1f}"><title>{title}</title></rect>'
+        )
+        steps += [
+            f"{i * step:.1f},{height - other:.1f}",
+            f"{(i + 1) * step:.1f},{height - other:.1f}",
+        ]
+    return (
+        f'<figure class="plot"><figcaption>{escape(gap.sentence)}</figcaption>'
+        f'<div class="chart"><span class="axis up"><i>{percent(top)}</i><i>0</i></span>'
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(gap.sentence)}">'
+        f'{"".join(parts)}<polyline class="out" points="{" ".join(steps)}"/></svg>'
+        f'{_ticks(gap)}<span class="axis name">{escape(gap.name)}</span></div></figure>'
+    )
+
+
+def _ticks(gap: FeatureGap) -> str:
+    """What stands below the bars: the name of each, or of many intervals the ends."""
+    names = [what for what, _, _ in gap.bars]
+    kind = "each"
+    if len(names) > CATEGORIES:
+        kind, names = "ends", [names[0].split(" to ")[0], names[-1].split(" to ")[-1]]
+    cells = "".join(f'<i title="{escape(name)}">{escape(name)}</i>' for name in names)
+    return f'<span class="axis ticks {kind}">{cells}</span>'
+
+
+def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
+    apart = list(dict.fromkeys(gap.name for gap in clump.gaps))
+    places = {name: place for place, name in enumerate(apart)}
+    columns = sorted(report.table.columns, key=lambda c: places.get(c.name, len(places)))
+    shown = columns[: max(WIDEST, len(apart))]
+    heads = ["row", "true", "predicted", *(column.name for column in shown)]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    body = ""
+    for row in clump.rows[:EXAMPLES].tolist():
+        wrong = bool(report.wrong[row])
+        number = str(report.first_row + row)
+        cells = [number, str(report.truth[row]), str(report.predicted[row])]
+        cells += [column.cell(row) for column in shown]
+        body += f'<tr class="{"wrong" if wrong else "right"}">' + "".join(
+            f"<td>{escape(cell)}</td>" for cell in cells
+        )
+        body += "</tr>"
+    return (
+        '<p class="sideways hint" hidden>Scroll the table sideways: it has more columns.</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="rows of the clump">'
+        f'<table class="rows"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
+    """Pictures of the rows, and their mean."""
+    shape = report.table.image_shape or (1, 1)
+    some = np.concatenate([clump.rows[:EXAMPLES], clump.rows[: 20 * EXAMPLES]])
+    pixels = np.column_stack([column.values[some] for column in report.table.columns])
+    low, high = float(pixels.min()), float(pixels.max())
+    pixels = as_grey(pixels, low, high).reshape(len(some), *shape)
+    shown = min(EXAMPLES, len(clump.rows))
+    mean = png_uri(pixels[shown:].mean(axis=0))
+    out = (
+        f'<figure class="mean"><img src="{mean}" alt="mean"><figcaption>mean</figcaption></figure>'
+    )
+    for row, picture in zip(clump.rows[:shown].tolist(), pixels, strict=False):
+        number = report.first_row + row
+        true, taken = escape(str(report.truth[row])), escape(str(report.predicted[row]))
+        wrong = bool(report.wrong[row])
+        said = f"{true} as {taken}" if wrong else true
+        out += (
+            f'<figure class="{"wrong" if wrong else "right"}" title="row {number}">'
+            f'<img src="{png_uri(picture)}" alt="row {number}, {said}">'
+            f"<figcaption>{said}</figcaption></figure>"
+        )
+    return f'<div class="gallery rows">{out}</div>'
+
+
+# -- the map -----------------------------------------------------------------------------------
+
+
+def _map(report: HolesReport) -> str:
+    """Rows by their first two principal components; errors stand out."""
+    width, height = MAP
+    places = report.places
+    low, high = np.quantile(places, [0.005, 0.995], axis=0)
+    unit = (places - low) / np.where(high > low, high - low, 1.0)
+    drawn = np.abs(unit - 0.5).max(axis=1) <= 0.52  # a few far away would leave no room
+    aside = _side_by_side(unit)
+    farthest = np.abs(aside).max(initial=0.0)
+    edge = 14 + farthest
+    x = edge + unit[:, 0] * (width - 2 * edge) + aside[:, 0]
+    y = height - edge - unit[:, 1] * (height - 2 * edge) + aside[:, 1]
+    owner = np.full(len(report.truth), -1)
+    for number, clump in enumerate(report.clumps):
+        owner[clump.rows] = number
+    wrong = report.wrong
+    dots = ""
+    for i in np.argsort(wrong[report.shown], kind="stable"):  # errors are drawn last
+        if not drawn[i]:
+            continue
+        row = report.shown[i]
+        kind = "wrong" if wrong[row] else "right"
+        mark = ""
+        if owner[row] >= 0:
+            kind += f" ring{owner[row] % RINGS}"
+            mark = f' data-clump="{owner[row]}"'
+        radius = 3.2 if wrong[row] else 2.1
+        dots += f'<circle class="{kind}"{mark} cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radius}"/>'
+    for number in range(len(report.clumps)):
+        here = np.flatnonzero(drawn & (owner[report.shown] == number))
+        if len(here):
+            dots += (
+                f'<text class="ring{number % RINGS}" data-clump="{number}" '
+                f'x="{np.median(x[here]):.1f}" y="{np.median(y[here]):.1f}">{number + 1}</text>'
+            )
+    fewer = len(report.shown) < len(report.truth)
+    of = f"of {len(report.truth):,} rows, errors first" if fewer else "rows"
+    disc = " Rows in the same place are drawn as a disc." if farthest > 2 * APART else ""
+    return (
+        '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors lie</h2>'
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
+        '<figcaption><span class="dot wrong"></span> misclassified '
+        '<span class="dot right"></span> right <span class="dot chosen"></span> in a clump that '
+        "is open, with its number in the middle. The first two principal components of "
+        f"{int(drawn.sum()):,} {of}: clumps that overlap here may lie apart.{disc}</figcaption>"
+        "</figure></section>"
+    )
+
+
+def _side_by_side(places: np.ndarray) -> np.ndarray:
+    """How far to move rows that share a place on the map, into a disc around it, to see them all.
+
+    The k-th of them goes to the k-th seed of a sunflower, in an order that has nothing to do with
+    that of the rows; sunflowers are turned, so that the seeds of near ones do not fall together.
+    """
+    which, number = np.unique(places.round(3), axis=0, return_inverse=True, return_counts=True)[1:]
+    which = which.reshape(-1)
+    mixed = np.random.default_rng(0).permutation(len(places))
+    mixed = mixed[np.argsort(which[mixed], kind="stable")]
+    seed = np.empty(len(places))
+    seed[mixed] = np.arange(len(places)) - np.repeat(np.cumsum(number) - number, number)
+    far = min(APART, FARTHEST / np.sqrt(number.max(initial=1))) * np.sqrt(seed)
+    turn = seed * np.pi * (3.0 - np.sqrt(5.0)) + which
+    return np.column_stack([far * np.cos(turn), far * np.sin(turn)])
+
+
+def _width(share: float) -> str:
+    return f"{100 * share:.1f}%" if share == share else "0"

@@ -1,0 +1,286 @@
+"""Local search: add, drop and swap moves until none of them helps, at every size.
+
+Sweeps up and down the sizes. Upwards, each size starts from the best of the size below with one
+column added; downwards, from the best of the size above with one dropped; then swaps. A sweep that
+changes nothing is the last. What comes out is the best support found *of every size*, which
+answers every price and every cap at once. Moves are ranked by the quadratic model
+(`laconic.subset.moves`) and decided by their true value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from laconic.numeric.threads import Threads
+from laconic.subset.moves import Move, moves_from
+from laconic.subset.problem import Fit, SubsetProblem
+
+# A value of less than this counts as this in what a move must be worth, since the loss of separable
+# data has no least value to come near.
+SMALL = 1e-3
+
+
+class Tries(NamedTuple):
+    """What counts as better, and how many moves of each kind are tried from a fit, best first."""
+
+    worth: float = 1e-7
+    """Part of the value that a move must lower it by."""
+    adds: int = 5
+    drops: int = 3
+    swaps: int = 8
+
+
+LIMITS = Tries()
+# Models up to this size are grown from so many first columns, unlike each other, out of so many of
+# the best.
+OPENING_SIZE, OPENINGS, RANKED = 4, 10, 400
+
+
+class Found(Protocol):
+    """What a search knows of a fit."""
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """What it chose, ascending."""
+
+    @property
+    def value(self) -> float:
+        """The objective without any price on its size."""
+
+
+F = TypeVar("F", bound=Found)
+
+
+class MovesFrom(Protocol[F]):
+    """The moves from one fit; each list may be made while it is read."""
+
+    fit: F
+
+    def adds(self, count: int) -> Iterable[Move]:
+        """What to add, best first."""
+
+    def drops(self, count: int) -> Iterable[Move]:
+        """What to drop, cheapest first."""
+
+    def swaps(self, count: int) -> Iterable[Move]:
+        """What to swap, most promising first."""
+
+    def make(self, move: Move, target: float) -> F:
+        """The fit after a move; it need not be complete where it cannot reach ``target``."""
+
+
+def local_search(
+    problem: Any,
+    max_atoms: int,
+    starts: Iterable[Iterable[int]] = (),
+    sweeps: int = 4,
+    tries: int = 5,
+    restarts: int = 0,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> list[Fit]:
+    """The best fits found of sizes 0 to ``max_atoms`` (fewer where no column helps any more).
+
+    Parameters
+    ----------
+    problem : SubsetProblem, or what `laconic.subset.moves.PlainMoves` asks for
+    max_atoms : int
+    starts : iterable of supports
+        Supports to be at least as good as, such as the prefixes of a path.
+    sweeps : int
+        Most sweeps up and down.
+    tries : int
+        Columns that are tried in every place to add one, best first by the model; half as many
+        are tried to drop, and half as many again swaps. One sweep of 3 tries takes less than half
+        the time, and is hardly worse.
+    restarts : int
+        More searches, whose first sweep takes one of the best columns at random where the first
+        search takes the best. The best fits of all of them are swept once more.
+    seed : int
+        Seed of the restarts.
+    n_jobs : int, optional
+        Threads to run the searches on; every core if not given. The answer does not depend on it.
+    """
+    given = [problem.fit(()), *(problem.fit(tuple(sorted(set(s)))) for s in starts)]
+    moves = partial(moves_from, problem)
+    limits = Tries(adds=tries, drops=-(-tries // 2), swaps=-(-3 * tries // 2))
+    table: SizeTable[Fit] = SizeTable(moves, max_atoms, limits)
+    table.offer(*given, *_openings(problem, given[0], min(max_atoms, OPENING_SIZE), limits))
+    if restarts <= 0:
+        table.sweep(sweeps)
+        return table.fits()
+
+    def run(rng: np.random.Generator | None) -> list[Fit]:
+        one: SizeTable[Fit] = SizeTable(moves, max_atoms, limits, rng)
+        one.offer(*(given if rng is None else given[:1]))
+        one.sweep(sweeps)
+        return one.fits()
+
+    seeds = np.random.SeedSequence(seed).spawn(restarts)
+    with Threads(n_jobs) as threads:
+        for fits in threads.map(run, [None, *map(np.random.default_rng, seeds)]):
+            table.offer(*fits)
+    table.sweep(sweeps)
+    return table.fits()
+
+
+def _openings(problem: Any, empty: Fit, largest: int, limits: Tries) -> list[Fit]:
+    """Small models grown from first columns that are unlike each other.
+
+    The best two or three columns need not hold the best one, and from that one alone no add, drop
+    or swap leads to them. For problems over columns in hand.
+    """
+    if not isinstance(problem, SubsetProblem):
+        return []
+    moves = partial(moves_from, problem)
+    ranked = [move.into for move in moves(empty).adds(RANKED)]
+    firsts = problem.unlike(ranked, OPENINGS)
+    found: list[Fit] = []
+    for first in firsts:
+        table: SizeTable[Fit] = SizeTable(moves, largest, limits)
+        table.offer(empty, problem.fit((first,)))
+        for size in range(2, largest + 1):
+            table.grow(size)
+        found += table.fits()
+    return found
+
+
+class SizeTable(Generic[F]):
+    """The best fit of every size, and the steps that better them.
+
+    Parameters
+    ----------
+    moves : callable
+        Makes the moves from a fit.
+    largest : int
+        Largest size.
+    limits : Tries
+    rng : Generator, optional
+        With one, the first way up adds one of the best at random.
+    """
+
+    def __init__(
+        self,
+        moves: Callable[[F], MovesFrom[F]],
+        largest: int,
+        limits: Tries = LIMITS,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self.limits = limits
+        self.best: list[F | None] = [None] * (largest + 1)
+        self._make_moves = moves
+        self._rng = rng
+        self._changes = 0
+        self._tried: set[tuple[str, tuple[int, ...]]] = set()
+        self._moves: dict[int, MovesFrom[F]] = {}
+
+    def fits(self) -> list[F]:
+        """The best fits, by size."""
+        return [fit for fit in self.best if fit is not None]
+
+    def offer(self, *fits: F) -> bool:
+        """Keep fits that are better than the best of their size; say whether one is."""
+        changed = False
+        for fit in fits:
+            size = len(fit.support)
+            if size < len(self.best) and self.better(fit, self.best[size]):
+                self.best[size] = fit
+                self._changes += 1
+                changed = True
+        return changed
+
+    def better(self, new: F, old: F | None) -> bool:
+        """Whether a fit is to take the place of another of its size."""
+        return new.value < self.target(old)
+
+    def target(self, old: F | None) -> float:
+        """What a value must be below to count as better than a fit's."""
+        return float("inf") if old is None else old.value - self._worth(old.value)
+
+    def up(self) -> list[Callable[[], None]]:
+        """The steps that grow every size from the one below."""
+        return [partial(self.grow, size) for size in range(1, len(self.best))]
+
+    def down(self) -> list[Callable[[], None]]:
+        """The steps that shrink every size from the one above."""
+        return [partial(self.shrink, size) for size in range(len(self.best) - 2, 0, -1)]
+
+    def sweep(self, sweeps: int) -> None:
+        """Go up and down the sizes until nothing changes."""
+        for _ in range(sweeps):
+            before = self._changes
+            for step in self.up():
+                step()
+            self._rng = None
+            for step in self.down():
+                step()
+            if self._changes == before:
+                break
+
+    def grow(self, size: int) -> None:
+        """Try the best of the size below with one column more; then swap."""
+        below = self.best[size - 1]
+        if below is not None and self._untried("add", below):
+            least = self._worth(below.value)
+            adds = [m for m in self._at(below).adds(self.limits.adds) if -m.change > least]
+            if self._rng is not None and adds:
+                adds = [adds[self._rng.integers(len(adds))]]
+            else:
+                self.settle("add", below)
+            self._try(size, adds, below)
+        self.swap(size)
+
+    def shrink(self, size: int) -> None:
+        """Try the best of the size above with one column less; then swap."""
+        above = self.best[size + 1]
+        if above is not None and self._untried("drop", above):
+            self.settle("drop", above)
+            self._try(size, self._at(above).drops(self.limits.drops), above)
+        self.swap(size)
+
+    def swap(self, size: int) -> None:
+        """Swap columns of the best of a size until no swap helps."""
+        fit = self.best[size]
+        while fit is not None and self._untried("swap", fit):
+            if not self._try(size, self._at(fit).swaps(self.limits.swaps), fit, first=True):
+                self.settle("swap", fit)
+            fit = self.best[size]
+
+    def settle(self, kind: str, fit: F) -> None:
+        """Take the moves of a kind ("add", "drop" or "swap") from a fit as tried.
+
+        They gave nothing, or what they gave was offered; once more they would give the same.
+        """
+        self._tried.add((kind, fit.support))
+
+    def forget(self) -> None:
+        """Let go of what was kept to save work."""
+        self._moves.clear()
+
+    def _untried(self, kind: str, fit: F) -> bool:
+        return (kind, fit.support) not in self._tried
+
+    def _try(self, size: int, moves: Iterable[Move], fit: F, first: bool = False) -> bool:
+        """Make moves and keep the best, or the first that is better; say whether one was."""
+        changed = False
+        for move in moves:
+            changed |= self.offer(self._at(fit).make(move, self.target(self.best[size])))
+            if changed and first:
+                break
+        return changed
+
+    def _at(self, fit: F) -> MovesFrom[F]:
+        """The moves from a fit; those from the last one of a size are kept."""
+        size = len(fit.support)
+        known = self._moves.get(size)
+        if known is None or known.fit is not fit:
+            known = self._moves[size] = self._make_moves(fit)
+        return known
+
+    def _worth(self, value: float) -> float:
+        """The least decrease of a value that counts."""
+        return self.limits.worth * max(value, SMALL)
