@@ -52,7 +52,8 @@ from _common import (
 
 from laconic.model.regions import inside_ball
 from laconic.report.clumps import find_clumps
-from laconic.report.features import Column, NamedTable, as_table, focus
+from laconic.report.columns import TableColumn
+from laconic.report.features import NamedTable, as_table, focus
 
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
 REGIONS, COUNTS = 2, (2, 4, 8, 16)
@@ -178,7 +179,7 @@ def box(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
             return met
 
 
-def condition(column: Column, rng: np.random.Generator) -> np.ndarray:
+def condition(column: TableColumn, rng: np.random.Generator) -> np.ndarray:
     """One category, or an interval between two eighths."""
     if column.names is not None:
         return column.values == rng.integers(len(column.names))

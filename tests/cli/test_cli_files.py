@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from test_cli import error_of, run
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.cli import main as cli
-from test_cli import error_of, run
 
 # Big enough that a model of one column and a line of text are written, and a page is not.
 SMALL = 4000

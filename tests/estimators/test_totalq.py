@@ -813,7 +813,7 @@ def test_a_killed_fit_resumes(tmp_path, python, assert_identical):
     code = """
 import os, sys
 import numpy as np
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from test_totalq import noisy
 from laconic import TotalQBoostClassifier
 X, y = noisy(26, m=150)
@@ -825,7 +825,7 @@ TotalQBoostClassifier(10, hot_start=3, checkpoint=sys.argv[1], callbacks=[die]).
     from pathlib import Path
 
     file = tmp_path / "checkpoint"
-    process = python(code, file, Path(__file__).parent)
+    process = python(code, file, *Path(__file__).parents[:2])
     process.wait(timeout=120)
     assert process.returncode == -9, process.stderr.read()
     X, y = noisy(26, m=150)

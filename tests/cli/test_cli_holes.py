@@ -17,9 +17,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from test_cli import error_of, run
 
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, ShareBoostClassifier
-from test_cli import error_of, run
 
 
 @pytest.fixture(scope="module")
