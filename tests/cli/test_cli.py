@@ -23,7 +23,6 @@ from laconic import (
 )
 from laconic.boost.rules import RULES
 from laconic.cli import fit_options
-from laconic.cli import main as cli
 from laconic.cli.main import main
 from laconic.estimators.sizes import PRICES, one_standard_error
 from laconic.losses import BINARY_LOSSES, LOSSES
@@ -499,7 +498,7 @@ def test_ctrl_c_is_polite(saved, capsys, monkeypatch):
     def interrupt(args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_describe", interrupt)
+    monkeypatch.setattr("laconic.cli.describe.run", interrupt)
     assert run("describe", saved[0]) == 130
     assert capsys.readouterr().err == "laconic: interrupted\n"
 

@@ -12,7 +12,6 @@ import pytest
 from test_cli import error_of, run
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.cli import main as cli
 
 # Big enough that a model of one column and a line of text are written, and a page is not.
 SMALL = 4000
@@ -45,7 +44,7 @@ def no_reading(monkeypatch):
         raise AssertionError("a file was read")
 
     monkeypatch.setattr("laconic.cli.tables.read_table", read)
-    monkeypatch.setattr(cli, "load_predictor", read)
+    monkeypatch.setattr("laconic.cli.predict.load_predictor", read)
     monkeypatch.setattr("laconic.cli.holes.load_model", read)
 
 

@@ -34,7 +34,7 @@ APART, FARTHEST = 4.0, 60.0
 
 def report_page(report: HolesReport) -> str:
     """The whole page."""
-    here = files("laconic.look")
+    here = files("laconic.report")
     style, script = (here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
     clumps = "".join(_clump(report, number) for number in range(len(report.clumps)))
     if clumps:
