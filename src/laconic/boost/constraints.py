@@ -7,10 +7,12 @@ and −∇L in general; an atom is violated if any of its entries is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from laconic.boost.path import PathEntry
-from laconic.pools.base import Choice, Leader
+from laconic.pools.base import Choice, best_scored
 from laconic.rows.rows import Rows
 
 
@@ -30,17 +32,14 @@ def most_violated(
         # One entry each: the ranking is that of |g_j|, which every pool knows how to do quickly.
         choice = rows.best(forbidden, None, None)
         return choice._replace(score=choice.score - limit)
-    leader, steepest = Leader(forbidden, pool.dtype), 0.0
-    for first, sums in rows.gradients():
-        entries = np.abs(sums)
-        steepest = max(steepest, float(entries.max(initial=0.0)))
-        over = np.maximum(entries - limit, 0.0).sum(axis=1)
-        start, scores = pool.collect(first, over)
-        value = scores
-        if costs is not None:
-            value = (scores / 2) ** 2 / costs[start : start + len(scores)]
-        leader.see(start, scores, value)
-    return Choice(leader.index, leader.score, steepest)
+
+    def scored() -> Iterator[tuple[int, np.ndarray, float]]:
+        for first, sums in rows.gradients():
+            entries = np.abs(sums)
+            over = np.maximum(entries - limit, 0.0).sum(axis=1)
+            yield first, over, float(entries.max(initial=0.0))
+
+    return best_scored(pool, scored(), forbidden, costs)
 
 
 def dual_value(entries: list[PathEntry], l1: float) -> float:

@@ -246,11 +246,28 @@ def best_of(
     costs: np.ndarray | None,
 ) -> Choice:
     """What `BoundPool.best` answers, from the l1 norms of all columns, in blocks and in order."""
+
+    def scored() -> Iterator[tuple[int, np.ndarray, float]]:
+        for first, block in norms:
+            divided = block if normaliser is None else block / normaliser[first:][: len(block)]
+            yield first, divided, float(block.max(initial=0.0))
+
+    return best_scored(pool, scored(), forbidden, costs)
+
+
+def best_scored(
+    pool: BoundPool,
+    blocks: Iterable[tuple[int, np.ndarray, float]],
+    forbidden: np.ndarray | None,
+    costs: np.ndarray | None,
+) -> Choice:
+    """The atom of the largest score, by itself or for its cost.
+
+    ``blocks`` are the first column, scores of columns and the largest gradient among them.
+    """
     leader, steepest = Leader(forbidden, pool.dtype), 0.0
-    for first, block in norms:
-        steepest = max(steepest, float(block.max(initial=0.0)))
-        if normaliser is not None:
-            block = block / normaliser[first : first + len(block)]
+    for first, block, largest in blocks:
+        steepest = max(steepest, largest)
         start, scores = pool.collect(first, block)
         value = scores
         if costs is not None:

@@ -13,14 +13,14 @@ from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
 from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Place, feature_number
-from laconic.pools.scaling import Sizes, column_scales, column_sizes, merged_sizes, needs_double
+from laconic.pools.scaling import ScaledPool, Sizes, column_scales, needs_double
 
 # Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
 SPARSE_TASK = 1 << 21
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(ScaledPool):
     """The pool of input columns (ShareBoost algorithm 1), or of groups of them (section 2.1).
 
     A round reads the data once, O(m d k) operations. Dense data of either order, memory maps, CSR
@@ -41,14 +41,6 @@ class Columns:
     scale: str | None = "max"
     groups: Any = None
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
-        """Sizes of the columns."""
-        return column_sizes(X, self.scale, weight)
-
-    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
-        """Sizes over all parts."""
-        return merged_sizes(surveys)
-
     def bind(
         self,
         X: Any,
@@ -59,7 +51,7 @@ class Columns:
     ) -> BoundColumns:
         """Prepare for the training rows: find the scales, keep X as it is."""
         members = None if self.groups is None else group_members(self.groups, X.shape[1])
-        sizes = column_sizes(X, self.scale, weight) if survey is None else survey
+        sizes = self.sizes(X, weight) if survey is None else survey
         return BoundColumns(X, column_scales(sizes, self.scale), members, threads)
 
 

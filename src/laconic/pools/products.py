@@ -20,10 +20,9 @@ from laconic.pools.scaling import (
     LARGEST,
     LARGEST_UNIT,
     SMALLEST_UNIT,
+    ScaledPool,
     Sizes,
     column_scales,
-    column_sizes,
-    merged_sizes,
     needs_double,
 )
 
@@ -42,7 +41,7 @@ TOGETHER = 32
 
 
 @dataclass(frozen=True)
-class Products:
+class Products(ScaledPool):
     """The pool of all products x_i x_j of two different input columns, i < j.
 
     There are d(d-1)/2 of them, numbered (0, 1), (0, 2), ..., (0, d-1), (1, 2), ... The *features*
@@ -62,14 +61,6 @@ class Products:
 
     scale: str | None = "max"
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
-        """Sizes of the features."""
-        return column_sizes(X, self.scale, weight)
-
-    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
-        """Sizes over all parts."""
-        return merged_sizes(surveys)
-
     def bind(
         self,
         X: Any,
@@ -88,7 +79,7 @@ class Products:
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
-        sizes = column_sizes(X, self.scale, weight) if survey is None else survey
+        sizes = self.sizes(X, weight) if survey is None else survey
         factors = column_scales(sizes, self.scale)
         self._check_sizes(sizes, factors)
         return BoundProducts(X, factors, threads)

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from laconic.numeric.magnitudes import ENLARGE
+from laconic.numeric.threads import Threads
+from laconic.pools.base import Place
 
 # Numbers looked at together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20
@@ -130,6 +132,24 @@ def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
             f"{ENLARGE}"
         )
     return np.divide(1.0, size, out=np.ones_like(size), where=usable)
+
+
+class ScaledPool:
+    """What pools of scaled columns share: the survey of their sizes."""
+
+    scale: str | None
+
+    def sizes(self, X: Any, weight: np.ndarray) -> Sizes:
+        """Sizes of the columns of some rows."""
+        return column_sizes(X, self.scale, weight)
+
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
+        """Sizes of the columns of a part."""
+        return self.sizes(X, weight)
+
+    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
+        """Sizes over all parts."""
+        return merged_sizes(surveys)
 
 
 def column_peaks(X: Any) -> np.ndarray:
