@@ -170,3 +170,17 @@ def rounds_needed(norm: float, epsilon: float) -> int:
     if not norm >= 0 or not epsilon > 0:
         raise ValueError(f"norm must be at least 0 and epsilon positive, not {norm} and {epsilon}")
     return math.ceil(4.0 * norm**2 / epsilon)
+
+
+def best_of_every_size(
+    entries: list[PathEntry], offered: list[PathEntry], cap: int
+) -> list[PathEntry]:
+    """The best entry of every size up to a cap, smallest first; the last one is the best of its."""
+    best: dict[int, PathEntry] = {}
+    for entry in (*entries, *offered):
+        held = best.get(entry.size)
+        if entry.size <= cap and (held is None or entry.objective <= held.objective):
+            best[entry.size] = entry
+    if entries[-1].size <= cap:
+        best[entries[-1].size] = entries[-1]
+    return [best[size] for size in sorted(best)]

@@ -210,6 +210,8 @@ def cross_validate_prices(
 
     ``verbose=1`` shows a bar over all folds and prices.
     """
+    from laconic.estimators.price_paths import fitted_path  # which builds on this file
+
     y, scores = np.asarray(y), []
     scorer = _Scorer(estimator, scoring, y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -221,7 +223,7 @@ def cross_validate_prices(
         for number, fit, test in folds:
             part = _safe_indexing(X, fit), y[fit], weight[fit], "price", prices
             with _whole() as models:
-                for model in estimator._fitted(*part):
+                for model in fitted_path(estimator, *part):
                     models.append(model)
                     if bar is not None:
                         bar.advance(task)

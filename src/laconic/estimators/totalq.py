@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.constraints import dual_value
 from laconic.boost.loop import Loop
 from laconic.boost.master import Master, SignsMaster, make_master
-from laconic.boost.path import PathEntry
+from laconic.boost.path import PathEntry, best_of_every_size
 from laconic.boost.propose import Asked, Violated
 from laconic.boost.record import Recorder
 from laconic.boost.selection import SearchSubset
 from laconic.boost.stages import Propose, SearchState, State
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.estimators.price_paths import fitted_path
 from laconic.estimators.sizes import cross_validate_prices, one_standard_error
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
-from laconic.numeric.threads import Threads
 from laconic.pools import Stumps, make_pool
 from laconic.pools.weak_learners import Oracle
 from laconic.rows.rows import Rows
@@ -501,80 +500,13 @@ class TotalQBoostClassifier(BoostedClassifier):
         name, values = ("price", price) if price is not None else ("l1", l1)
         if not isinstance(values, Iterable):
             raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
-        return list(self._fitted(X, y, sample_weight, name, values))
-
-    def _fitted(
-        self, X: Any, y: Any, sample_weight: Any, name: str, values: Iterable[float]
-    ) -> Iterator[TotalQBoostClassifier]:
-        """The models of `fit_path`; those of prices as soon as each is fitted."""
-        models = [clone(self).set_params(**{name: float(value)}) for value in values]
-        for model in models:
-            model._validate_params()
-        with Threads(self.n_jobs) as threads:
-            shared = clone(self).set_params(**{name: models[0].get_params()[name]})
-            shared._check_settings(None)
-            ready = shared._prepared(X, y, sample_weight)
-            rows = shared._rows(ready, threads)
-            terms = shared._terms(rows.pool)
-            for model in models:
-                model.__dict__.update(shared._learned_of_data())
-            if name == "price":
-                yield from shared._fit_prices(models, rows, ready, terms)
-            else:
-                shared._fit_l1(models, rows, ready, terms)
-                yield from models
-
-    def _fit_prices(
-        self, models: list[TotalQBoostClassifier], rows: Rows, ready: Ready, terms: Terms
-    ) -> Iterator[TotalQBoostClassifier]:
-        """Every price from the same hot start; the search over its sizes is done once."""
-        start, master = State(), self._master(rows, ready, terms)
-        hot = min(self.hot_start, self.max_rounds)
-        if hot:
-            self._loop_over(master, ready, terms, search=None, max_rounds=hot).grow(start)
-        found = None
-        for model in models:
-            generated = list(start.generated)
-            state = State(list(start.entries), SearchState(generated))
-            loop = model._loop_over(master, ready, terms)
-            assert isinstance(loop.settle, SearchSubset)
-            loop.settle.sizes = loop.settle.sizes if found is None else found
-            model._run(loop, state)
-            model._keep(loop, state, ready.held)
-            found = loop.settle.sizes
-            yield model
-
-    def _fit_l1(
-        self, models: list[TotalQBoostClassifier], rows: Rows, ready: Ready, terms: Terms
-    ) -> None:
-        """Every l1 from the model of the next larger one."""
-        start: tuple[int, ...] = ()
-        for model in sorted(models, key=lambda m: -m.l1):
-            loop = model._loop(rows, ready, terms)
-            assert isinstance(loop.settle, SearchSubset)
-            state = loop.settle.refitted([n for n in start if n not in terms.include])
-            model._run(loop, state)
-            model._keep(loop, state, ready.held)
-            start = state.entries[-1].numbers
-
-    def _learned_of_data(self) -> dict[str, Any]:
-        names = ("classes_", "loss_", "class_prior_", "_class_factors", "n_features_in_",
-                 "feature_names_in_", "_categories", "_units")  # fmt: skip
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return list(fitted_path(self, X, y, sample_weight, name, values))
 
     # -- what is kept --------------------------------------------------------------------------
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        """The best model of every size, none larger than the cap; the last one where it has one."""
-        cap, best = self._largest()[0], dict[int, PathEntry]()
-        for entry in (*state.entries, *state.search.offered):
-            held = best.get(entry.size)
-            if entry.size <= cap and (held is None or entry.objective <= held.objective):
-                best[entry.size] = entry
-        last = state.entries[-1]
-        if last.size <= cap:
-            best[last.size] = last
-        return [best[size] for size in sorted(best)]
+        """The best model of every size, none larger than the cap."""
+        return best_of_every_size(state.entries, state.search.offered, self._largest()[0])
 
     def _kept_beside(self, state: State) -> list[PathEntry]:
         return state.entries
