@@ -238,3 +238,10 @@ def test_both_boosters_take_the_same_settings_of_the_loop():
     loop |= {"validation_fraction", "n_iter_no_change", "random_state", "callbacks", "checkpoint"}
     assert loop <= share.keys()
     assert all(total[name] == share[name] for name in loop)
+
+
+@pytest.mark.parametrize("hot_start", [0, 4, 40])
+def test_every_round_has_its_steepest_gradient(data, hot_start):
+    """What is proven of the whole pool goes by all rounds, the last one of a hot start included."""
+    model = TotalQBoostClassifier(12, price=1e-3, hot_start=hot_start).fit(*data)
+    assert all(np.isfinite(entry.steepest) for entry in model.rounds_)

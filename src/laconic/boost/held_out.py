@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class HeldOut:
         """Note the entry's held-out loss; whether the path has grown enough."""
         self.losses.append(self.loss(entry))
         return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self.patience
+
+    def again(self) -> HeldOut:
+        """The same rows for another path, of which nothing has been seen."""
+        return replace(self, losses=[])
 
     def loss(self, entry: PathEntry) -> float:
         """Held-out loss of an entry's model."""

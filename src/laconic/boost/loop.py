@@ -66,14 +66,14 @@ class Loop:
 
     def _next(self, state: State) -> PathEntry | None:
         """The next model: of a search that is due, or with one more atom; none at the end."""
-        entry = self.settle.due(state, last=False)
-        if entry is not None:
-            return entry
-        if not self.settle.full(state):
-            atom = self.propose.next(state)
+        if not self.settle.due(state, last=False):
+            atom = None if self.settle.full(state) else self.propose.next(state)
             if atom is not None:
                 return self.settle.add(state, atom)
-        return self.settle.due(state, last=True)
+            if not self.settle.due(state, last=True):
+                return None
+        self.propose.certify(state)  # the search moves the rows
+        return self.settle.search_again(state)
 
     def _enough(self, entry: PathEntry) -> bool:
         return self.watch is not None and self.watch(entry)

@@ -128,18 +128,24 @@ class Violated:
     tol : float
         ε of (8): a constraint that is violated by no more than this counts as held.
     admissible : Admissible
-    dropping : bool
-        Whether atoms may be dropped again, so that each may cost as much as the whole model.
+    spent : float, optional
+        What the atoms that are always in cost, where all others may be dropped again: one of them
+        may then cost all that is left. Without it no atom is dropped, and all count.
     """
 
     def __init__(
-        self, rows: Rows, l1: float, tol: float, admissible: Admissible, dropping: bool = True
+        self,
+        rows: Rows,
+        l1: float,
+        tol: float,
+        admissible: Admissible,
+        spent: float | None = 0.0,
     ) -> None:
         self.rows = rows
         self.l1 = l1
         self.tol = tol
         self.admissible = admissible
-        self.dropping = dropping
+        self.spent = spent
         self._repeats: list[int] = []
 
     def next(self, state: State) -> int | None:
@@ -167,7 +173,7 @@ class Violated:
         """The most violated constraint; completes the last entry's certificate."""
         entry = state.entries[-1]
         taken = [*self.rows.atoms, *self._repeats]
-        spent = 0.0 if self.dropping else entry.cost
+        spent = entry.cost if self.spent is None else self.spent
         barred = self.admissible.barred(taken, entry.numbers, spent)
         choice = most_violated(self.rows, barred, limit, self.admissible.given(entry.numbers))
         state.entries[-1] = replace(entry, steepest=choice.steepest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Recorder:
             seconds=time.perf_counter() - self._clock,
         )
 
-    def cost(self, numbers: tuple[int, ...]) -> float:
+    def cost(self, numbers: Sequence[int]) -> float:
         """What a model of these atoms costs."""
         return float(len(numbers)) if self.costs is None else self.costs.total(numbers)
 

@@ -137,12 +137,15 @@ class SearchSubset:
             fit = self._searched(state, descend(problem, self._price, fit, every[-1:]))
         return self._entry(fit)
 
-    def due(self, state: State, last: bool) -> PathEntry | None:
-        """The search after a hot start: over every size, and never worse than early stopping."""
+    def due(self, state: State, last: bool) -> bool:
+        """Whether the search after a hot start comes next; it may have ended early."""
         found = state.search
         waiting = self.searching and found.searched < 0 and bool(found.generated)
-        if not waiting or not (last or 0 < self.hot_start <= len(found.generated)):
-            return None
+        return waiting and (last or 0 < self.hot_start <= len(found.generated))
+
+    def search_again(self, state: State) -> PathEntry:
+        """The search after a hot start: over every size, and never worse than early stopping."""
+        found = state.search
         key = tuple(found.generated)
         if self.sizes[0] != key:
             prefixes = [range(size) for size in range(1, len(key) + 1)]
@@ -200,7 +203,9 @@ class SearchSubset:
         def cost(support: tuple[int, ...]) -> float:
             return costs.total([*self.include, *(atoms[k] for k in support)]) - free
 
-        return Price(self.price, cap, cost, self.max_cost - free)
+        # Costs that add up to the cap are within it, whatever their rounding.
+        left = max(self.max_cost * (1.0 + 1e-12) - free, 0.0)
+        return Price(self.price, cap, cost, left)
 
     # -- fits as entries -----------------------------------------------------------------------
 

@@ -105,5 +105,8 @@ class Settle(Protocol):
     def add(self, state: State, atom: int) -> PathEntry:
         """The model after an atom has come in."""
 
-    def due(self, state: State, last: bool) -> PathEntry | None:
-        """The model of a search that needs no new atom; ``last`` where no more atoms will come."""
+    def due(self, state: State, last: bool) -> bool:
+        """Whether a search without a new atom comes next; ``last`` if no more atoms will come."""
+
+    def search_again(self, state: State) -> PathEntry:
+        """The model of that search."""

@@ -407,10 +407,10 @@ class TotalQBoostClassifier(BoostedClassifier):
         settle = SearchSubset(record, master, **{**settings, **changed})
         propose: Propose = Asked(master.rows, self.l1, self.tol)
         if not isinstance(ready.pool, Oracle):
-            dropping = settle.search is not None
-            given = self.l1, self.tol, terms.admissible, dropping
-            propose = Violated(master.rows, *given)
-        return Loop(propose, settle, record, ready.held, list(self.callbacks or []))
+            spent = record.cost(terms.include) if self.search is not None else None
+            propose = Violated(master.rows, self.l1, self.tol, terms.admissible, spent)
+        watch = None if ready.held is None else ready.held.again()
+        return Loop(propose, settle, record, watch, list(self.callbacks or []))
 
     def _check_search(self, master: Master, terms: Terms) -> None:
         """Refuse what only the local search can do."""
@@ -497,6 +497,11 @@ class TotalQBoostClassifier(BoostedClassifier):
             raise ValueError(f"give a sequence of prices, or one of l1{both}")
         if self.checkpoint is not None:
             raise ValueError("a path of models has no checkpoint; fit them one by one for that")
+        if self.cv is not None:
+            raise ValueError(
+                "fit_path fits a model for every value; to choose a price by cv, call fit with "
+                "price=[...] and cv"
+            )
         name, values = ("price", price) if price is not None else ("l1", l1)
         if not isinstance(values, Iterable):
             raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
@@ -525,7 +530,10 @@ class TotalQBoostClassifier(BoostedClassifier):
         self.generated_ = [loop.record.rows.pool.atom(n) for n in state.generated]
         self.dual_value_ = dual_value(state.entries, self.l1)
         costs = loop.record.costs
-        least = self.price_ * (1.0 if costs is None else float(costs.given(()).min(initial=np.inf)))
+        first = state.entries[0].numbers
+        least = self.price_
+        if costs is not None:
+            least *= float(np.delete(costs.given(first), list(first)).min(initial=np.inf))
         self.bound_ = min(state.entries[0].objective, self.dual_value_ + least)
         self._search_bounds = {self._size(state, list(self.path_)): bound}
         value = last.objective + self._charge(last)

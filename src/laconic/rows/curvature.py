@@ -7,7 +7,7 @@ hardly bend the loss, and hardly count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
@@ -29,21 +29,58 @@ class Map(Protocol):
         """Apply a function to items, in order."""
 
 
+class Mass(NamedTuple):
+    """Curvature of some rows."""
+
+    rows: int
+    sums: np.ndarray
+    """Of every output; or of all of them together, one number."""
+
+
+class Among(NamedTuple):
+    """Where a shard's rows stand among all rows that an estimate is made from."""
+
+    before: np.ndarray
+    """Sums over the shards before."""
+    whole: Mass
+
+
+def placed(parts: Sequence[Mass]) -> list[Among]:
+    """Where every shard stands among all, from the curvature of each."""
+    sums = np.array([part.sums for part in parts])
+    whole = Mass(sum(part.rows for part in parts), sums.sum(axis=0))
+    return [Among(before, whole) for before in np.cumsum(sums, axis=0) - sums]
+
+
+def column_mass(curvatures: list[np.ndarray]) -> Mass:
+    """Rows and curvature of blocks, (n_outputs, rows) each."""
+    sums = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
+    return Mass(sum(h.shape[1] for h in curvatures), sums.sum(axis=0))
+
+
 def column_grams(
-    takes: Sequence[Take], curvatures: list[np.ndarray], few: int, run: Map
+    takes: Sequence[Take],
+    curvatures: list[np.ndarray],
+    few: int,
+    run: Map,
+    among: Among | None = None,
 ) -> np.ndarray:
     """Σ_i h_ic x_i x_iᵀ for every c, from about ``few`` rows for each where there are many.
 
     ``takes`` give the columns of some rows of each block, ``curvatures`` (n_outputs, rows) those
     of its rows. Every output has rows of its own: those that bend the loss in one of many classes
-    hardly do in most others.
+    hardly do in most others. ``among`` says where these rows stand among others; the rows that are
+    taken of all shards are those that would be taken of one.
     """
     masses = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
-    if sum(h.shape[1] for h in curvatures) <= 2 * few or not masses.any():
+    whole = column_mass(curvatures) if among is None else among.whole
+    if whole.rows <= 2 * few or not whole.sums.any():
         columns = [take(slice(None)) for take in takes]
         return total(list(run(weighted_grams, zip(columns, curvatures, strict=True))))
     before = np.cumsum(masses, axis=0) - masses
-    steps = masses.sum(axis=0) / few
+    if among is not None:
+        before = before + among.before
+    steps = whole.sums / few
 
     def one(c: int) -> np.ndarray:
         # A row stands for one step of curvature. An estimate needs only single precision, where
@@ -53,6 +90,8 @@ def column_grams(
             for h, start in zip(curvatures, before[:, c], strict=True)
         ]
         taken = [take(at) for take, at in zip(takes, places, strict=True) if len(at)]
+        if not taken:
+            return flat
         columns = np.asfortranarray(np.concatenate(taken))
         if np.abs(columns).max(initial=0.0) < LARGEST:
             columns = columns.astype(np.float32, copy=False)
@@ -67,14 +106,18 @@ def column_grams(
 
 
 def local_grams(
-    local: LocalColumns, curvature: np.ndarray, mass: np.ndarray, few: int
+    local: LocalColumns,
+    among: Among,
+    curvature: np.ndarray,
+    mass: np.ndarray,
+    few: int,
 ) -> np.ndarray:
     """The same for one local atom; ``curvature`` of all rows, ``mass`` its sums over outputs."""
-    inside = mass[local.rows]
+    inside, whole = mass[local.rows], among.whole
     at, factor = np.arange(len(inside)), np.ones(len(inside))
-    if len(inside) > 2 * few and inside.any():
-        step = float(inside.sum()) / few
-        at = even_steps(inside, 0.0, step)
+    if whole.rows > 2 * few and whole.sums.any():
+        step = float(whole.sums) / few
+        at = even_steps(inside, float(among.before), step)
         factor = step / inside[at]
     rows = local.rows[at]
     columns, h = local.table[rows], curvature[:, rows] * factor.astype(curvature.dtype)
@@ -86,6 +129,8 @@ def local_grams(
 
 def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
     """Places where the mass accumulated, ``before`` included, passes even steps."""
+    if len(mass) == 0:
+        return np.empty(0, dtype=np.int64)
     upto = before + np.cumsum(mass)
     first, last = np.ceil(np.array([before, upto[-1]]) / step - 0.5)
     at = np.searchsorted(upto, (np.arange(first, last) + 0.5) * step)

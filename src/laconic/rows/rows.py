@@ -15,6 +15,7 @@ import numpy as np
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.rows.curvature import placed
 from laconic.rows.dependence import explained
 from laconic.rows.limits import Limits
 from laconic.rows.shard import Shard, in_memory
@@ -205,8 +206,12 @@ class Rows:
 
     def hessian_blocks(self) -> list[np.ndarray]:
         """Diagonal blocks of the Hessian that cover the columns; see `Shard.hessian_blocks`."""
-        parts = [shard.hessian_blocks() for shard in self._shards]
-        return parts[0] if len(parts) == 1 else [total(same) for same in zip(*parts, strict=True)]
+        if len(self._shards) == 1:
+            return self._shards[0].hessian_blocks()
+        masses = zip(*(shard.masses() for shard in self._shards), strict=True)
+        places = zip(*map(placed, masses), strict=True)
+        parts = [s.hessian_blocks(p) for s, p in zip(self._shards, places, strict=True)]
+        return [total(same) for same in zip(*parts, strict=True)]
 
     def best(
         self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
@@ -285,7 +290,7 @@ def rows_in_memory(
     """
     limits = limits or Limits()
     shards = [
-        in_memory(pool, loss, codes, own, n_outputs, threads, len(own) / len(y), limits)
+        in_memory(pool, loss, codes, own, n_outputs, threads, limits)
         for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True)
     ]
     return Rows(shards, intercept, threads)

@@ -17,7 +17,7 @@ from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block, LocalBlock
-from laconic.rows.curvature import column_grams, local_grams
+from laconic.rows.curvature import Among, Mass, column_grams, column_mass, local_grams, placed
 from laconic.rows.limits import Limits
 from laconic.rows.stores import Packed, Store, Written
 from laconic.rows.sums import total
@@ -33,7 +33,6 @@ class Rest(NamedTuple):
     loss: Loss
     y: np.ndarray
     n_outputs: int
-    part: float
     slices: list[slice]
     targets: list[np.ndarray]
     weights: list[np.ndarray]
@@ -232,16 +231,41 @@ class Shard:
 
         return total(self._over_blocks(one))
 
-    def hessian_blocks(self) -> list[np.ndarray]:
+    def masses(self) -> list[Mass]:
+        """Curvature of the rows that each of the `hessian_blocks` is made from."""
+        written = [column_mass(self._bends())] if self._n_written else []
+        if not self._locals:
+            return written
+        mass = np.hstack(self._over_blocks(self._curvature)).sum(axis=0, dtype=np.float64)
+        inside = [mass[local.rows] for local in self._locals]
+        return [*written, *(Mass(len(m), m.sum()) for m in inside)]
+
+    def hessian_blocks(self, among: Sequence[Among] | None = None) -> list[np.ndarray]:
         """Diagonal blocks of the Hessian that cover the columns in order, (n_outputs, w, w) each.
 
         One block for all columns that are written down, and one for every local atom: beside wide
-        atoms a Hessian of all columns would be the largest thing in memory.
+        atoms a Hessian of all columns would be the largest thing in memory. Where rows are many
+        they are estimated from some of them; ``among`` says for each where these rows stand among
+        those of other shards.
         """
-        written = [self._class_hessians()] if self._n_written else []
-        return [*written, *self._local_hessians()]
+        places = list(among) if among is not None else []
+        written = [self._class_hessians(places[0] if places else None)] if self._n_written else []
+        if not self._locals:
+            return written
+        own = places[len(written) :] or [place for mass in self.masses()[len(written) :]
+                                         for place in placed([mass])]  # fmt: skip
+        return [*written, *self._local_hessians(own)]
 
-    def _class_hessians(self) -> np.ndarray:
+    def _bends(self) -> list[np.ndarray]:
+        """Curvature of every block: of the first of two classes, which bend the loss alike."""
+        curvatures = self._over_blocks(self._curvature)
+        return [h[:1] for h in curvatures] if self._alike else curvatures
+
+    @property
+    def _alike(self) -> bool:
+        return self.n_outputs == 2 and self.loss.shift_invariant
+
+    def _class_hessians(self, among: Among | None) -> np.ndarray:
         """Σ_i h_ic x_i x_iᵀ of the columns that are written down, for every output.
 
         They serve as a preconditioner, and to rank atoms by what dropping them would cost; where
@@ -249,27 +273,19 @@ class Shard:
         """
         first = slice(0, self._n_written)
         takes = [partial(block.columns.take, columns=first) for block in self._blocks]
-        curvatures = self._over_blocks(self._curvature)
-        # Two classes bend the loss alike.
-        alike = self.n_outputs == 2 and self.loss.shift_invariant
-        if alike:
-            curvatures = [h[:1] for h in curvatures]
         few = self._rest.limits.preconditioner_rows * max(self._n_written, 64)
-        grams = column_grams(takes, curvatures, self._own(few), self._map)
-        return np.repeat(grams, 2, axis=0) if alike else grams
+        grams = column_grams(takes, self._bends(), few, self._map, among)
+        return np.repeat(grams, 2, axis=0) if self._alike else grams
 
-    def _local_hessians(self) -> list[np.ndarray]:
-        if not self._locals:
-            return []
+    def _local_hessians(self, places: Sequence[Among]) -> list[np.ndarray]:
         curvature = np.hstack(self._over_blocks(self._curvature))
         mass = curvature.sum(axis=0, dtype=np.float64)
-        few = self._own(self._rest.limits.local_rows * len(self._locals[0].change))
-        one = partial(local_grams, curvature=curvature, mass=mass, few=few)
-        return list(self._map(one, self._locals))
+        few = self._rest.limits.local_rows * len(self._locals[0].change)
 
-    def _own(self, few: int) -> int:
-        """This shard's part of some rows that an estimate is made from."""
-        return max(round(few * self._rest.part), 1)
+        def one(item: tuple[LocalColumns, Among]) -> np.ndarray:
+            return local_grams(*item, curvature, mass, few)
+
+        return list(self._map(one, zip(self._locals, places, strict=True)))
 
     def _curvature(self, block: Block) -> np.ndarray:
         assert block.state is not None
@@ -400,7 +416,6 @@ def in_memory(
     weight: np.ndarray,
     n_outputs: int,
     threads: Threads,
-    part: float = 1.0,
     limits: Limits | None = None,
 ) -> Shard:
     """A shard of rows in memory.
@@ -416,8 +431,6 @@ def in_memory(
         Positive row weights; over all shards they sum to one.
     n_outputs : int
     threads : Threads
-    part : float
-        The part of all rows that these are.
     limits : Limits, optional
     """
     limits = limits or Limits()
@@ -426,5 +439,5 @@ def in_memory(
     weights = [weight[s].astype(pool.dtype) for s in slices]
     n_classes = max(n_outputs, 2)
     shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
-    rest = Rest(pool, loss, y, n_outputs, part, slices, targets, weights, shares, limits)
+    rest = Rest(pool, loss, y, n_outputs, slices, targets, weights, shares, limits)
     return Shard(rest, threads)

@@ -115,14 +115,15 @@ def _add_or_exchange(
         others = np.ones(len(gains), dtype=bool)
         others[list(fresh)] = False
         gains[others] = -np.inf
-    for column in _best(gains):
+    for column in _best(gains, price):
         grown = problem.with_column(fit, column)
         if price.allows(grown.support) and _better(grown, fit, price):
             return grown
         gained = fit.value - grown.value
         for other, rise in _ranked(problem, grown)[: DROPS + 1]:
             support = tuple(c for c in grown.support if c != other)
-            if other != column and rise < SLACK * gained and price.allows(support):
+            worth = gained + _saved(fit, support, price)
+            if other != column and rise < SLACK * worth and price.allows(support):
                 new = problem.without(grown, other, _target(fit, price, support))
                 if _better(new, fit, price):
                     return new
@@ -134,9 +135,10 @@ def _replace(problem: Searchable, price: Price, fit: Fit, dropped: _Dropped) -> 
     for column, reduced in dropped.upto(np.inf, DROPS + 1):
         gains = problem.gains(reduced)
         gains[column] = -np.inf
-        for other in _best(gains)[:1]:
+        for other in _best(gains, price)[:1]:
             support = tuple(sorted((*reduced.support, other)))
-            if SLACK * gains[other] > reduced.value - fit.value and price.allows(support):
+            worth = gains[other] + _saved(fit, support, price)
+            if SLACK * worth > reduced.value - fit.value and price.allows(support):
                 target = _target(fit, price, support)
                 new = problem.with_column(reduced, other, target)
                 if _better(new, fit, price):
@@ -144,8 +146,15 @@ def _replace(problem: Searchable, price: Price, fit: Fit, dropped: _Dropped) -> 
     return None
 
 
-def _best(gains: np.ndarray) -> list[int]:
-    order = np.argsort(-gains, kind="stable")[:CANDIDATES]
+def _saved(fit: Fit, support: tuple[int, ...], price: Price) -> float:
+    """How much less another support costs; 0 where it costs no less."""
+    return max(price.of(fit.support) - price.of(support), 0.0)
+
+
+def _best(gains: np.ndarray, price: Price) -> list[int]:
+    """The columns that gain most beyond their prices, of those that gain anything."""
+    worth = gains - price.of_each(len(gains))
+    order = np.argsort(-worth, kind="stable")[:CANDIDATES]
     return [int(c) for c in order if gains[c] > 0]
 
 

@@ -34,11 +34,17 @@ class Price:
         self.each = each
         self.cap = cap
         self._cost = cost
-        self._budget = budget * (1.0 + 1e-12)
+        self._budget = budget
 
     def of(self, support: Support) -> float:
         """The price of a support."""
         return self.each * (len(support) if self._cost is None else self._cost(support))
+
+    def of_each(self, n_columns: int) -> np.ndarray | float:
+        """The prices of single columns."""
+        if self._cost is None:
+            return self.each
+        return np.array([self.of((column,)) for column in range(n_columns)])
 
     def allows(self, support: Support) -> bool:
         """Whether a support is within the caps."""
