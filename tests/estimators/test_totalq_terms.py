@@ -245,3 +245,58 @@ def test_every_round_has_its_steepest_gradient(data, hot_start):
     """What is proven of the whole pool goes by all rounds, the last one of a hot start included."""
     model = TotalQBoostClassifier(12, price=1e-3, hot_start=hot_start).fit(*data)
     assert all(np.isfinite(entry.steepest) for entry in model.rounds_)
+
+
+# -- paths of prices -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"early_stopping": True, "random_state": 0, "n_iter_no_change": 3},
+        {"early_stopping": True, "random_state": 0, "n_iter_no_change": 3, "hot_start": 6},
+        {"pool": "columns", "loss": "logistic", "costs": COSTS, "max_cost": 4.0, "hot_start": 4},
+    ],
+    ids=["early", "early hot", "capped"],
+)
+def test_models_of_a_path_are_those_fitted_alone(data, settings):
+    X, y = data
+    prices = [0.02, 0.005, 0.001]
+    path = TotalQBoostClassifier(12, **settings).fit_path(X, y, price=prices)
+    for model, price in zip(path, prices, strict=True):
+        alone = TotalQBoostClassifier(12, price=price, **settings).fit(X, y)
+        assert model.generated_ == alone.generated_
+        np.testing.assert_array_equal(model.atom_coef_, alone.atom_coef_)
+
+
+def test_a_path_of_prices_is_not_for_folds(data):
+    with pytest.raises(ValueError, match="call fit with price="):
+        TotalQBoostClassifier(5, cv=3).fit_path(*data, price=[0.1, 0.01])
+
+
+def test_included_atoms_may_cost_all_there_is(data):
+    """Costs that add up to the cap but for rounding; nothing else is taken for nothing."""
+    X, y = data
+    costs = [0.1, 0.2, 0.1, 0.1, 1.0]
+    model = columns(costs=costs, max_cost=0.3, include=[0, 1], price=0.0).fit(X, y)
+    assert read(model) == {0, 1}
+    assert model.generated_ == []
+
+
+def test_the_bound_knows_what_atoms_share(data):
+    from sklearn.datasets import load_digits
+
+    from laconic.pools import Patches
+
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200] % 2
+    pool = Patches((8, 8), 4, 5, 2, 1.5)
+    first = TotalQBoostClassifier(1, pool=pool, loss="logistic", price=0.0).fit(X, y).atoms_
+    settings = {"pool": pool, "loss": "logistic", "costs": "operations", "include": first}
+    dear, cheap = (
+        TotalQBoostClassifier(8, price=price, **settings).fit(X, y) for price in (1.5e-3, 1e-6)
+    )
+    least = min(
+        entry.objective + 1.5e-3 * (entry.cost - cheap.rounds_[0].cost) for entry in cheap.path_
+    )
+    assert dear.bound_ <= least

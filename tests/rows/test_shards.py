@@ -12,9 +12,12 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.losses import MarginLoss
 from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
 from laconic.rows.limits import Limits
+from laconic.rows.rows import rows_in_memory
+from problems import random_problem
 
 CUTS = [(), (71,), (1, 50), (1, 20, 21, 45, 80, 100)]
 RULES = ("gradient", "projection", "step", "column", "refit")
@@ -177,3 +180,20 @@ def test_parts_know_where_they_stand():
     assert [place.before.tolist() for place in seen] == [[0, 0], [3, 1], [4, 2]]
     assert all(place.counted.tolist() == [10, 3] for place in seen)
     assert len({place.seed for place in seen}) == 1
+
+
+@pytest.mark.parametrize("pool", [Columns(), Pieces(15, 4)], ids=["columns", "pieces"])
+def test_estimates_of_curvature_take_the_same_rows_for_any_shards(pool):
+    """Where rows are many, drops are ranked from some of them: of all shards those of one."""
+    X, y = random_problem(seed=4, m=700, d=6, k=3)
+    weight, threads, blocks = np.full(700, 1 / 700), Threads(1), []
+    for cuts in ((), (1, 300), (200, 201, 500)):
+        limits = Limits(cuts=cuts, preconditioner_rows=1, local_rows=2)
+        bounds = bind_parts(pool, limits.parts(X, weight), threads)
+        rows = rows_in_memory(bounds, MarginLoss(), y, weight, 3, threads, limits=limits)
+        rows.reset([1, 3])
+        rows.evaluate(np.random.default_rng(0).standard_normal((rows.n_columns, 3)))
+        blocks.append(rows.hessian_blocks())
+    for other in blocks[1:]:
+        for one, two in zip(blocks[0], other, strict=True):
+            np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-7)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from subset_problems import LOSS, brute_force, make
+from subset_problems import LOSS, brute_force, every_value, make
 
 from laconic import TotalQBoostClassifier
 from laconic.subset import Fit
@@ -100,3 +100,19 @@ def test_no_atom_of_a_boosted_model_costs_more_than_it_saves():
     assert fit.value + price * model.n_atoms_ == pytest.approx(model.objective_, rel=1e-6)
     for column in fit.support:
         assert problem.without(fit, column).value - fit.value > price
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("start", [(), (0,), (3, 5)])
+def test_a_dear_column_gives_way_to_a_cheap_one(seed, start):
+    """Costs of 1 to 50: never better than brute force over priced supports, seldom worse."""
+    problem = make(seed, n_columns=7)
+    costs = np.random.default_rng(seed).choice([1.0, 2.0, 50.0], 7)
+    price = Price(2e-3, 7, lambda support: float(costs[list(support)].sum()))
+    values = every_value(problem)
+    paid = [price.of(tuple(j for j in range(7) if s >> j & 1)) for s in range(len(values))]
+    best = float((values + paid).min())
+    found = descend(problem, price, problem.fit(start))
+    objective = found.value + price.of(found.support)
+    assert best - 1e-10 <= objective <= problem.fit(start).value + price.of(start) + 1e-12
+    assert objective <= best * 1.05
