@@ -6,7 +6,7 @@ import pytest
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.look.mosaic import GAP, HEAD, plot_patches
-from laconic.model.card import PLOT_BALLS, card
+from laconic.model.pieces import PLOT_BALLS, card
 from laconic.pools import Patches, Pieces
 
 mpl.use("Agg")

@@ -1,1 +1,1 @@
-"""The loop and its parts: rows, rules, path, refinement, checkpoints, hooks."""
+"""The loop and its stages, rules, path, refinement and checkpoints."""

@@ -129,7 +129,7 @@ class RowsMaster:
 
     def weights(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""
-        return padded(self.rows, fit.weights)
+        return self.rows.padded(fit.weights)
 
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
         """Weights as they are."""
@@ -137,21 +137,13 @@ class RowsMaster:
 
     def grown(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""
-        return padded(self.rows, fit.weights)
+        return self.rows.padded(fit.weights)
 
     def tidied(self, fit: Fit) -> Fit:
         """The fit without atoms of weight zero."""
-        problem, W = self.problem(), padded(self.rows, fit.weights)
+        problem, W = self.problem(), self.rows.padded(fit.weights)
         support = tuple(atom for atom in fit.support if problem.weighs(W, atom))
         return Fit(support, fit.weights, fit.value)
-
-
-def padded(rows: Rows, W: np.ndarray | None) -> np.ndarray:
-    """Weights with zeros for columns that came since."""
-    out = np.zeros((rows.n_columns, rows.n_outputs))
-    if W is not None:
-        out[: len(W)] = W
-    return out
 
 
 class RowsProblem:
@@ -165,7 +157,7 @@ class RowsProblem:
         self.rows = rows
         self.penalty = L1(l1)  # what `gains` and the dual constraints are derived for
         self._corrector = Orthant()
-        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
+        ends = rows.ends()
         self._free = int(ends[min(fixed, len(rows.atoms))])
         self._groups = [np.arange(first, last) for first, last in pairwise(ends)][fixed:]
 
@@ -181,7 +173,7 @@ class RowsProblem:
 
         Where the value can hardly come down to ``target``, the weights may be short of the best.
         """
-        W = padded(self.rows, start)
+        W = self.rows.padded(start)
         inside = self._inside(support)
         W[~inside] = 0.0
         solution = self._corrector.solve(self.rows, self.penalty, W, target, inside)
@@ -214,14 +206,14 @@ class RowsProblem:
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
         """Increase when each atom of the support is dropped, by the quadratic model."""
         return self._at(fit).costs_of_dropping(
-            padded(self.rows, fit.weights),
+            self.rows.padded(fit.weights),
             [self._groups[atom] for atom in fit.support],
             self._inside(fit.support),
         )
 
     def _at(self, fit: Fit) -> Objective:
         objective = Objective(self.rows, self.penalty)
-        objective.evaluate(padded(self.rows, fit.weights))
+        objective.evaluate(self.rows.padded(fit.weights))
         return objective
 
     def _inside(self, support: tuple[int, ...]) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.boost.constraints import most_violated
-from laconic.boost.correction import CorrectAll
+from laconic.boost.correct_all import CorrectAll
 from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
 from laconic.boost.rules import Rule

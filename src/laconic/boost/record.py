@@ -45,7 +45,7 @@ class Recorder:
         free = int(self.rows.intercept)
         columns: slice | np.ndarray = slice(free, None)
         if kept is not None:
-            ends = np.cumsum([free, *map(pool.width, numbers)])
+            ends = self.rows.ends()
             columns = np.array([c for k in kept for c in range(ends[k], ends[k + 1])], dtype=int)
             numbers = tuple(numbers[k] for k in kept)
         zero = np.zeros(self.rows.n_outputs)

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from laconic.boost.correction import CorrectAll
+from laconic.boost.correct_all import CorrectAll
 from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry
 from laconic.boost.propose import ByRule
@@ -185,7 +185,7 @@ class Models:
         """
         self._stand(model)
         entry, rows = model.entry, self.settle.rows
-        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, entry.numbers)])
+        ends = rows.ends(entry.numbers)
         columns = dict(zip(entry.numbers, (np.arange(*two) for two in pairwise(ends)), strict=True))
         own = [columns[atom] for atom in model.support]
         drops = Objective(rows, self.settle.penalty).dropping(

@@ -13,6 +13,7 @@ from laconic.cli.files import check_present, need
 from laconic.cli.numbers import is_text
 from laconic.cli.reading import read_table
 from laconic.data.errors import UserError
+from laconic.registry import POOLS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     pandas = need("pandas", "data")
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
-    if args.categorical and args.pool != "stumps":
+    if args.categorical and not POOLS[args.pool].allows_missing:
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
     frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
@@ -66,7 +67,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             left.append(seen)
         elif not text:
             numbers = _as_numbers(column, name) if seen.unit is None else seen.values
-            _check_numbers(numbers, name, args.pool == "stumps", hint)
+            _check_numbers(numbers, name, POOLS[args.pool].allows_missing, hint)
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
             if seen.unit is None and is_text(column) and are_numbers_as_text(column):
                 warnings.warn(
@@ -74,7 +75,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
                     f"--categorical {quote(name)} reads it as categories",
                     stacklevel=2,
                 )
-        elif args.pool == "stumps":
+        elif POOLS[args.pool].allows_missing:
             X[name] = column
             if stray is not None:
                 told = in_words(stray, 1) + _remedy(stray)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from laconic.boost.selection import SearchSubset
+from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import SearchState, State
 from laconic.estimators.booster import Ready, Terms
 from laconic.numeric.threads import Threads

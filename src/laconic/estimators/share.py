@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.boost.correction import CorrectAll
+from laconic.boost.correct_all import CorrectAll
 from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry, rounds_needed
 from laconic.boost.propose import ByRule

@@ -18,7 +18,7 @@ from laconic.boost.master import Master, SignsMaster, make_master
 from laconic.boost.path import PathEntry, best_of_every_size
 from laconic.boost.propose import Asked, Violated
 from laconic.boost.record import Recorder
-from laconic.boost.selection import SearchSubset
+from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import Propose, SearchState, State
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.estimators.price_paths import fitted_path

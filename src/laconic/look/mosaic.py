@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from laconic.look.plots import INK
-from laconic.model.card import PLOT_BALLS
 from laconic.model.patches import Patch, PatchesMap
+from laconic.model.pieces import PLOT_BALLS
 from laconic.model.predictor import Predictor
 
 # Patches side by side.

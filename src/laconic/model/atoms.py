@@ -91,6 +91,10 @@ class Stump(NamedTuple):
 
 Names = Sequence[str] | None
 
+# How cards explain what classes do with atoms.
+SUM = 'its "always in" number; the class with the largest sum wins.'
+PER_UNIT = "Weights are per unit of the input."
+
 
 class Words(Protocol):
     """What the numbers of a feature stand for: its categories by their codes, say.
@@ -111,7 +115,9 @@ class FeatureMap(Protocol):
 
     Maps that can be saved also have a ``layout``, what their arrays must look like in a file. A map
     may name arrays in ``remarks`` that describe it, but that prediction does not read, and may have
-    ``n_columns``, which is otherwise the number of its names.
+    ``n_columns``, which is otherwise the number of its names. Its words for cards are ``reading``
+    (what a class does with the atoms), ``points`` (the same where one score tells two classes
+    apart) and ``to_see`` (what draws them); without them those of columns serve.
     """
 
     kind: str
@@ -166,6 +172,8 @@ class ColumnsMap:
     """Input columns as they are."""
 
     kind = "columns"
+    reading = f"A class adds up weight × value for every atom and {SUM} {PER_UNIT}"
+    points = "An atom gives its points times its value. "
     layout: ClassVar[dict[str, Array]] = {"feature": Array("i", ("columns",), 0, below="features")}
 
     def __init__(self, feature: np.ndarray) -> None:
@@ -201,6 +209,7 @@ class ProductsMap:
     """Products of two input columns."""
 
     kind = "products"
+    reading = f"A class adds up weight × product for every atom and {SUM} {PER_UNIT}"
     layout: ClassVar[dict[str, Array]] = {
         "first": Array("i", ("columns",), 0, below="features"),
         "second": Array("i", ("columns",), 0, below="features"),
@@ -261,6 +270,11 @@ class StumpsMap:
     """Decision stumps: 1[v ≤ value], 1[v = value] or 1[v is missing]."""
 
     kind = "stumps"
+    reading = (
+        "A stump counts 1 where its question is answered yes, else 0. A class adds up the weights "
+        f"of the stumps that count and {SUM}"
+    )
+    points = "A stump gives its points where its question is answered yes. "
     layout: ClassVar[dict[str, Array]] = {
         "feature": Array("i", ("columns",), 0, below="features"),
         "value": Array("f", ("columns",)),

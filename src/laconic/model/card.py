@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.data.dates import in_words
-from laconic.model.atoms import feature_name
+from laconic.model.atoms import ColumnsMap, feature_name
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 
@@ -23,38 +23,8 @@ MOST_LINES, MOST_NAMES = 200, 10
 LABEL_WIDTH = 12
 GAP = "  "
 
-_SUM = 'its "always in" number; the class with the largest sum wins.'
-_HOW_TO_READ = {
-    "columns": f"A class adds up weight × value for every atom and {_SUM} "
-    "Weights are per unit of the input.",
-    "products": f"A class adds up weight × product for every atom and {_SUM} "
-    "Weights are per unit of the input.",
-    "pieces": "A ball adds a linear function of the row to a class where the row lies inside it; "
-    "the numbers are what it adds at its centre. Row is the training row nearest to the centre, "
-    "the first being 0. "
-    f"A class adds up its balls and {_SUM}",
-    "regions": "The newest hole that contains a row decides it, and what lies outside where none "
-    "does. The numbers are a region's scores at its centre (outside: of a row of zeros). Row is "
-    "the training row at the centre, the first being 0. The class with the largest score wins.",
-    "stumps": "A stump counts 1 where its question is answered yes, else 0. "
-    f"A class adds up the weights of the stumps that count and {_SUM}",
-    "patches": "A patch is the largest response of its template near a pixel (row, column), "
-    "weighted by a Gaussian around it. A class adds up weight × response for every patch and "
-    f"{_SUM}",
-}
-# Atoms that are better seen than read, and what shows them.
-PLOT_BALLS = "laconic.look.balls.plot_balls(model, X, images, y)"
-_TO_SEE = {
-    "pieces": f"To see every ball with its nearest rows: {PLOT_BALLS}",
-    "patches": "To see every patch with its mask: {}",
-}
-# The same where one score tells two classes apart: a score card.
+# Where one score tells two classes apart: a score card.
 _ALWAYS = 'Add the points up, with the "always in" number: '
-_POINTS = {
-    "stumps": f"A stump gives its points where its question is answered yes. {_ALWAYS}",
-    "classifiers": f"A classifier gives its points, or takes them off where it says no. {_ALWAYS}",
-    "columns": f"An atom gives its points times its value. {_ALWAYS}",
-}
 
 
 @dataclass(frozen=True)
@@ -111,9 +81,10 @@ def card(model: Any, width: int | None = None) -> str:
         _table(_rows(predictor, entry, widths, weights, intercept), heads, width),
         textwrap.fill(_closing(predictor, entry, len(intercept) == 1), width),
     ]
-    if widths and predictor.map.kind in _TO_SEE:
+    to_see = getattr(predictor.map, "to_see", None)
+    if widths and to_see is not None:
         plot = "model.plot_atoms()" if fitted else "laconic.look.mosaic.plot_patches(model)"
-        parts.append(textwrap.fill(_TO_SEE[predictor.map.kind].format(plot), width))
+        parts.append(textwrap.fill(to_see.format(plot), width))
     return "\n\n".join(parts)
 
 
@@ -211,11 +182,11 @@ def _shown(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
-    how = _HOW_TO_READ.get(predictor.map.kind, _HOW_TO_READ["columns"])
+    how = getattr(predictor.map, "reading", ColumnsMap.reading)
     if points:
         first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
         verdict = f"a sum above zero says {second}, else {first}."
-        how = _POINTS.get(predictor.map.kind, _POINTS["columns"]) + verdict
+        how = getattr(predictor.map, "points", ColumnsMap.points) + _ALWAYS + verdict
     if entry is None:
         return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
     return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import MOST, Array
+from laconic.model.atoms import SUM
 from laconic.model.distinct_names import fewest_digits
 from laconic.model.patch_responses import Box, make_box
 
@@ -170,6 +171,11 @@ class PatchesMap:
     """
 
     kind = "patches"
+    reading = (
+        "A patch is the largest response of its template near a pixel (row, column), weighted by a "
+        f"Gaussian around it. A class adds up weight × response for every patch and {SUM}"
+    )
+    to_see = "To see every patch with its mask: {}"
     layout: ClassVar[dict[str, Array]] = {
         "shape": Array("i", (2,), 1),
         "number": Array("i", ("templates",), 0),

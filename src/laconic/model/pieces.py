@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import Array
-from laconic.model.atoms import Labels, Names, feature_name
+from laconic.model.atoms import SUM, Labels, Names, feature_name
 from laconic.numeric.magnitudes import power_of_two
 from laconic.numeric.sparse_rows import most_values, squared_gaps
 
@@ -24,6 +24,10 @@ ROUNDING = 1e-6
 FAR = 2.0**200
 # Up to so many rows the balls of a row are gathered; above, the rows of a ball.
 FEW_ROWS = 8
+
+
+# What draws balls.
+PLOT_BALLS = "laconic.look.balls.plot_balls(model, X, images, y)"
 
 
 class Piece(NamedTuple):
@@ -118,6 +122,12 @@ class PiecesMap:
     """
 
     kind = "pieces"
+    reading = (
+        "A ball adds a linear function of the row to a class where the row lies inside it; the "
+        "numbers are what it adds at its centre. Row is the training row nearest to the centre, "
+        f"the first being 0. A class adds up its balls and {SUM}"
+    )
+    to_see = f"To see every ball with its nearest rows: {PLOT_BALLS}"
     layout: ClassVar[dict[str, Array]] = {
         "centre": Array("f", ("balls", "features")),
         "radius": Array("f", ("balls",), 0.0),

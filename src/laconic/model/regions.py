@@ -128,6 +128,11 @@ class RegionsMap:
     """
 
     kind = "regions"
+    reading = (
+        "The newest hole that contains a row decides it, and what lies outside where none does. "
+        "The numbers are a region's scores at its centre (outside: of a row of zeros). Row is the "
+        "training row at the centre, the first being 0. The class with the largest score wins."
+    )
     layout: ClassVar[dict[str, Array]] = {
         "kinds": Array("U", ("regions",)),
         "centre": Array("f", ("holes", "features")),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from laconic.pools.base import BoundPool, Choice, Place, Pool, PoolOfParts, bind_parts
 from laconic.pools.columns import Columns
@@ -28,17 +25,18 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
         known = ", ".join(map(repr, POOLS))
         hint = "; patches need settings: pool=laconic.pools.Patches(...)" * (pool == "patches")
         raise ValueError(f"pool must be one of {known}, not {pool!r}{hint}")
-    if groups is not None and not (isinstance(pool, str) and pool == "columns"):
-        raise ValueError('groups need pool="columns"; give them to the pool object otherwise')
+    if groups is not None and not (isinstance(pool, str) and "groups" in POOLS[pool].takes):
+        takes = [f'pool="{name}"' for name, own in POOLS.items() if "groups" in own.takes]
+        raise ValueError(
+            f"groups need {' or '.join(takes)}; give them to the pool object otherwise"
+        )
     if isinstance(pool, str):
         settings, own = {"scale": scale, "groups": groups}, POOLS[pool]
         pool = find(own.pool)(**{name: settings[name] for name in own.takes})
-    if isinstance(pool, Stumps) and categorical:
-        given = np.asarray([] if pool.categorical is None else pool.categorical)
-        given = np.flatnonzero(given) if given.dtype == bool else given
-        return replace(pool, categorical=tuple(sorted({*categorical, *given.astype(int).tolist()})))
     if isinstance(pool, type):
         raise TypeError(f"pool must be an object, not a class: pass {pool.__name__}()")
+    if categorical and hasattr(pool, "with_categories"):
+        pool = pool.with_categories(categorical)
     if not callable(getattr(pool, "bind", None)):
         known = ", ".join(repr(name) for name in POOLS)
         raise TypeError(f"pool must be {known} or an object with a bind method, not {pool!r}")

@@ -108,6 +108,8 @@ class BoundPool(ABC):
     """Whether every column holds zeros and ones only, and so can be kept eight to a byte."""
     signs = False
     """Whether every column holds -1 and 1 only."""
+    local_atoms = False
+    """Whether the atoms are wide and zero outside some rows: `local` then answers for all."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -177,12 +179,9 @@ class BoundPool(ABC):
         """Number of columns of atom ``index``."""
         return 1
 
-    def local(self, index: int) -> LocalColumns | None:
-        """Columns of a wide atom that are zero outside some rows, where the pool's atoms are such.
-
-        A pool answers for all of its atoms or for none; rows then keep them unwritten.
-        """
-        return None
+    def local(self, index: int) -> LocalColumns:
+        """Columns of an atom of a pool of `local_atoms`; rows keep them unwritten."""
+        raise TypeError(f"the atoms of a {type(self).__name__} are not local")
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """l1 norms over the outputs of the column sums, in blocks like `gradients`."""

@@ -40,6 +40,8 @@ class BoundPieces(BoundPool):
     threads : Threads
     """
 
+    local_atoms = True
+
     def __init__(self, settings: Pieces, balls: Balls, held: Held, threads: Threads) -> None:
         self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)

@@ -8,7 +8,7 @@ over the rows answers for all of its thresholds at once, so a round costs O(rows
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -137,6 +137,12 @@ class Stumps:
         else:
             codings = list(threads.map(lambda f: coder.placed(X, f[0], f[1]), enumerate(survey)))
         return BoundStumps(X, codings, blocks, threads)
+
+    def with_categories(self, features: Sequence[int]) -> Stumps:
+        """The same pool, in which these features are categories, too."""
+        given = np.asarray([] if self.categorical is None else self.categorical)
+        given = np.flatnonzero(given) if given.dtype == bool else given
+        return replace(self, categorical=tuple(sorted({*features, *given.astype(int).tolist()})))
 
     def _checked_bins(self) -> int | None:
         bins = self.bins

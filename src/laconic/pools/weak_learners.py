@@ -51,6 +51,7 @@ class HypothesesMap:
     """What fitted classifiers answer on new rows, -1 or 1."""
 
     kind = "classifiers"
+    points = "A classifier gives its points, or takes them off where it says no. "
 
     def __init__(self, hypotheses: Sequence[Hypothesis]) -> None:
         self.hypotheses = list(hypotheses)

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 
 
 class Limits(NamedTuple):
-    """Where the work is cut. None of these changes an answer by more than rounding."""
+    """Where the work is cut, and how many rows an estimate takes.
+
+    The first two change no answer by more than rounding, nor do cuts. Estimates serve as
+    preconditioners and to rank atoms that may be dropped: more rows may rank them otherwise.
+    """
 
     block_rows: int = 4096
     """Rows in a block: large enough to hide Python's overhead, small enough for a core's cache."""

@@ -9,6 +9,7 @@ answers first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Rows:
     def __init__(
         self, shards: Sequence[Shard], intercept: bool = True, threads: Threads | None = None
     ) -> None:
-        self._shards = list(shards)
+        self._shards = [_checked(shard) for shard in shards]
         self.intercept = intercept
         self.threads = threads or Threads(1)
         first = self._shards[0]
@@ -85,7 +86,7 @@ class Rows:
         """Let the columns of some atoms in, several at a time: that takes fewer passes."""
         for s in row_blocks(len(atoms), TOGETHER):
             some = atoms[s]
-            if self.pool.local(some[0]) is not None:
+            if self.pool.local_atoms:
                 for atom in some:
                     self._put_local(atom)
             else:
@@ -168,6 +169,21 @@ class Rows:
             out.atoms, out._n_local = list(self.atoms), self._n_local
             out.means, out.class_sums, out._gram = self.means, self.class_sums, self._gram
         out.append(atom)
+        return out
+
+    def ends(self, atoms: Sequence[int] | None = None) -> np.ndarray:
+        """Where the columns of each atom begin, and where the last one's end.
+
+        Of the atoms in, or of others that would be.
+        """
+        widths = map(self.pool.width, self.atoms if atoms is None else atoms)
+        return np.cumsum([int(self.intercept), *widths])
+
+    def padded(self, W: np.ndarray | None) -> np.ndarray:
+        """Weights of the first columns, with zeros for those that came since."""
+        out = np.zeros((self.n_columns, self.n_outputs))
+        if W is not None:
+            out[: len(W)] = W
         return out
 
     # -- sums over rows ------------------------------------------------------------------------
@@ -268,10 +284,20 @@ class Rows:
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Columns of some atoms, scaled but not centred, (n_rows, width)."""
-        return np.concatenate([shard.pool.columns(atoms) for shard in self._shards])
+        return np.concatenate([shard.columns_of_all_rows(atoms) for shard in self._shards])
 
     def _sum(self, ask: Callable[[Shard], np.ndarray]) -> np.ndarray:
         return total([ask(shard) for shard in self._shards])
+
+
+def _checked(shard: Any) -> Shard:
+    """A shard of any kind, if it has what the rows will ask for."""
+    asked = [name for name in vars(Shard) if not name.startswith("_")]
+    missing = [name for name in (*asked, "pool", "loss", "dtype") if not hasattr(shard, name)]
+    if missing:
+        raise TypeError(f"{type(shard).__name__} cannot be a shard: it has no {missing[0]!r}")
+    checked: Shard = shard
+    return checked
 
 
 def rows_in_memory(

@@ -134,7 +134,6 @@ class Shard:
     def put_local(self, atom: int) -> np.ndarray:
         """Let a local atom in, which is not centred: zeros must stay zeros. Its class sums."""
         local = self.pool.local(atom)
-        assert local is not None
         hot = np.eye(self._n_classes, dtype=self.dtype)
         sums = []
         for s, block in self._pieces():
@@ -349,6 +348,10 @@ class Shard:
 
         list(self._threads.map(one, self._pieces()))
         return out
+
+    def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
+        """Columns of some atoms, scaled but not centred, (n_rows, width)."""
+        return self.pool.columns(atoms)
 
     # -- blocks --------------------------------------------------------------------------------
 

@@ -93,8 +93,7 @@ class CorrectAll:
 
         Not to the end where the objective can hardly come down to ``target``.
         """
-        padded = np.zeros((self.rows.n_columns, self.rows.n_outputs))
-        padded[: len(start)] = start
+        padded = self.rows.padded(start)
         solution = self.corrector.solve(self.rows, self.penalty, padded, target)
         self._hold(solution.weights, solution.loss_gradient)
         return solution

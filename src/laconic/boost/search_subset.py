@@ -214,8 +214,7 @@ class SearchSubset:
         W = self.master.weights(fit)
         objective = Objective(self.rows, self.penalty)
         slope = objective.evaluate(W)[1]
-        pool, free = self.rows.pool, int(self.rows.intercept)
-        ends = np.cumsum([free, *map(pool.width, self.rows.atoms)])
+        ends = self.rows.ends()
         inside: np.ndarray = np.any(W, axis=1)
         inside[: ends[len(self.include)]] = True
         on = np.flatnonzero(inside)
@@ -242,7 +241,7 @@ class SearchSubset:
         """An entry's weights as weights of the rows' columns."""
         rows = self.rows
         W = np.zeros((rows.n_columns, rows.n_outputs))
-        ends = np.cumsum([int(rows.intercept), *map(rows.pool.width, rows.atoms)])
+        ends = rows.ends()
         first = 0
         for number in entry.numbers:
             at = rows.atoms.index(number)
