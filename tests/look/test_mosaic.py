@@ -6,7 +6,8 @@ import pytest
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.look.mosaic import GAP, HEAD, plot_patches
-from laconic.model.pieces import PLOT_BALLS, card
+from laconic.model.card import card
+from laconic.model.pieces import PLOT_BALLS
 from laconic.pools import Patches, Pieces
 
 mpl.use("Agg")
