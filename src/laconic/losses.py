@@ -44,10 +44,10 @@ class Loss(Protocol):
         """Diagonal of the second derivative in the scores."""
 
     def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
-        """How much of which distribution over the classes takes the intercept's gradient to zero.
+        """A mixture that makes the intercept's gradient zero: its share t and distribution σ.
 
-        Given that gradient and the ``share`` of every class, the part t of a mixture and the
-        distribution σ that all rows get in it. See `laconic.correct.objective.duality_gap`, which
+        In it every row has the distribution σ to the part t. ``gradient`` is that of the intercept,
+        ``share`` that of every class. See `laconic.correct.objective.duality_gap`, which
         also asks for the next two.
         """
 

@@ -72,7 +72,7 @@ class ByRule:
         self._dependent: list[int] = []
 
     def next(self, state: State) -> int | None:
-        """The best atom that is not a combination of columns in; it is let in."""
+        """Let the best atom in that is not a combination of the columns already in."""
         atom = self.add(state.entries)
         if atom is None:
             capped = np.isfinite(self.admissible.max_cost)

@@ -15,12 +15,13 @@ def shares_of_fall(
 ) -> np.ndarray:
     """What each atom, given by its columns, has in the fall of the loss from ``start`` to ``W``.
 
-    All weights grow together, from ``start`` to ``W``. The loss falls by the sum over the atoms of
+    All weights grow together, from ``start`` to ``W``. The loss falls by the intercept's part and
+    the sum over the atoms of
 
         −∫₀¹ ⟨∇_J L(start + t (W − start)), W_J − start_J⟩ dt,
 
     the value of Aumann and Shapley. An atom that others have to make up for can raise the loss on
-    the way; its size counts. A saturated margin has no slope left at the end of the ray. Most of
+    the way, so the sizes of these values are returned. A saturated margin has no slope left at the end of the ray. Most of
     the fall is then near its start, so the points lie closer there (t = s³, Gauss–Legendre in s).
     The problem's last evaluation is not at ``W`` afterwards.
     """

@@ -194,7 +194,7 @@ class Rows:
         return self.loss.shift_invariant
 
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
-        """How much of which distribution over the classes takes that of the intercept to zero."""
+        """A mixture that makes the intercept's gradient zero: its share t and distribution σ."""
         return self.loss.balance(gradient, self.class_sums[0])
 
     def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
