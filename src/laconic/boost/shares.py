@@ -21,8 +21,9 @@ def shares_of_fall(
         −∫₀¹ ⟨∇_J L(start + t (W − start)), W_J − start_J⟩ dt,
 
     the value of Aumann and Shapley. An atom that others have to make up for can raise the loss on
-    the way, so the sizes of these values are returned. A saturated margin has no slope left at the end of the ray. Most of
-    the fall is then near its start, so the points lie closer there (t = s³, Gauss–Legendre in s).
+    the way, so the sizes of these values are returned. A saturated margin has no slope left at the
+    end of the ray. Most of the fall is then near its start, so the points lie closer there (t = s³,
+    Gauss–Legendre in s).
     The problem's last evaluation is not at ``W`` afterwards.
     """
     nodes, widths = np.polynomial.legendre.leggauss(NODES)

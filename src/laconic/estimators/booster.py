@@ -25,6 +25,7 @@ from laconic.estimators.path_classifier import PathClassifier
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import (
     check_base_terms,
+    check_callbacks,
     check_costs,
     check_repeatable,
     in_order,
@@ -172,9 +173,7 @@ class BoostedClassifier(PathClassifier):
                 "a checkpoint of a fit with early_stopping needs an integer random_state, "
                 "so that a resumed fit holds out the same rows"
             )
-        for callback in self.callbacks or ():
-            if not callable(callback):
-                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        check_callbacks(self.callbacks)
         self._check_own()
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:

@@ -17,6 +17,7 @@ from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import check_labels, check_scale, class_prices, held_out_rows, kept_rows
 from laconic.data.validation import validated
 from laconic.estimators.hole_model import HolesModel
+from laconic.estimators.terms import check_callbacks
 from laconic.holes.bad_balls import ErrorCounts
 from laconic.holes.checkpoint import HolesCheckpoint
 from laconic.holes.local_models import Weights, check_classifier, check_takes_weights, fit_model
@@ -290,9 +291,7 @@ class HolePunchingClassifier(HolesModel):
                 "a checkpoint of a fit that holds rows out or draws candidates needs an integer "
                 "random_state, so that a resumed fit draws the same rows"
             )
-        for callback in self.callbacks or ():
-            if not callable(callback):
-                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+        check_callbacks(self.callbacks)
 
     def _estimators(self) -> tuple[Any, Any]:
         """What to fit outside and inside."""
