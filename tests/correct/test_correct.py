@@ -6,7 +6,6 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-import laconic.correct as correct_module
 from laconic import ShareBoostClassifier
 from laconic.correct import Nesterov, Newton, Orthant, conjugate_gradients
 from laconic.correct.objective import Objective
