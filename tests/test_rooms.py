@@ -26,6 +26,9 @@ def modules():
         yield ".".join(("laconic", *parts)).removesuffix(".__init__"), ast.parse(path.read_text())
 
 
+MODULES = dict(modules())
+
+
 def imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -41,15 +44,14 @@ def room(module):
 
 
 def test_every_module_has_a_room():
-    rooms = {room(name) for name, _ in modules() if name not in FRONT}
+    rooms = {room(name) for name in MODULES if name not in FRONT}
     assert rooms == set(FLOOR)
 
 
-@pytest.mark.parametrize("name", [n for n, _ in modules() if n not in FRONT])
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in FRONT])
 def test_no_room_imports_one_above_it_or_beside_it(name):
-    tree = dict(modules())[name]
     own = room(name)
-    for target in imported(tree):
+    for target in imported(MODULES[name]):
         other = room(target)
         if other is not None and other in FLOOR and other != own:
             assert FLOOR[other] < FLOOR[own], f"{name} imports {target}"
@@ -57,7 +59,7 @@ def test_no_room_imports_one_above_it_or_beside_it(name):
 
 def test_no_two_classes_share_a_name():
     where = defaultdict(list)
-    for name, tree in modules():
+    for name, tree in MODULES.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 where[node.name].append(name)
