@@ -32,7 +32,7 @@ from laconic import (
 from laconic.files import journal
 from laconic.files.store import digest
 from laconic.pools import Patches
-from problems import random_problem
+from problems import random_problem, saving_always
 
 # Bytes that a file of a few kilobytes may take while it is read and used.
 MOST_MEMORY = 100e6
@@ -239,21 +239,26 @@ def use(path):
 
 
 def fits():
-    """A small fit with a checkpoint of every kind, by what it is called in its file."""
+    """A small fit with a checkpoint of every kind, by what it is called in its file.
+
+    Every round is written down.
+    """
     X, y, *_ = data()
     two = (y > 0).astype(int)
     holes = {"max_holes": 2, "min_rows": 4, "pickle_models": True}
     return {
-        "checkpoint": lambda path: ShareBoostClassifier(
-            3, pool="stumps", refine=True, checkpoint=path
+        "checkpoint": lambda path: saving_always(
+            ShareBoostClassifier(3, pool="stumps", refine=True, checkpoint=path)
         ).fit(X, y),
-        "priced checkpoint": lambda path: TotalQBoostClassifier(
-            4, price=0.01, hot_start=2, checkpoint=path
+        "priced checkpoint": lambda path: saving_always(
+            TotalQBoostClassifier(4, price=0.01, hot_start=2, checkpoint=path)
         ).fit(X, two),
-        "holes checkpoint": lambda path: HolePunchingClassifier(
-            LogisticRegression(), checkpoint=path, **holes
+        "holes checkpoint": lambda path: saving_always(
+            HolePunchingClassifier(LogisticRegression(), checkpoint=path, **holes)
         ).fit(X, two),
-        "clumping checkpoint": lambda path: ErrorClumpingClassifier(checkpoint=path).fit(X, y),
+        "clumping checkpoint": lambda path: saving_always(
+            ErrorClumpingClassifier(checkpoint=path)
+        ).fit(X, y),
     }
 
 
@@ -286,32 +291,28 @@ def try_checkpoints(fit, n, seed=0):
     Pickles in it are left as they are: who lets them in trusts them.
     """
     counted: Counter[str] = Counter()
-    every, journal.EVERY = journal.EVERY, 0.0
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "fit"
-            fit(path)
-            archive = path.read_bytes().startswith(b"PK")
-            line, records = (b"", [_archive(path)]) if archive else read_records(path)
-            rng = np.random.default_rng(seed)
-            for _ in range(n):
-                changed, at = list(records), int(rng.integers(len(records)))
-                header, arrays = records[at]
-                kept = {k: a for k, a in arrays.items() if k.startswith(("base", "model"))}
-                kept = kept if line.startswith(b"laconic holes") else {}
-                others = {k: a for k, a in arrays.items() if k not in kept}
-                [(header, arrays)] = mutants(header, others, 1, rng.integers(2**31))
-                changed[at] = (header, {**arrays, **kept})
-                try:
-                    if archive:
-                        path.write_bytes(sealed(*changed[0])[0])
-                    else:
-                        write_records(path, line, changed)
-                except (ValueError, TypeError):  # cannot be written at all
-                    continue
-                counted[outcome(lambda: fit(path))] += 1
-    finally:
-        journal.EVERY = every
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fit"
+        fit(path)
+        archive = path.read_bytes().startswith(b"PK")
+        line, records = (b"", [_archive(path)]) if archive else read_records(path)
+        rng = np.random.default_rng(seed)
+        for _ in range(n):
+            changed, at = list(records), int(rng.integers(len(records)))
+            header, arrays = records[at]
+            kept = {k: a for k, a in arrays.items() if k.startswith(("base", "model"))}
+            kept = kept if line.startswith(b"laconic holes") else {}
+            others = {k: a for k, a in arrays.items() if k not in kept}
+            [(header, arrays)] = mutants(header, others, 1, rng.integers(2**31))
+            changed[at] = (header, {**arrays, **kept})
+            try:
+                if archive:
+                    path.write_bytes(sealed(*changed[0])[0])
+                else:
+                    write_records(path, line, changed)
+            except (ValueError, TypeError):  # cannot be written at all
+                continue
+            counted[outcome(lambda: fit(path))] += 1
     return counted
 
 

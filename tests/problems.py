@@ -33,6 +33,12 @@ def blobs(m=400, classes=2, seed=0, flipped=0.0):
     return X, np.where(rng.random(m) < flipped, (y + 1) % classes, y)
 
 
+def saving_always(model):
+    """The model; its fit writes every round into its checkpoint, whatever the time."""
+    model._save_every = 0.0
+    return model
+
+
 def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1,
               limits=None):  # fmt: skip
     """Rows over the columns of X, none of them in yet."""

@@ -19,9 +19,6 @@ from sklearn.utils.validation import check_array, validate_data
 from laconic.model.patches import image_shape, is_at_least
 from laconic.numeric.threads import Threads, row_blocks
 
-# Images that are drawn and deformed together; what is drawn depends on it.
-BLOCK = 1024
-
 
 class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Random elastic and affine deformations of images (Simard, Steinkraus, Platt 2003).
@@ -79,6 +76,9 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> X_more.shape, y_more.shape
     ((5391, 64), (5391,))
     """
+
+    _block = 1024
+    """Images that are drawn and deformed together; what is drawn depends on it."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 made = np.clip(np.rint(made), limits.min, limits.max)
             out[copy * len(X) + rows.start : copy * len(X) + rows.stop] = made
 
-        blocks = list(enumerate(row_blocks(len(X), BLOCK)))
+        blocks = list(enumerate(row_blocks(len(X), self._block)))
         with Threads(self.n_jobs) as threads:
             list(threads.map(one, [(c, number, rows) for c in copies for number, rows in blocks]))
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from laconic import ErrorClumpingClassifier, ShareBoostClassifier
 from laconic.files import journal, store
-from problems import random_problem
+from problems import random_problem, saving_always
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
 # is being written.
@@ -45,9 +45,10 @@ else:
         write(self, data)
 
     journal.Journal._write = half
-journal.EVERY = float(every)
+model = ShareBoostClassifier(checkpoint=checkpoint, **settings)
+model._save_every = float(every)
 with np.load(data) as file:
-    ShareBoostClassifier(checkpoint=checkpoint, **settings).fit(file["X"], file["y"])
+    model.fit(file["X"], file["y"])
 """
 
 HELD_OUT = {"early_stopping": True, "validation_fraction": 0.3, "random_state": 0}
@@ -248,15 +249,15 @@ def test_what_is_in_the_file_is_not_written_again(tmp_path, records):
     assert sum(arrays["weights"].nbytes for *_, arrays in written) <= 2.1 * whole
 
 
-def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path, monkeypatch, assert_identical):
+def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path, assert_identical):
     X, y = random_problem(seed=3, m=60, d=6)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     path, settings = tmp_path / "fit", {"max_atoms": 3, "refine": True}
-    whole = ShareBoostClassifier(checkpoint=path, **settings).fit(X, y)
+    model = ShareBoostClassifier(checkpoint=path, **settings)
+    whole = saving_always(clone(model)).fit(X, y)
     contents = path.read_bytes()
     for length in [0, 3, *range(19, len(contents), 977), len(contents) - 1]:
         path.write_bytes(contents[:length])
-        assert_identical(ShareBoostClassifier(checkpoint=path, **settings).fit(X, y), whole)
+        assert_identical(saving_always(clone(model)).fit(X, y), whole)
 
 
 def test_zeros_at_the_end_are_cut_off(tmp_path, assert_identical):
@@ -272,12 +273,11 @@ def test_zeros_at_the_end_are_cut_off(tmp_path, assert_identical):
         assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
 
 
-def test_a_damaged_length_is_not_taken_for_the_end(tmp_path, monkeypatch):
+def test_a_damaged_length_is_not_taken_for_the_end(tmp_path):
     """Else the records after it would be cut off without a word."""
     X, y = random_problem(seed=3, m=60, d=6)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     path = tmp_path / "fit"
-    ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    saving_always(ShareBoostClassifier(3, checkpoint=path)).fit(X, y)
     contents, at = path.read_bytes(), len(b"laconic checkpoint\n")
     for byte in range(len(journal.prefix(0))):
         damaged = bytearray(contents)
@@ -300,12 +300,11 @@ def test_a_record_of_a_newer_version_is_kept(tmp_path, monkeypatch):
     assert path.read_bytes() == contents
 
 
-def test_damage_is_refused_or_harmless(tmp_path, monkeypatch, assert_identical):
+def test_damage_is_refused_or_harmless(tmp_path, assert_identical):
     """Harmless: bytes of an archive without meaning, and a last record that is cut off."""
     X, y = random_problem(seed=3, m=60, d=6)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     path = tmp_path / "fit"
-    whole = ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    whole = saving_always(ShareBoostClassifier(3, checkpoint=path)).fit(X, y)
     contents = path.read_bytes()
     refused, harmless, places = 0, 0, range(0, len(contents), 241)
     for at in places:
@@ -323,11 +322,10 @@ def test_damage_is_refused_or_harmless(tmp_path, monkeypatch, assert_identical):
     assert refused > len(places) / 2
 
 
-def test_a_record_that_was_moved_or_left_out_is_refused(tmp_path, monkeypatch):
+def test_a_record_that_was_moved_or_left_out_is_refused(tmp_path):
     X, y = random_problem(seed=3, m=60, d=6)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     path = tmp_path / "fit"
-    ShareBoostClassifier(3, checkpoint=path).fit(X, y)
+    saving_always(ShareBoostClassifier(3, checkpoint=path)).fit(X, y)
     contents, parts, at = path.read_bytes(), [], len(b"laconic checkpoint\n")
     start = contents[:at]
     while at < len(contents):
@@ -380,16 +378,16 @@ FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ShareBoostClassifier
-from laconic.files import journal
 
 data, checkpoint, limit = sys.argv[1:]
-journal.EVERY = 0.0
+model = ShareBoostClassifier(8, checkpoint=checkpoint)
+model._save_every = 0.0
 with np.load(data) as file:
     X, y = file["X"], file["y"]
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    full = ShareBoostClassifier(8, checkpoint=checkpoint).fit(X, y)
+    full = model.fit(X, y)
 print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
 assert len(full.path_) == 9
 """

@@ -14,6 +14,7 @@ from laconic.clumping import averaging
 from laconic.clumping.checkpoint import Resumable
 from laconic.clumping.neighbours import nearest_graph
 from laconic.files import journal
+from problems import saving_always
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -62,7 +63,7 @@ KILLED = """
 import os, signal, sys, numpy as np
 from laconic import ErrorClumpingClassifier
 from laconic.files import journal
-journal.EVERY, append, written = 0.0, journal.Slate.append, []
+append, written = journal.Slate.append, []
 def until_killed(self, *record):
     append(self, *record)
     written.append(record)
@@ -71,7 +72,9 @@ def until_killed(self, *record):
 journal.Slate.append = until_killed
 with np.load(sys.argv[1]) as data:
     X, y = data["X"], data["y"]
-ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2]).fit(X, y)
+model = ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2])
+model._save_every = 0.0
+model.fit(X, y)
 """
 
 
@@ -243,13 +246,12 @@ def test_it_is_written_every_five_seconds_and_at_the_end(tmp_path, monkeypatch):
     assert written == []
 
 
-def test_a_checkpoint_does_not_change_the_fit(tmp_path, monkeypatch):
+def test_a_checkpoint_does_not_change_the_fit(tmp_path):
     X, y = noisy(3)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     for solver, settings in SOLVERS.items():
         model = ErrorClumpingClassifier(**settings)
-        written = clone(model).set_params(checkpoint=str(tmp_path / solver)).fit(X, y)
-        assert_identical(written, clone(model).fit(X, y))
+        written = saving_always(clone(model).set_params(checkpoint=str(tmp_path / solver)))
+        assert_identical(written.fit(X, y), clone(model).fit(X, y))
 
 
 # A limit on the size of files is what a full disk looks like.
@@ -257,16 +259,16 @@ FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ErrorClumpingClassifier
-from laconic.files import journal
 
 data, checkpoint, limit = sys.argv[1:]
-journal.EVERY = 0.0
+model = ErrorClumpingClassifier(checkpoint=checkpoint)
+model._save_every = 0.0
 with np.load(data) as file:
     X, y = file["X"], file["y"]
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    full = ErrorClumpingClassifier(checkpoint=checkpoint).fit(X, y)
+    full = model.fit(X, y)
 print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
 assert full.gap_ <= 1e-10 * full.objective_
 """

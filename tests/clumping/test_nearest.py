@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from laconic.clumping import nearest
+from laconic.clumping.graph import GraphLimits
 from laconic.clumping.neighbours import nearest_graph
 
 
@@ -23,11 +23,11 @@ def by_the_definition(X, n, weight, metric="euclidean"):
     return near
 
 
-@pytest.mark.parametrize("together", [nearest.LISTED, 100])
+@pytest.mark.parametrize("together", [GraphLimits().listed, 100])
 @pytest.mark.parametrize("kind", ["continuous", "lattice", "equal", "wide"])
 @pytest.mark.parametrize("n", [1, 4, 30])
-def test_they_are_those_of_the_definition(kind, n, together, monkeypatch):
-    monkeypatch.setattr(nearest, "LISTED", together)
+def test_they_are_those_of_the_definition(kind, n, together):
+    limits = GraphLimits(listed=together)
     rng = np.random.default_rng(n)
     X = rng.standard_normal((60, 20 if kind == "wide" else 2))
     if kind == "lattice":
@@ -37,11 +37,11 @@ def test_they_are_those_of_the_definition(kind, n, together, monkeypatch):
     for weight in (np.ones(60, dtype=int), rng.integers(1, 4, 60), np.full(60, 50)):
         expected = by_the_definition(X, n, weight)
         for rows in (X, sparse.csr_matrix(X), X.astype(np.float64) + 0.0):
-            found = nearest_graph(rows, n, weight.astype(float)).to_sparse().toarray()
-            assert np.array_equal(found, expected)
+            found = nearest_graph(rows, n, weight.astype(float), limits=limits)
+            assert np.array_equal(found.to_sparse().toarray(), expected)
     expected = by_the_definition(X, n, np.ones(60, dtype=int), "cityblock")
-    found = nearest_graph(X, n, metric="cityblock").to_sparse().toarray()
-    assert np.array_equal(found, expected)
+    found = nearest_graph(X, n, metric="cityblock", limits=limits)
+    assert np.array_equal(found.to_sparse().toarray(), expected)
 
 
 def test_rows_far_from_the_origin_keep_their_neighbours():

@@ -8,11 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from laconic.clumping import graph as graph_module
-from laconic.clumping import nearest as nearest_module
-from laconic.clumping import neighbours as neighbours_module
-from laconic.clumping import radius_graph as tiles_module
-from laconic.clumping.graph import BitStore, ListStore, NeighbourGraph
+from laconic.clumping.graph import BitStore, GraphLimits, ListStore, NeighbourGraph
 from laconic.clumping.neighbours import auto_radius, given_graph, nearest_graph, radius_graph
 from laconic.clumping.symmetric import Edges
 from laconic.numeric.threads import Threads
@@ -36,22 +32,20 @@ def rows():
     return np.random.default_rng(0).standard_normal((203, 5))
 
 
-@pytest.fixture(params=["lists", "bits"])
-def storage(request, monkeypatch):
-    """Every graph of the test is stored this way."""
-    for module in (graph_module, tiles_module):
-        monkeypatch.setattr(module, "lists_are_smaller", lambda *_: request.param == "lists")
-    return request.param
+@pytest.fixture(params=[ListStore, BitStore])
+def storage(request):
+    """Every graph of the test is stored this way, by these limits; work is cut into small parts."""
+    lists_below = 2.0 if request.param is ListStore else 0.0
+    return request.param, GraphLimits(rows=64, lists_below=lists_below, side=64, panel=3)
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.8, 2.0, 100.0, np.inf])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_it_is_the_brute_force_graph(rows, radius, dtype, storage, monkeypatch):
-    monkeypatch.setattr(tiles_module, "SIDE", 64)
-    monkeypatch.setattr(tiles_module, "PANEL", 3)
+def test_it_is_the_brute_force_graph(rows, radius, dtype, storage):
+    kind, limits = storage
     rows = rows.astype(dtype)
-    found = radius_graph(rows, radius)
-    assert isinstance(found._store, ListStore if storage == "lists" else BitStore)
+    found = radius_graph(rows, radius, limits=limits)
+    assert isinstance(found._store, kind)
     assert np.array_equal(dense(found), brute_force(rows, radius))
 
 
@@ -84,19 +78,15 @@ def test_duplicates_are_neighbours_at_any_radius(rows):
     assert np.array_equal(found, np.kron([[0, 1], [1, 0]], np.eye(len(rows), dtype=int)) > 0)
 
 
-def test_the_number_of_threads_does_not_change_it(rows, storage, monkeypatch):
-    monkeypatch.setattr(tiles_module, "SIDE", 64)
-    monkeypatch.setattr(tiles_module, "PANEL", 1)
-    one, three = (dense(radius_graph(rows, 2.0, n_jobs=n)) for n in (1, 3))
+def test_the_number_of_threads_does_not_change_it(rows, storage):
+    limits = storage[1]._replace(panel=1)
+    one, three = (dense(radius_graph(rows, 2.0, n_jobs=n, limits=limits)) for n in (1, 3))
     assert np.array_equal(one, three)
 
 
-def test_sums_degrees_and_lists_agree_with_the_matrix(rows, storage, monkeypatch):
-    monkeypatch.setattr(graph_module, "ROWS", 64)
-    monkeypatch.setattr(tiles_module, "ROWS", 64)
-    monkeypatch.setattr(tiles_module, "SIDE", 64)
+def test_sums_degrees_and_lists_agree_with_the_matrix(rows, storage):
     near = brute_force(rows, 2.0)
-    found = radius_graph(rows, 2.0)
+    found = radius_graph(rows, 2.0, limits=storage[1])
     values = np.random.default_rng(2).standard_normal((3, len(rows)))
     with Threads(2) as threads:
         assert np.array_equal(found.sums(values), found.sums(values, threads))
@@ -149,17 +139,16 @@ def peak_bytes(function):
 
 
 @pytest.mark.parametrize("kind", ["nearest", "metric", "given", "subset"])
-def test_many_neighbours_take_little_memory_on_the_way(kind, monkeypatch):
+def test_many_neighbours_take_little_memory_on_the_way(kind):
     """Graphs of a tenth of all pairs, which are kept as m²/8 bytes."""
     X = np.random.default_rng(6).standard_normal((3000, 3))
     graph = radius_graph(X, auto_radius(X, share=0.1))
     near = graph.to_sparse()
-    monkeypatch.setattr(nearest_module, "LISTED", 1 << 13)
-    monkeypatch.setattr(neighbours_module, "HELD_DISTANCES", 1 << 13)
+    limits = GraphLimits(listed=1 << 13, held=1 << 13)
     make = {
-        "nearest": lambda: nearest_graph(X, 300, n_jobs=1),
-        "metric": lambda: radius_graph(X, 1.0, metric="manhattan", n_jobs=1),
-        "given": lambda: given_graph(near, len(X)),
+        "nearest": lambda: nearest_graph(X, 300, n_jobs=1, limits=limits),
+        "metric": lambda: radius_graph(X, 1.0, metric="manhattan", n_jobs=1, limits=limits),
+        "given": lambda: given_graph(near, len(X), limits),
         "subset": lambda: graph.subset(np.arange(10, len(X))),
     }[kind]
     make()
@@ -167,15 +156,13 @@ def test_many_neighbours_take_little_memory_on_the_way(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["radius", "metric", "nearest"])
-def test_the_work_says_how_far_it_is(rows, kind, monkeypatch):
+def test_the_work_says_how_far_it_is(rows, kind):
     """The share that is done rises to 1, and being told changes nothing."""
-    monkeypatch.setattr(tiles_module, "SIDE", 16)
-    monkeypatch.setattr(nearest_module, "LISTED", 400)
-    monkeypatch.setattr(neighbours_module, "HELD_DISTANCES", 4000)
+    limits = GraphLimits(side=16, listed=400, held=4000)
     make = {
-        "radius": lambda **how: radius_graph(rows, 1.0, **how),
-        "metric": lambda **how: radius_graph(rows, 1.0, metric="manhattan", **how),
-        "nearest": lambda **how: nearest_graph(rows, 9, **how),
+        "radius": lambda **how: radius_graph(rows, 1.0, limits=limits, **how),
+        "metric": lambda **how: radius_graph(rows, 1.0, metric="manhattan", limits=limits, **how),
+        "nearest": lambda **how: nearest_graph(rows, 9, limits=limits, **how),
     }[kind]
     said = []
     found = make(watch=said.append)
@@ -188,7 +175,7 @@ def test_the_work_says_how_far_it_is(rows, kind, monkeypatch):
 @pytest.mark.parametrize("pairs", [3, 400])
 def test_pairs_that_come_a_few_at_a_time(pairs):
     rng = np.random.default_rng(7)
-    edges, near = Edges(100), np.zeros((100, 100), dtype=bool)
+    edges, near = Edges(100, GraphLimits()), np.zeros((100, 100), dtype=bool)
     for _ in range(4):
         i, j = rng.integers(0, 100, (2, pairs))
         edges.add(i, j)

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from laconic.clumping import solver as clumping
 from laconic.clumping.margins import Margins
 from laconic.clumping.neighbours import nearest_graph, radius_graph
 from laconic.clumping.problem import ClumpingProblem
@@ -124,21 +123,22 @@ def test_the_objective_falls_at_every_iteration():
     assert (np.diff(values) <= 1e-12).all()
 
 
-def test_rows_in_any_storage_give_the_same_answer(monkeypatch):
+def test_rows_in_any_storage_give_the_same_answer():
     problem = make(m=200)
     plain = solve(problem, 1e-10).weights
     X = problem.rows.X
 
-    def again(rows, tol=1e-10):
-        return solve(ClumpingProblem(rows, problem.sign, problem.theta, problem.alpha), tol).weights
+    def again(rows, **how):
+        posed = ClumpingProblem(rows, problem.sign, problem.theta, problem.alpha)
+        return solve(posed, 1e-10, **how).weights
 
     with Threads(3) as threads:
         assert np.array_equal(again(Margins(X, True, threads)), plain)
     assert again(Margins(sparse.csr_matrix(X), True, Threads(1))) == pytest.approx(plain, abs=1e-6)
     single = Margins(X.astype(np.float32), True, Threads(1))
     assert again(single) == pytest.approx(plain, abs=1e-5)
-    monkeypatch.setattr(clumping, "FACTORED", 1)
-    assert again(Margins(X, True, Threads(1))) == pytest.approx(plain, abs=1e-6)
+    by_diagonal = again(Margins(X, True, Threads(1)), factored=1)
+    assert by_diagonal == pytest.approx(plain, abs=1e-6)
 
 
 def test_a_permutation_of_the_rows_changes_nothing():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.clumping.graph import graph_of
+from laconic.clumping.graph import GraphLimits, graph_of
 from laconic.clumping.neighbours import given_graph, radius_graph
 from laconic.clumping.theta import Theta
 
@@ -13,7 +13,7 @@ NORMALIZE = ["degree", "pairs"]
 
 def random_graph(rng, m, share):
     upper = np.triu(rng.random((m, m)) < share, 1)
-    return graph_of(sparse.csr_matrix(upper | upper.T))
+    return graph_of(sparse.csr_matrix(upper | upper.T), GraphLimits())
 
 
 def from_the_definition(graph, discount, normalize):

@@ -6,7 +6,6 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-import laconic.correct.newton as correct_module
 from laconic import ShareBoostClassifier
 from laconic.correct import Nesterov, Newton, Orthant, conjugate_gradients
 from laconic.correct.objective import Objective
@@ -410,16 +409,15 @@ def test_a_solve_that_cannot_reach_its_target_is_given_up():
 # -- rounding --------------------------------------------------------------------------------------
 
 
-def test_conjugate_gradients_need_no_more_products_than_there_are_dimensions(monkeypatch):
+def test_conjugate_gradients_need_no_more_products_than_there_are_dimensions():
     """As in exact arithmetic: rounding does not bring back what was eliminated."""
-    monkeypatch.setattr(correct_module, "FORCING", 1e-6)
     rng = np.random.default_rng(0)
     bends = np.geomspace(1.0, 1e6, 20)
     turned = np.linalg.qr(rng.standard_normal((20, 20)))[0]
     A = turned * bends @ turned.T
     r = rng.standard_normal((5, 4))
     step, products = conjugate_gradients(
-        lambda p: (A @ p.ravel()).reshape(5, 4), lambda r: r.copy(), r
+        lambda p: (A @ p.ravel()).reshape(5, 4), lambda r: r.copy(), r, forcing=1e-6
     )
     assert products <= 20
     assert (A @ step.ravel()).reshape(5, 4) == pytest.approx(r, abs=1e-5)

@@ -609,20 +609,20 @@ import json, os, signal, sys
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from laconic import HolePunchingClassifier
-from laconic.files import journal
 
 data, checkpoint, settings = sys.argv[1:]
-journal.EVERY = 0.0
 
 def kill(state):
     if len(state.holes) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
+model = HolePunchingClassifier(
+    LogisticRegression(), checkpoint=checkpoint, pickle_models=True, callbacks=[kill],
+    **json.loads(settings)
+)
+model._save_every = 0.0
 with np.load(data) as file:
-    HolePunchingClassifier(
-        LogisticRegression(), checkpoint=checkpoint, pickle_models=True, callbacks=[kill],
-        **json.loads(settings)
-    ).fit(file["X"], file["y"])
+    model.fit(file["X"], file["y"])
 """
 
 

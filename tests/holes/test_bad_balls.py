@@ -158,11 +158,10 @@ def test_with_classes_a_constant_is_better_inside(seed):
         assert np.array_equal(np.sort(ball.inside), best)
 
 
-def test_surroundings_are_the_same_asked_for_again(monkeypatch):
+def test_surroundings_are_the_same_asked_for_again():
     X = np.random.default_rng(0).standard_normal((3000, 3))
-    monkeypatch.setattr("laconic.holes.bad_balls.HELD", 0)  # then only the last few are kept
     with Threads(2) as threads:
-        near = Surroundings(X, threads)
+        near = Surroundings(X, threads, room=0)  # only the last few are kept
         first = near.around([5, 7])
         near.around(list(range(100, 228)))
         again = near.around([7, 5])

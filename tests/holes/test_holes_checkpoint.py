@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from laconic import HolePunchingClassifier
 from laconic.files import journal
-from problems import blobs
+from problems import blobs, saving_always
 
 
 def holes(path, estimator=None, pickle_models=True, **settings):
@@ -37,16 +37,15 @@ def test_pickles_need_leave_and_it_is_asked_for_before_the_fit(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path, monkeypatch):
+def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path):
     X, y = blobs(300, classes=3)
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     path = tmp_path / "fit"
-    whole = holes(path).fit(X, y)
+    whole = saving_always(holes(path)).fit(X, y)
     assert whole.n_holes_ > 2
     contents = path.read_bytes()
     for length in [0, 5, *range(25, len(contents), 4999)]:
         path.write_bytes(contents[:length])
-        assert_same(holes(path).fit(X, y), whole, X)
+        assert_same(saving_always(holes(path)).fit(X, y), whole, X)
 
 
 def test_only_new_holes_are_written(tmp_path, monkeypatch):
@@ -57,9 +56,8 @@ def test_only_new_holes_are_written(tmp_path, monkeypatch):
         written.append([name for name in arrays if name.startswith(("base", "model"))])
         return append(self, header, arrays)
 
-    monkeypatch.setattr(journal, "EVERY", 0.0)
     monkeypatch.setattr(journal.Journal, "append", noted)
-    holes(tmp_path / "fit", max_holes=3).fit(X, y)
+    saving_always(holes(tmp_path / "fit", max_holes=3)).fit(X, y)
     assert written == [["base"], ["model_0"], ["model_1"], ["model_2"]]
 
 

@@ -6,8 +6,7 @@ from scipy import sparse
 
 from laconic.model.atoms import Column, ColumnGroup
 from laconic.numeric.threads import Threads
-from laconic.pools import columns as module
-from laconic.pools.columns import Columns
+from laconic.pools.columns import BoundColumns, Columns
 
 N, D, K = 203, 7, 3
 
@@ -110,15 +109,14 @@ def test_gradients_of_one_output_and_of_many(X, stored):
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_matrix])
 @pytest.mark.parametrize("task", [1, 50, 10**6])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_sparse_sums_do_not_depend_on_how_the_work_is_cut(make, task, n_jobs, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_TASK", task)
+def test_sparse_sums_do_not_depend_on_how_the_work_is_cut(make, task, n_jobs):
     rng = np.random.default_rng(3)
     X = rng.integers(-8, 9, (90, 11)) * (rng.random((90, 11)) < 0.3)
     X[30:50] = 0  # a stretch of empty rows, and an empty column
     X[:, 6] = 0
     residual = rng.integers(-8, 9, (90, K)).astype(np.float64)
     with Threads(n_jobs) as threads:
-        pool = Columns(scale=None).bind(make(X.astype(np.float64)), weights(90), threads)
+        pool = BoundColumns(make(X.astype(np.float64)), np.ones(11), None, threads, task)
         assert np.array_equal(sums(pool, residual), X.T @ residual)  # integers: exact
 
 

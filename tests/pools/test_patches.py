@@ -8,7 +8,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.boost.costs import OperationCosts
-from laconic.model import patch_responses as boxes
+from laconic.model.patch_responses import BoxLimits
 from laconic.model.patches import Patch, PatchesMap, mask_weights
 from laconic.numeric.threads import Threads
 from laconic.pools import Patches
@@ -95,21 +95,20 @@ def test_values_are_those_of_the_definition(size, sigma):
 
 
 @pytest.mark.parametrize("cached", [1, 100, 1 << 17])
-def test_values_do_not_depend_on_how_they_are_computed(cached, monkeypatch):
+def test_values_do_not_depend_on_how_they_are_computed(cached):
     """Few or many templates at a time, all masks together or each by itself."""
     X, _ = images(5)
     map = pool(template_size=(3, 4), mask_sigma=1.0).fit(X).map_
     map = map.take([7 * t % 72 for t in range(12)] + list(range(80, 144, 7)))
     expected = naive(map, X)
-    monkeypatch.setattr(boxes, "CACHED", cached)
     for copy in (0.0, 1e9):  # copying is free: each mask alone; or dear: all of a size together
-        monkeypatch.setattr(boxes, "COPY", copy)
         fresh = PatchesMap(**map.arrays())
+        fresh._limits = BoxLimits(copy=copy, cached=cached)
         np.testing.assert_allclose(fresh.columns(X), expected, rtol=1e-5, atol=1e-6)
         assert (len(fresh.boxes()) == 2) == (copy > 0)
     atoms = np.arange(12)
     for banded, few in ((False, 0), (True, 0), (False, 12)):
-        monkeypatch.setattr(boxes, "FEW", few)
+        map._limits = BoxLimits(cached=cached, few=few)
         out = np.full((5, len(map.template)), np.nan, dtype=np.float32)
         map._box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
         np.testing.assert_allclose(out[:, :12], expected[:, :12], rtol=1e-5, atol=1e-6)

@@ -8,8 +8,7 @@ from scipy import sparse
 
 from laconic.model.atoms import Column, Product, ProductsMap, Stump
 from laconic.numeric.threads import Threads
-from laconic.pools import products
-from laconic.pools.products import Products
+from laconic.pools.products import Products, Tiles, _pieces
 from laconic.pools.scaling import column_scales, column_sizes
 
 N, D, K = 83, 11, 3
@@ -58,16 +57,12 @@ def all_sums(bound, residual):
     return np.concatenate(parts)
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
+class SmallTiles(Products):
     """Row blocks, pieces and copied tiles of a few entries each, so that every edge is met."""
-    for name, value in {
-        "ROWS": 32, "LEFT": 9, "TALL": 4, "SUMS": 64, "COPIED": 4, "TOGETHER": 2
-    }.items():  # fmt: skip
-        monkeypatch.setattr(products, name, value)
+
+    _tiles = Tiles(rows=32, left=9, tall=4, sums=64, copied=4, together=2)
 
 
-@pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("scale", ["max", "std", None])
@@ -76,7 +71,7 @@ def test_sums_are_those_of_the_explicit_matrix(scale, storage, dtype, tmp_path):
     P = explicit(X, scale, weight)
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     with Threads(2) as threads:
-        bound = Products(scale).bind(STORAGES[storage](X, tmp_path), weight, threads)
+        bound = SmallTiles(scale).bind(STORAGES[storage](X, tmp_path), weight, threads)
         assert bound.n_atoms == bound.n_columns == D * (D - 1) // 2
         assert bound.dtype == dtype
         near = {"rtol": tolerance, "atol": tolerance * np.abs(P).max()}
@@ -111,15 +106,14 @@ def test_sums_at_the_edges_of_row_blocks(n):
 @pytest.mark.parametrize(("d", "k"), [(2, 1), (617, 26), (5000, 1), (3000, 2000)])
 def test_pieces_cover_every_pair_once_in_order(d, k):
     expected = (0, 1)
-    for start, stop, left, right in products._pieces(d, k):
+    for start, stop, left, right in _pieces(d, k, Tiles()):
         assert (start, left) == expected
         assert stop - start == 1 or (left, right) == (start + 1, d)
-        assert (stop - start) * (right - left) * k <= max(products.SUMS, k)
+        assert (stop - start) * (right - left) * k <= max(Tiles().sums, k)
         expected = (stop, stop + 1) if right == d else (start, right)
     assert expected == (d - 1, d)
 
 
-@pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("storage", ["C", "csr"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_never_change_a_bit(storage, dtype, tmp_path):
@@ -128,7 +122,7 @@ def test_threads_never_change_a_bit(storage, dtype, tmp_path):
     answers = []
     for n_jobs in (1, 2, 3):
         with Threads(n_jobs) as threads:
-            bound = Products().bind(X, weight, threads)
+            bound = SmallTiles().bind(X, weight, threads)
             answers.append((all_sums(bound, residual), bound.squares(weight)))
     for sums, squares in answers[1:]:
         assert np.array_equal(sums, answers[0][0])
@@ -308,13 +302,12 @@ class TestNumbering:
             bound.atom(number)
 
 
-@pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("scale", ["max", "std", None])
 def test_columns_are_scales_times_the_extracted_map(scale, storage, tmp_path):
     X, weight, _ = data()
     X = STORAGES[storage](X, tmp_path)
-    bound = Products(scale).bind(X, weight, Threads(1))
+    bound = SmallTiles(scale).bind(X, weight, Threads(1))
     atoms = [17, 3, 54, 3, 0]
     found = bound.extract(atoms)
     assert isinstance(found, ProductsMap)

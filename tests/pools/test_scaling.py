@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.pools import scaling
 from laconic.pools.scaling import column_scales, column_sizes, merged_sizes
 
 N, D = 57, 9
 
 
-def scales_of(X, scale, weight):
-    return column_scales(column_sizes(X, scale, weight), scale)
+def scales_of(X, scale, weight, *cut):
+    return column_scales(column_sizes(X, scale, weight, *cut), scale)
 
 
 def memmapped(X, folder):
@@ -64,10 +63,9 @@ def naive_scales(X, scale, weight):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("scale", ["max", "std"])
-def test_equals_naive(X, weight, scale, storage, dtype, entries, tmp_path, monkeypatch):
-    monkeypatch.setattr(scaling, "ENTRIES", entries)
+def test_equals_naive(X, weight, scale, storage, dtype, entries, tmp_path):
     X = X.astype(dtype)
-    found = scales_of(STORAGES[storage](X, tmp_path), scale, weight)
+    found = scales_of(STORAGES[storage](X, tmp_path), scale, weight, entries)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, naive_scales(X, scale, weight), rtol=1e-11)
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from laconic.model.atoms import Column, Stump
 from laconic.numeric.threads import Threads
 from laconic.pools import codings, histograms, quantiles
-from laconic.pools import stumpstore as module
+from laconic.pools.stump_limits import StumpLimits
 from laconic.pools.stumps import Stumps
 
 NAN = np.nan
@@ -20,9 +20,18 @@ TINY = np.finfo(np.float64).smallest_subnormal
 HUGE = np.finfo(np.float64).max
 
 
-def bound(X, weight=None, n_jobs=1, **settings):
+def limited(limits):
+    """Stumps whose work is cut elsewhere."""
+
+    class Limited(Stumps):
+        _limits = limits
+
+    return Limited
+
+
+def bound(X, weight=None, n_jobs=1, pool=Stumps, **settings):
     weight = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    return Stumps(**settings).bind(X, weight, Threads(n_jobs))
+    return pool(**settings).bind(X, weight, Threads(n_jobs))
 
 
 def mixed(m=300, seed=0, dtype=np.float64):
@@ -84,12 +93,8 @@ def all_sums(pool, residual):
     return np.concatenate([sums for _, sums in blocks])
 
 
-@pytest.fixture
-def many_codes(monkeypatch):
-    """Treat a feature of a few hundred distinct values as one of millions."""
-    monkeypatch.setattr(codings, "NARROW", 4)
-    monkeypatch.setattr(module, "_BLOCK", 64)
-    monkeypatch.setattr(module, "_WAVE", 200)
+# A feature of a few hundred distinct values is treated as one of millions.
+ManyCodes = limited(StumpLimits(narrow=4, block=64, wave=200))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -106,12 +111,12 @@ def test_pool_is_the_naive_enumeration(dtype, categorical):
     assert pool.n_columns == pool.n_atoms
 
 
-def test_sorted_storage_is_the_naive_enumeration(many_codes):
+def test_sorted_storage_is_the_naive_enumeration():
     rng = np.random.default_rng(1)
     X = np.round(rng.standard_normal((900, 3)), 2)
     X[rng.random(900) < 0.2, 1] = NAN
     X[:, 2] += NAN * (rng.random(900) < 0.1)
-    pool = bound(X, bins=None, categorical=[2])
+    pool = bound(X, bins=None, categorical=[2], pool=ManyCodes)
     expected = naive(X, [2])
     assert [pool.atom(i) for i in range(pool.n_atoms)] == [stump for stump, _ in expected]
     columns = np.stack([c for _, c in expected], axis=1)
@@ -133,11 +138,11 @@ def test_binned_is_exact_for_few_distinct_values():
     np.testing.assert_array_equal(written(exact), written(binned))
 
 
-def test_rare_values_count_as_distinct_beyond_the_sample(monkeypatch):
-    monkeypatch.setattr(codings, "SAMPLE", 10)
+def test_rare_values_count_as_distinct_beyond_the_sample():
     X = np.zeros((100, 1))
     X[1], X[99] = -1.0, 1.0
-    assert [bound(X, bins=3).atom(i).value for i in range(2)] == [-0.5, 0.5]
+    pool = bound(X, bins=3, pool=limited(StumpLimits(sample=10)))
+    assert [pool.atom(i).value for i in range(2)] == [-0.5, 0.5]
 
 
 @pytest.mark.parametrize("bins", [2, 16, 255])
@@ -157,13 +162,12 @@ def test_a_heavy_value_takes_one_bin():
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_cuts_of_a_sample(monkeypatch, missing):
-    monkeypatch.setattr(codings, "SAMPLE", 500)
+def test_cuts_of_a_sample(missing):
     rng = np.random.default_rng(4)
     v = rng.random(10_000)
     if missing:
         v[rng.random(10_000) < 0.99] = NAN
-    pool = bound(v[:, None], bins=10)
+    pool = bound(v[:, None], bins=10, pool=limited(StumpLimits(sample=500)))
     assert pool.n_atoms == 9 + missing
     shares = pool.squares(np.ones(10_000)) / np.isfinite(v).sum()
     np.testing.assert_allclose(shares[:9], np.arange(1, 10) / 10, atol=0.05)
@@ -277,7 +281,6 @@ def test_permuting_features_permutes_the_answer(bins):
 
 
 @pytest.mark.parametrize("bins", [32, None])
-@pytest.mark.usefixtures("many_codes")
 def test_threads_do_not_change_a_bit(bins):
     rng = np.random.default_rng(11)
     X = np.hstack([mixed(600), np.round(rng.standard_normal((600, 20)), 1)])
@@ -285,7 +288,7 @@ def test_threads_do_not_change_a_bit(bins):
     answers = []
     for n_jobs in (1, 2, 3):
         with Threads(n_jobs) as threads:
-            pool = Stumps(bins=bins).bind(X, np.full(600, 1 / 600), threads)
+            pool = ManyCodes(bins=bins).bind(X, np.full(600, 1 / 600), threads)
             answers.append((all_sums(pool, residual), written(pool), pool.best(residual)))
     for sums, columns, best in answers[1:]:
         np.testing.assert_array_equal(sums, answers[0][0])
@@ -388,15 +391,14 @@ def test_best_is_brute_force(bins, with_costs):
 
 
 @pytest.mark.parametrize("form", ["F", "memmap", "csc", "csr", "coo", "csr_array", "int"])
-def test_any_storage_of_the_input(form, tmp_path, monkeypatch):
-    monkeypatch.setattr(codings, "SAMPLE", 60)
-    monkeypatch.setattr(codings, "_READ", 50)
+def test_any_storage_of_the_input(form, tmp_path):
+    few = limited(StumpLimits(sample=60, read=50))
     X = np.random.default_rng(17).integers(-3, 40, (200, 13)).astype(np.float64)
     X[X < 5] = 0
     if form != "int":
         X[3, 4] = NAN
         X[:, 5] /= 3
-    expected = bound(X, bins=12, categorical=[1])
+    expected = bound(X, bins=12, categorical=[1], pool=few)
     if form == "memmap":
         np.save(tmp_path / "X.npy", X)
         given = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -406,7 +408,7 @@ def test_any_storage_of_the_input(form, tmp_path, monkeypatch):
         given = X.astype(np.int32)
     else:
         given = getattr(sparse, form if "_" in form else f"{form}_matrix")(X)
-    pool = bound(given, bins=12, categorical=[1])
+    pool = bound(given, bins=12, categorical=[1], pool=few)
     assert pool.dtype == np.float64
     assert [pool.atom(i) for i in range(pool.n_atoms)] == [
         expected.atom(i) for i in range(expected.n_atoms)

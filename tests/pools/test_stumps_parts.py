@@ -6,8 +6,15 @@ from scipy import sparse
 
 from laconic import ShareBoostClassifier
 from laconic.numeric.threads import Threads
-from laconic.pools import Stumps, bind_parts, codings, quantiles
+from laconic.pools import Stumps, bind_parts, quantiles
+from laconic.pools.stump_limits import StumpLimits
 from laconic.rows.limits import Limits
+
+
+class SmallStumps(Stumps):
+    """Cuts of a few rows, and few codes that are written down."""
+
+    _limits = StumpLimits(sample=25, narrow=6)
 
 
 def atoms(pool):
@@ -37,16 +44,14 @@ def random_table(rng):
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_atoms_and_sums_are_those_of_one_part(seed, monkeypatch):
+def test_atoms_and_sums_are_those_of_one_part(seed):
     """Of samples too, which are drawn by the number of the row among all rows."""
     rng = np.random.default_rng(seed)
     X, weight, cuts = random_table(rng)
-    monkeypatch.setattr(codings, "SAMPLE", 25)
-    monkeypatch.setattr(codings, "NARROW", 6)
     categorical = np.flatnonzero(rng.random(X.shape[1]) < 0.3)
     residual = rng.standard_normal((len(X), 3))
     for bins in (None, 4, 9):
-        pool = Stumps(bins, categorical)
+        pool = SmallStumps(bins, categorical)
         one = pool.bind(X, weight, Threads(1))
         parts = bound_parts(pool, X, weight, cuts)
         assert all(atoms(part) == atoms(one) for part in parts)
@@ -60,14 +65,13 @@ def test_atoms_and_sums_are_those_of_one_part(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])
-def test_sparse_parts(form, monkeypatch):
-    monkeypatch.setattr(codings, "SAMPLE", 25)
+def test_sparse_parts(form):
     X = np.random.default_rng(0).standard_normal((80, 4))
     X[np.abs(X) < 0.5] = 0.0
     X[30:, 2], X[::7, 1] = 0.0, np.nan
     weight = np.full(80, 1 / 80)
-    one = Stumps(6).bind(X, weight, Threads(1))
-    parts = bound_parts(Stumps(6), sparse.csr_matrix(X).asformat(form), weight, [1, 30])
+    one = SmallStumps(6).bind(X, weight, Threads(1))
+    parts = bound_parts(SmallStumps(6), sparse.csr_matrix(X).asformat(form), weight, [1, 30])
     assert all(atoms(part) == atoms(one) for part in parts)
 
 

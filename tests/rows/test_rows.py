@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from laconic.rows import stores
 from laconic.rows.limits import Limits
 from problems import make_rows, random_problem
 
@@ -130,13 +129,13 @@ def test_span_sums_project_onto_the_columns_in():
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_chunks_of_single_precision_change_nothing_but_rounding(monkeypatch, intercept):
+def test_chunks_of_single_precision_change_nothing_but_rounding(intercept):
     X, y = random_problem(m=1500, d=4, dtype=np.float32)
     W = np.random.default_rng(1).standard_normal((4 + intercept, 3))
     answers = []
     for limit in (1, 10**9):
-        monkeypatch.setattr(stores, "SMALL_PRODUCT", limit)
-        rows = make_rows(X, y, intercept=intercept, limits=Limits(block_rows=700))
+        limits = Limits(block_rows=700, multiplied=limit)
+        rows = make_rows(X, y, intercept=intercept, limits=limits)
         rows.reset(range(4))
         answers.append((*rows.evaluate(W), rows.curve(W)))
     for a, b in zip(*answers, strict=True):

@@ -1,5 +1,7 @@
 """Small subset problems, and the best of all subsets of them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -54,33 +56,45 @@ def best_of(values, price, cap=None):
 def every_value(problem):
     """Loss + l1 term of all 2^n supports; column j is in support number s if bit j of s is set.
 
-    By a solver of its own, side by side for all supports: Newton steps within the orthant of the
-    present signs, until no slope is left.
+    By a solver of its own, side by side for all supports of the same last column: each starts from
+    the weights of the support without that column.
     """
     n = problem.n_columns
-    every = np.arange(2**n)
     S = problem.matrix(range(n))
-    inside = np.ones((len(every), len(S)), dtype=bool)
-    inside[:, :n] = every[:, None] >> np.arange(n) & 1
-    squares = np.einsum("ai,bi->iab", S, S).reshape(S.shape[1], -1)
+    inside = np.ones((2**n, len(S)), dtype=bool)
+    inside[:, :n] = np.arange(2**n)[:, None] >> np.arange(n) & 1
     price = np.append(np.full(n, problem.l1), np.zeros(len(S) - n))
-    W = np.zeros(inside.shape)
-    values = _values(problem, S, price, W)
+    W, values = np.zeros(inside.shape), np.empty(2**n)
+    for first, last in pairwise([0, *(2**j for j in range(n + 1))]):
+        some = np.arange(first, last)
+        W[some] = W[some - first]
+        values[some] = _solved(problem, S, price, W, inside, some)
+    return values
+
+
+def _solved(problem, S, price, W, inside, some):
+    """Values of some supports, whose weights W are brought to the best.
+
+    Newton steps within the orthant of the present signs, until no slope is left.
+    """
+    n = problem.n_columns
+    squares = np.einsum("ai,bi->iab", S, S).reshape(S.shape[1], -1)
+    values, left = _values(problem, S, price, W[some]), np.arange(len(some))
     for _ in range(100):
-        w, margins = W[every], W[every] @ S
+        w, margins = W[some[left]], W[some[left]] @ S
         slope = problem.weight * SLOPE[problem.loss](margins) @ S.T
         out = np.where(slope < -price, 1.0, 0.0)
         out -= 0.0 if problem.nonnegative else np.where(slope > price, 1.0, 0.0)
-        face = np.where(w == 0, out, np.sign(w)) * inside[every]
+        face = np.where(w == 0, out, np.sign(w)) * inside[some[left]]
         face[:, n:] = 2.0
         slope = np.where(face == 0, 0.0, slope + price * face)
-        left = np.abs(slope).max(axis=1, initial=0.0) > 1e-8
-        every, w, slope, face = (a[left] for a in (every, w, slope, face))
-        if len(every) == 0:
+        on = np.abs(slope).max(axis=1, initial=0.0) > 1e-8
+        left, w, slope, face, margins = (a[on] for a in (left, w, slope, face, margins))
+        if len(left) == 0:
             return values
-        bends = problem.weight * BEND[problem.loss](margins[left])
+        bends = problem.weight * BEND[problem.loss](margins)
         step = _step((bends @ squares).reshape(-1, len(S), len(S)), slope, face, w)
-        W[every], values[every] = _moved(problem, S, price, w, step, face, values[every])
+        W[some[left]], values[left] = _moved(problem, S, price, w, step, face, values[left])
     raise AssertionError("some supports were not brought to an end")
 
 

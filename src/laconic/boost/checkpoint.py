@@ -11,7 +11,7 @@ import numpy as np
 from laconic.boost.path import PathEntry
 from laconic.boost.stages import RefinementState, SearchState, State
 from laconic.correct.objective import Certificate
-from laconic.files.journal import Record, Saver
+from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
 
@@ -46,10 +46,18 @@ class Checkpoint(Saver):
     max_atoms : int
         Largest size of the fit. A fit of another largest size takes up the grown path as far as it
         goes, and refines anew.
+    every : float
+        Seconds between two records.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fingerprint: str, max_atoms: int) -> None:
-        super().__init__(path, "checkpoint", fingerprint)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        fingerprint: str,
+        max_atoms: int,
+        every: float = EVERY,
+    ) -> None:
+        super().__init__(path, "checkpoint", fingerprint, every)
         self.max_atoms = max_atoms
         self._held: dict[str, list[PathEntry]] = {name: [] for name in _LISTS}
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from laconic.clumping.problem import ClumpingProblem
-from laconic.files.journal import Record, Saver, Slate
+from laconic.files.journal import EVERY, Record, Saver, Slate
 from laconic.files.layout import Array, Number, check_arrays, list_of, whole_number
 
 
@@ -45,12 +45,20 @@ class Resumable(Saver, Generic[S]):
         Of data and settings; a file of another one is refused.
     kind : type
         Class of the states.
+    every : float
+        Seconds between two records.
     """
 
     kept_in = Slate
 
-    def __init__(self, path: str | os.PathLike[str], fingerprint: str, kind: type[S]) -> None:
-        super().__init__(path, "clumping checkpoint", fingerprint)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        fingerprint: str,
+        kind: type[S],
+        every: float = EVERY,
+    ) -> None:
+        super().__init__(path, "clumping checkpoint", fingerprint, every)
         self.kind = kind
         self._states: dict[int, S] = {}
 

@@ -8,24 +8,44 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows whose sums one thread adds up at a time: so many that the look-up tables of the bits, made
-# anew for each run, cost little, and so few that their sums stay in cache.
-ROWS = 4096
 # Rows whose bits are written out, a byte each, at a time.
 WRITTEN = 256
+
+
+class GraphLimits(NamedTuple):
+    """How graphs are made and kept. None of these changes who neighbours whom."""
+
+    rows: int = 4096
+    """Rows whose sums one thread adds up at a time: so many that the look-up tables of the bits,
+    made anew for each run, cost little, and so few that their sums stay in cache."""
+    lists_below: float = 1 / 32
+    """Share of the pairs below which lists of neighbours take less memory than bits."""
+    side: int = 1024
+    """Side of a tile of a radius graph at most; it divides ``rows``."""
+    panel: int = 4
+    """Blocks of rows that a thread holds while it makes the others, one by one, for all of them."""
+    listed: int = 1 << 20
+    """Nearest rows that are listed at a time."""
+    held: int = 1 << 22
+    """Distances held at a time, of unusual metrics, and entries of a given graph."""
+
+    def prefer_lists(self, n_entries: float, n_rows: int) -> bool:
+        """Whether lists of neighbours take less memory than bits."""
+        return n_entries < self.lists_below * n_rows * n_rows
 
 
 class EdgeStore(Protocol):
     """How the neighbours of every row are kept."""
 
     nbytes: int
+    limits: GraphLimits
 
     def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
         """Sums of values (n_outputs, m) over the neighbours of some rows: (n_outputs, n_rows)."""
@@ -43,7 +63,8 @@ class EdgeStore(Protocol):
 class ListStore:
     """Lists of neighbours, one after another."""
 
-    def __init__(self, starts: np.ndarray, indices: np.ndarray) -> None:
+    def __init__(self, starts: np.ndarray, indices: np.ndarray, limits: GraphLimits) -> None:
+        self.limits = limits
         self.starts = starts
         self.indices = indices
         self.nbytes = starts.nbytes + indices.nbytes
@@ -70,28 +91,33 @@ class ListStore:
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
         """The graph of some rows, in their order."""
-        return graph_of(self.matrix(slice(0, len(self.starts) - 1))[rows][:, rows])
+        whole = self.matrix(slice(0, len(self.starts) - 1))
+        return graph_of(whole[rows][:, rows], self.limits)
 
 
 class BitStore:
-    """Bits: byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 neighbour row ROWS r + i."""
+    """Bits: byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 neighbour row i of run r.
 
-    def __init__(self, codes: np.ndarray, n_rows: int) -> None:
+    A run has ``limits.rows`` rows.
+    """
+
+    def __init__(self, codes: np.ndarray, n_rows: int, limits: GraphLimits) -> None:
+        self.limits = limits
         self.codes = codes
         self.n_rows = n_rows
         self.nbytes = codes.nbytes
 
     @classmethod
-    def empty(cls, n_rows: int) -> BitStore:
+    def empty(cls, n_rows: int, limits: GraphLimits) -> BitStore:
         """No neighbours yet."""
-        runs, width = -(-n_rows // ROWS), min(n_rows, ROWS)
-        return cls(np.zeros((runs, -(-n_rows // 8), width), dtype=np.uint8), n_rows)
+        runs, width = -(-n_rows // limits.rows), min(n_rows, limits.rows)
+        return cls(np.zeros((runs, -(-n_rows // 8), width), dtype=np.uint8), n_rows, limits)
 
     @classmethod
-    def of(cls, near: Callable[[slice], np.ndarray], n_rows: int) -> BitStore:
+    def of(cls, near: Callable[[slice], np.ndarray], n_rows: int, limits: GraphLimits) -> BitStore:
         """From a function that says of some rows which rows are their neighbours."""
-        store = cls.empty(n_rows)
-        for run, rows in enumerate(row_blocks(n_rows, ROWS)):
+        store = cls.empty(n_rows, limits)
+        for run, rows in enumerate(row_blocks(n_rows, limits.rows)):
             for some in row_blocks(rows.stop - rows.start, WRITTEN):
                 bits = near(slice(rows.start + some.start, rows.start + some.stop))
                 store.codes[run, :, some] = np.packbits(bits, axis=1, bitorder="little").T
@@ -101,17 +127,17 @@ class BitStore:
         """Sums of values over the neighbours of a run of rows."""
         from laconic.numeric.bits import Bits  # here, because it imports Numba
 
-        product = Bits.of(self.codes[rows.start // ROWS]).product(values)
+        product = Bits.of(self.codes[rows.start // self.limits.rows]).product(values)
         return product[:, : rows.stop - rows.start]
 
     def neighbours(self, row: int) -> np.ndarray:
         """Sorted numbers of a row's neighbours."""
-        run, place = divmod(row, ROWS)
+        run, place = divmod(row, self.limits.rows)
         return np.flatnonzero(np.unpackbits(self.codes[run, :, place], bitorder="little"))
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
         """A run of rows of the 0/1 matrix, sparse."""
-        codes, parts = self.codes[rows.start // ROWS], []
+        codes, parts = self.codes[rows.start // self.limits.rows], []
         for some in row_blocks(rows.stop - rows.start, WRITTEN):
             bits = np.unpackbits(codes[:, some], axis=0, count=self.n_rows, bitorder="little")
             parts.append(sparse.csr_matrix(bits.T.view(np.int8)))
@@ -121,11 +147,11 @@ class BitStore:
         """The graph of some rows, in their order; it never takes more than bits do."""
 
         def near(some: slice) -> np.ndarray:
-            run, place = np.divmod(rows[some], ROWS)
+            run, place = np.divmod(rows[some], self.limits.rows)
             bits = np.unpackbits(self.codes[run, :, place], axis=1, bitorder="little")
             return bits[:, rows]
 
-        return graph_of_bits(BitStore.of(near, len(rows)), len(rows))
+        return graph_of_bits(BitStore.of(near, len(rows), self.limits), len(rows))
 
 
 class NeighbourGraph:
@@ -181,7 +207,7 @@ class NeighbourGraph:
         def part(rows: slice) -> None:
             out[:, rows] = self._store.sums(flat, rows)
 
-        runs = row_blocks(self.n_rows, ROWS)
+        runs = self._runs()
         list(map(part, runs) if threads is None else threads.map(part, runs))
         return out[0] if np.ndim(values) == 1 else out
 
@@ -200,7 +226,7 @@ class NeighbourGraph:
 
     def to_sparse(self) -> sparse.csr_matrix:
         """The 0/1 matrix as a sparse matrix of int8."""
-        parts = [self._store.matrix(rows) for rows in row_blocks(self.n_rows, ROWS)]
+        parts = [self._store.matrix(rows) for rows in self._runs()]
         return (
             sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, 0), dtype="i1")
         )
@@ -208,7 +234,7 @@ class NeighbourGraph:
     def digest(self) -> str:
         """A digest of who neighbours whom."""
         sha = hashlib.sha256()
-        for rows in row_blocks(self.n_rows, ROWS):
+        for rows in self._runs():
             part = self._store.matrix(rows)
             sha.update(part.indptr.astype(np.int64).data)
             sha.update(part.indices.astype(np.int32).data)
@@ -218,33 +244,32 @@ class NeighbourGraph:
         """The graph of some rows, in their order."""
         return self._store.subset(rows)
 
+    def _runs(self) -> list[slice]:
+        return row_blocks(self.n_rows, self._store.limits.rows)
+
 
 def empty_graph(n_rows: int) -> NeighbourGraph:
     """The graph in which no row has a neighbour."""
-    nothing = ListStore(np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    starts, indices = np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    nothing = ListStore(starts, indices, GraphLimits())
     return NeighbourGraph(nothing, n_rows, np.zeros(n_rows, dtype=np.int64))
 
 
 def graph_of_bits(store: BitStore, n_rows: int) -> NeighbourGraph:
     """The graph of symmetric bits, whichever way of storing it is smaller."""
     graph = NeighbourGraph(store, n_rows)
-    if lists_are_smaller(float(graph.degrees.sum()), n_rows):
-        return graph_of(graph.to_sparse())
+    if store.limits.prefer_lists(float(graph.degrees.sum()), n_rows):
+        return graph_of(graph.to_sparse(), store.limits)
     return graph
 
 
-def graph_of(matrix: Any) -> NeighbourGraph:
+def graph_of(matrix: Any, limits: GraphLimits) -> NeighbourGraph:
     """The graph of a symmetric sparse matrix without a diagonal: entries are edges."""
     matrix = sparse.csr_matrix(matrix)
     matrix.sort_indices()
     starts, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
     m = matrix.shape[0]
-    if not lists_are_smaller(len(indices), m):
-        store = BitStore.of(lambda some: matrix[some].toarray() != 0, m)
+    if not limits.prefer_lists(len(indices), m):
+        store = BitStore.of(lambda some: matrix[some].toarray() != 0, m, limits)
         return NeighbourGraph(store, m, np.diff(starts))
-    return NeighbourGraph(ListStore(starts, indices), m, np.diff(starts))
-
-
-def lists_are_smaller(n_entries: float, n_rows: int) -> bool:
-    """Whether lists of neighbours take less memory than bits."""
-    return 4.0 * n_entries < n_rows * n_rows / 8.0
+    return NeighbourGraph(ListStore(starts, indices, limits), m, np.diff(starts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,14 +11,21 @@ from laconic.numeric.skinny import transpose_product
 from laconic.numeric.sparse_rows import is_thin
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows of one task, and bytes of float64 that rows are widened to at a time.
-ROWS = 4096
-WIDENED = 1 << 20
 # Numbers in the rows up to which one thread does for a pass.
 SMALL = 1 << 22
-# Rows of which a Gram matrix is made at a time, and such matrices held at once.
-GRAM_ROWS = 1024
-GRAMS_HELD = 8
+
+
+class MarginLimits(NamedTuple):
+    """Where passes over the rows are cut. None of these changes a sum by more than rounding."""
+
+    rows: int = 4096
+    """Rows of one task."""
+    widened: int = 1 << 20
+    """Bytes of float64 that rows are widened to at a time."""
+    gram_rows: int = 1024
+    """Rows of which a Gram matrix is made at a time."""
+    grams_held: int = 8
+    """Such matrices held at once."""
 
 
 class Margins:
@@ -27,8 +34,11 @@ class Margins:
     Sums are over fixed blocks of rows, in order, so that threads never change them.
     """
 
-    def __init__(self, X: Any, intercept: bool, threads: Threads) -> None:
+    def __init__(
+        self, X: Any, intercept: bool, threads: Threads, limits: MarginLimits | None = None
+    ) -> None:
         self.X = X
+        self._limits = limits or MarginLimits()
         self.intercept = intercept
         self.threads = threads
         # A pass over few rows is done before another thread has woken up.
@@ -50,7 +60,7 @@ class Margins:
                 for s in [rows] if dtype == self.X.dtype else self._thin(rows):
                     out[s] = self.X[s].astype(dtype, copy=False) @ part
 
-            list(self._passes.map(fill, row_blocks(self.n_rows, ROWS)))
+            list(self._passes.map(fill, row_blocks(self.n_rows, self._limits.rows)))
         if self.intercept:
             out += w[-1]
         return out
@@ -65,7 +75,7 @@ class Margins:
                 lambda rows: sum(
                     self.X[s].astype(np.float64).T @ values[s] for s in self._thin(rows)
                 ),
-                row_blocks(self.n_rows, ROWS),
+                row_blocks(self.n_rows, self._limits.rows),
             )
             out[: self.n_features] = sum(parts)
         else:
@@ -77,14 +87,14 @@ class Margins:
 
     def _thin(self, rows: slice) -> list[slice]:
         """Slices so thin that they stay in cache when they are made float64."""
-        step = max(64, WIDENED // (8 * max(self.n_features, 1)))
+        step = max(64, self._limits.widened // (8 * max(self.n_features, 1)))
         cut = row_blocks(rows.stop - rows.start, step)
         return [slice(rows.start + s.start, rows.start + s.stop) for s in cut]
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Σ_i weight_i x_i ∘ x_i."""
         out = np.zeros(self.n_weights)
-        for rows in row_blocks(self.n_rows, GRAM_ROWS):
+        for rows in row_blocks(self.n_rows, self._limits.gram_rows):
             block = self.X[rows]
             squared = block.multiply(block) if self.sparse else block * block
             out[: self.n_features] += np.asarray(squared.T @ weight[rows]).ravel()
@@ -107,9 +117,9 @@ class Margins:
             return scaled.T @ scaled
 
         out = np.zeros((len(columns), len(columns)))
-        cuts = row_blocks(self.n_rows, GRAM_ROWS)
-        for first in range(0, len(cuts), GRAMS_HELD):
-            for block in self.threads.map(part, cuts[first : first + GRAMS_HELD]):
+        cuts, held = row_blocks(self.n_rows, self._limits.gram_rows), self._limits.grams_held
+        for first in range(0, len(cuts), held):
+            for block in self.threads.map(part, cuts[first : first + held]):
                 out += block
         return out
 

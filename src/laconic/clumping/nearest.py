@@ -24,9 +24,8 @@ from laconic.numeric.threads import row_blocks
 
 # Distances that differ by less than this part count as equal.
 TIE = 1e-9
-# Numbers in the differences that are held at a time, and nearest rows that are listed at a time.
+# Numbers in the differences that are held at a time.
 DIFFERENCES = 1 << 21
-LISTED = 1 << 20
 # MiB of distances that scikit-learn holds at a time, of sparse rows or unusual metrics.
 HELD_MIB = 64
 
@@ -37,7 +36,8 @@ def nearest_pairs(
     weight: np.ndarray | None,
     metric: Any,
     n_jobs: int,
-    watch: Callable[[float], None] | None = None,
+    watch: Callable[[float], None] | None,
+    together: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows, and the rows within their reach, as numbers of both; some rows at a time.
 
@@ -50,11 +50,13 @@ def nearest_pairs(
         Sample weights; 1 each for None. Weights below 1 count as 1.
     metric : str or callable
     n_jobs : int
-    watch : callable, default=None
+    watch : callable or None
         Called with the share of the rows whose nearest are known.
+    together : int
+        Nearest rows that are listed at a time.
     """
     first, equal_to = _distinct(X)
-    X, m, everyone = X[first], len(first), _Copies(equal_to)
+    X, m, everyone = X[first], len(first), _Copies(equal_to, together)
     # Equal rows are copies of one: found one by one, their lists would grow with their number.
     copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
@@ -64,7 +66,7 @@ def nearest_pairs(
     yield from everyone.pairs(pending, pending)  # some metrics have rows far from themselves
     while len(pending):
         left = []
-        for s in row_blocks(len(pending), max(1, LISTED // listed)):
+        for s in row_blocks(len(pending), max(1, together // listed)):
             rows = pending[s]
             with config_context(working_memory=HELD_MIB):
                 distance, near = index.kneighbors(X[rows], listed)
@@ -101,18 +103,21 @@ class _Copies:
     ----------
     equal_to : ndarray of shape (n_rows,)
         Number of the distinct row that every row is equal to.
+    together : int
+        Rows that are listed at a time.
     """
 
-    def __init__(self, equal_to: np.ndarray) -> None:
+    def __init__(self, equal_to: np.ndarray, together: int) -> None:
+        self._together = together
         self._sizes = np.bincount(equal_to)
         self._rows = np.argsort(equal_to, kind="stable")
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def pairs(self, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """All pairs of a row equal to i and one equal to j, pair by pair; some at a time."""
-        for some in _cut(self._sizes[i]):
+        for some in _cut(self._sizes[i], self._together):
             rows, near = self._of(i[some], j[some])
-            for few in _cut(self._sizes[near]):
+            for few in _cut(self._sizes[near], self._together):
                 others, ones = self._of(near[few], rows[few])
                 yield ones, others
 
@@ -123,11 +128,11 @@ class _Copies:
         return self._rows[np.repeat(starts, sizes) + np.arange(sizes.sum())], beside.repeat(sizes)
 
 
-def _cut(sizes: np.ndarray) -> Iterator[slice]:
-    """Runs of sizes that add up to `LISTED` at most, or one size that is larger."""
+def _cut(sizes: np.ndarray, together: int) -> Iterator[slice]:
+    """Runs of sizes that add up to ``together`` at most, or one size that is larger."""
     ends, start = np.cumsum(sizes), 0
     while start < len(sizes):
-        most = ends[start] - sizes[start] + LISTED
+        most = ends[start] - sizes[start] + together
         stop = max(start + 1, int(np.searchsorted(ends, most, side="right")))
         yield slice(start, stop)
         start = stop

@@ -17,18 +17,19 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 
-from laconic.clumping.graph import NeighbourGraph
+from laconic.clumping.graph import GraphLimits, NeighbourGraph
 from laconic.clumping.radius_graph import distances, euclidean_graph
 from laconic.clumping.symmetric import Edges
 from laconic.clumping.ties import Digests
 from laconic.numeric.sparse_rows import canonical, with_short_indices
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows that an automatic radius is computed from, and the distances held at a time otherwise.
+# Rows that an automatic radius is computed from.
 SAMPLED_ROWS = 1000
-HELD_DISTANCES = 1 << 22
 # Rows whose neighbours are counted before those of all, to tell how large a graph will be.
 ESTIMATED = 64
+
+USUAL = GraphLimits()
 
 Watch = Callable[[float], None]
 
@@ -40,6 +41,7 @@ def radius_graph(
     metric: Any = "euclidean",
     n_jobs: int | None = None,
     watch: Watch | None = None,
+    limits: GraphLimits = USUAL,
 ) -> NeighbourGraph:
     """Rows at a distance of at most ``radius`` are neighbours.
 
@@ -54,6 +56,8 @@ def radius_graph(
         Threads; ``None`` and -1 take every core. The answer does not depend on it.
     watch : callable, default=None
         Called with the share of the work that is done, again and again.
+    limits : GraphLimits
+        Where the work is cut.
 
     Returns
     -------
@@ -66,12 +70,12 @@ def radius_graph(
         raise ValueError(f"radius must be a number of at least 0, not {radius!r}")
     with Threads(n_jobs) as threads:
         if metric == "euclidean":
-            return euclidean_graph(X, float(radius), threads, watch)
-        edges = Edges(X.shape[0])
+            return euclidean_graph(X, float(radius), threads, watch, limits)
+        edges = Edges(X.shape[0], limits)
         some = np.unique(np.linspace(0, X.shape[0] - 1, ESTIMATED).round().astype(np.int64))
         near = pairwise_distances(X[some], X, metric=metric) <= radius
         edges.expect(near.mean() * X.shape[0] ** 2)
-        for rows in row_blocks(X.shape[0], max(1, HELD_DISTANCES // max(X.shape[0], 1))):
+        for rows in row_blocks(X.shape[0], max(1, limits.held // max(X.shape[0], 1))):
             near, others = np.nonzero(pairwise_distances(X[rows], X, metric=metric) <= radius)
             edges.add(rows.start + near, others)
             if watch is not None:
@@ -87,6 +91,7 @@ def nearest_graph(
     metric: Any = "euclidean",
     n_jobs: int | None = None,
     watch: Watch | None = None,
+    limits: GraphLimits = USUAL,
 ) -> NeighbourGraph:
     """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other.
 
@@ -98,15 +103,16 @@ def nearest_graph(
     X = _checked(X)
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors must be at least 1, not {n_neighbors!r}")
-    edges = Edges(X.shape[0])
+    edges = Edges(X.shape[0], limits)
     edges.expect(float(n_neighbors) * X.shape[0])
     jobs = -1 if n_jobs is None else n_jobs
-    for pairs in nearest_pairs(X, int(n_neighbors), weight, metric, jobs, watch):
+    how = (metric, jobs, watch, limits.listed)
+    for pairs in nearest_pairs(X, int(n_neighbors), weight, *how):
         edges.add(*pairs)
     return edges.graph()
 
 
-def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
+def given_graph(graph: Any, n_rows: int, limits: GraphLimits = USUAL) -> NeighbourGraph:
     """A graph from what the user has: a `NeighbourGraph`, or a matrix whose non-zeros are edges.
 
     A matrix is made symmetric (an edge in either direction is an edge), and its diagonal is left
@@ -122,9 +128,9 @@ def given_graph(graph: Any, n_rows: int) -> NeighbourGraph:
             f"X, or a NeighbourGraph; it has shape {np.shape(graph)}"
         )
     matrix: Any = graph.tocsr() if sparse.issparse(graph) else np.asarray(graph)
-    edges = Edges(n_rows)
+    edges = Edges(n_rows, limits)
     edges.expect(matrix.nnz if sparse.issparse(matrix) else np.inf)
-    for rows in row_blocks(n_rows, max(1, HELD_DISTANCES // max(n_rows, 1))):
+    for rows in row_blocks(n_rows, max(1, limits.held // max(n_rows, 1))):
         part = sparse.csr_matrix(matrix[rows])
         if np.isnan(part.data).any():
             raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")

@@ -21,17 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.clumping.graph import ROWS, BitStore, NeighbourGraph, lists_are_smaller
+from laconic.clumping.graph import BitStore, GraphLimits, NeighbourGraph
 from laconic.clumping.symmetric import Edges
 from laconic.model.pieces import row_squares
 from laconic.numeric.sparse_rows import is_thin, most_values, squared_gaps
 from laconic.numeric.threads import Threads, row_blocks
 
-# Side of a tile at most (it divides ROWS), and the bytes that one of its two factors may take.
-SIDE = 1024
+# Bytes that one of the two factors of a tile may take.
 FACTOR_BYTES = 1 << 26
-# Blocks of rows that a thread holds while it makes the others, one by one, for all of them.
-PANEL = 4
 # Where more than this share of a tile is in doubt, it is computed again in float64.
 DOUBTFUL = 0.02
 # Rows and others that the share of neighbours is estimated from.
@@ -53,7 +50,7 @@ class _Block(NamedTuple):
 class _Tiles:
     """Tiles of the 0/1 matrix of neighbours, eight rows to a byte."""
 
-    def __init__(self, X: Any, radius: float) -> None:
+    def __init__(self, X: Any, radius: float, side: int) -> None:
         self.X = X
         m, self.d = X.shape
         self.thin = is_thin(X)
@@ -63,7 +60,7 @@ class _Tiles:
         power = min(-1 - int(np.frexp(largest)[1]), 1023)  # more would overflow
         self.scale = float(np.ldexp(1.0, power)) if largest else 1.0
         self.centre = np.zeros(self.d)
-        for s in row_blocks(0 if self.thin else m, SIDE):
+        for s in row_blocks(0 if self.thin else m, side):
             self.centre += np.asarray((X[s] * self.scale).sum(axis=0)).ravel() / m
         self.radius = radius * self.scale
         self.limit = min(self.radius, 1e15) ** 2
@@ -152,7 +149,11 @@ def distances(X: Any, i: np.ndarray, j: np.ndarray, scale: float = 1.0) -> np.nd
 
 
 def euclidean_graph(
-    X: Any, radius: float, threads: Threads, watch: Callable[[float], None] | None = None
+    X: Any,
+    radius: float,
+    threads: Threads,
+    watch: Callable[[float], None] | None,
+    limits: GraphLimits,
 ) -> NeighbourGraph:
     """Rows of ``X`` (dense or CSR) within ``radius`` of each other.
 
@@ -161,22 +162,22 @@ def euclidean_graph(
     from laconic.clumping.neighbour_kernels import transpose_bits
 
     m = X.shape[0]
-    tiles = _Tiles(X, radius)
-    side = SIDE
+    side, n_panel = limits.side, limits.panel
+    tiles = _Tiles(X, radius, side)
     while not tiles.thin and side > 64 and 4 * side * tiles.d > FACTOR_BYTES:
         side //= 2
     cuts = row_blocks(m, side)
-    edges, share = Edges(m), tiles.share()
-    listed = lists_are_smaller(share * m * m, m)
+    edges, share = Edges(m, limits), tiles.share()
+    listed = limits.prefer_lists(share * m * m, m)
     edges.expect(share * m * m / 2.0 if listed else np.inf)
-    store = BitStore.empty(0 if listed else m)
+    store = BitStore.empty(0 if listed else m, limits)
 
     def panel(first: int) -> list[np.ndarray]:
         """Tiles of a few blocks of rows with all blocks from them on, and their mirror images."""
         pairs = []
-        lefts = [tiles.block(cut) for cut in cuts[first : first + PANEL]]
+        lefts = [tiles.block(cut) for cut in cuts[first : first + n_panel]]
         for at in range(first, len(cuts)):
-            right = lefts[at - first] if at < first + PANEL else tiles.block(cuts[at])
+            right = lefts[at - first] if at < first + n_panel else tiles.block(cuts[at])
             for left in lefts[: at - first + 1]:
                 codes = tiles.bits(left, right)
                 if listed:
@@ -189,12 +190,12 @@ def euclidean_graph(
                 _put(store, codes, right.which, left.which)
         return pairs
 
-    panels = range(0, len(cuts), PANEL)
+    panels = range(0, len(cuts), n_panel)
     for first, part in zip(panels, threads.map(panel, panels), strict=True):
         for pairs in part:
             edges.add(*pairs)
         if watch is not None:
-            left = max(len(cuts) - first - PANEL, 0)
+            left = max(len(cuts) - first - n_panel, 0)
             watch(1.0 - left * (left + 1) / (len(cuts) * (len(cuts) + 1)))
     return edges.graph() if listed else NeighbourGraph(store, m)
 
@@ -210,7 +211,7 @@ def _pairs(codes: np.ndarray, a: slice, b: slice) -> np.ndarray:
 
 def _put(store: BitStore, codes: np.ndarray, rows: slice, others: slice) -> None:
     """Write which of ``others``, eight to a byte, neighbour ``rows``."""
-    run, place = divmod(rows.start, ROWS)
+    run, place = divmod(rows.start, store.limits.rows)
     n, bytes_ = rows.stop - rows.start, -(-(others.stop - others.start) // 8)
     first = others.start // 8
     store.codes[run, first : first + bytes_, place : place + n] = codes[:bytes_, :n]

@@ -116,6 +116,7 @@ def solve(
     max_iter: int = 100,
     state: SolverState | None = None,
     hook: Hook | None = None,
+    factored: int = FACTORED,
 ) -> ClumpingSolution:
     """Minimise eq. (1) until the duality gap is at most ``tol`` times the objective.
 
@@ -129,6 +130,8 @@ def solve(
         Where to start or go on; by default w = 0.
     hook : callable, default=None
         Called with the state, λ, the objective and the gap after every iteration.
+    factored : int
+        Most weights for which a Gram matrix is factored.
 
     Returns
     -------
@@ -137,7 +140,8 @@ def solve(
     state = SolverState.start(problem) if state is None else state
     while True:
         posed = problem.at(problem.alpha * 2.0**state.doublings)
-        stuck = _descend(posed, ROUGH if state.doublings else tol, max_iter, state, hook)
+        goal = ROUGH if state.doublings else tol
+        stuck = _descend(posed, goal, max_iter, state, hook, factored)
         if state.iterations >= max_iter:
             break
         if stuck:
@@ -160,7 +164,12 @@ def _doublings(problem: ClumpingProblem) -> int:
 
 
 def _descend(
-    problem: ClumpingProblem, tol: float, max_iter: int, state: SolverState, hook: Hook | None
+    problem: ClumpingProblem,
+    tol: float,
+    max_iter: int,
+    state: SolverState,
+    hook: Hook | None,
+    factored: int,
 ) -> bool:
     """Newton iterations at one λ, to a relative gap or as long as F falls.
 
@@ -183,7 +192,7 @@ def _descend(
         if changed:
             state.factored = at.tied
         if changed or preconditioner is None:
-            preconditioner = Preconditioner(problem, state.factored)
+            preconditioner = Preconditioner(problem, state.factored, factored)
         accuracy = float(np.clip(gap / at.value, 1e-8, loose))
         p, move, slide = _newton_step(problem, at, gradient, preconditioner, accuracy)
         state.exactness = exactness(problem, gap)
@@ -200,15 +209,18 @@ def _descend(
 
 
 class Preconditioner:
-    """Solves with λI + Σ_{tied} s_i x_i x_iᵀ / m, or with its diagonal where it is too large."""
+    """Solves with λI + Σ_{tied} s_i x_i x_iᵀ / m.
 
-    def __init__(self, problem: ClumpingProblem, tied: np.ndarray) -> None:
+    With its diagonal only, where there are more than ``most`` weights.
+    """
+
+    def __init__(self, problem: ClumpingProblem, tied: np.ndarray, most: int) -> None:
         rows, weight = problem.rows, problem.theta.weight * tied / problem.theta.total
         squares = rows.squares(weight)
         self._diagonal = problem.alpha + squares
         self._factor: Any = None
         self._live = np.flatnonzero(squares > 0)
-        if not 0 < len(self._live) <= FACTORED:  # LAPACK need not take matrices without rows
+        if not 0 < len(self._live) <= most:  # LAPACK need not take matrices without rows
             return
         # Where λ drowns the rounding of single precision, which has room for the squares, that is
         # good enough here.

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from laconic.clumping.graph import BitStore, NeighbourGraph, graph_of, graph_of_bits
+from laconic.clumping.graph import (
+    BitStore,
+    GraphLimits,
+    NeighbourGraph,
+    graph_of,
+    graph_of_bits,
+)
 from laconic.numeric.memory import warn_if_too_large
 
 # Bytes that a pair takes at most while lists are made of all.
@@ -22,10 +28,12 @@ class Edges:
     Parameters
     ----------
     n_rows : int
+    limits : GraphLimits
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, limits: GraphLimits) -> None:
         self.n_rows = n_rows
+        self.limits = limits
         self._pairs: list[np.ndarray] = []
         self._count = 0
         self._store: BitStore | None = None
@@ -45,7 +53,7 @@ class Edges:
             return
         self._pairs.append(pairs)
         if PAIR_BYTES * self._count > self.n_rows * self.n_rows / 8.0:
-            self._store = BitStore.empty(self.n_rows)
+            self._store = BitStore.empty(self.n_rows, self.limits)
             while self._pairs:
                 self._set(self._pairs.pop())
 
@@ -64,4 +72,4 @@ class Edges:
         i, j = np.concatenate([np.empty((2, 0), dtype=np.int32), *self._pairs], axis=1)
         self._pairs.clear()
         one_way = sparse.csr_matrix((np.ones(len(i), dtype=bool), (i, j)), shape=(m, m))
-        return graph_of(one_way + one_way.T)
+        return graph_of(one_way + one_way.T, self.limits)

@@ -36,8 +36,11 @@ def conjugate_gradients(
     curve: Callable[[np.ndarray], np.ndarray],
     apply: Callable[[np.ndarray], np.ndarray],
     r: np.ndarray,
+    forcing: float = FORCING,
 ) -> tuple[np.ndarray, int]:
     """Solve curve(step) = r roughly, preconditioned; returns the step and the products it took.
+
+    ``forcing`` says how far the residual is reduced, in the preconditioner's norm.
 
     Every residual is orthogonal to the ones before it in the preconditioner's inner product.
     Rounding would undo that, the more the farther a step goes, until it decides where a rough
@@ -45,7 +48,7 @@ def conjugate_gradients(
     """
     z = apply(r)
     p, rz = z, float(np.vdot(r, z))
-    goal = rz * FORCING**2
+    goal = rz * forcing**2
     step = np.zeros_like(r)
     limit = 2 * r.size + 10
     room = min(limit, REMEMBERED // r.size)

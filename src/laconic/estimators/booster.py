@@ -31,6 +31,7 @@ from laconic.estimators.terms import (
     in_order,
     resolve_atoms,
 )
+from laconic.files.journal import EVERY
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
@@ -75,6 +76,8 @@ class BoostedClassifier(PathClassifier):
 
     _limits_of_fit: tuple[str, ...] = ()
     """Settings that say how far a fit goes, or what is made of it, not what it finds on the way."""
+    _save_every = EVERY
+    """Seconds between two records of a checkpoint."""
     _signs = False
     """Whether columns of 0 and 1 are seen as -1 and 1."""
 
@@ -221,7 +224,7 @@ class BoostedClassifier(PathClassifier):
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
         settings |= self._fingerprinted()
         mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
-        return Checkpoint(self.checkpoint, mark, self._largest()[1])
+        return Checkpoint(self.checkpoint, mark, self._largest()[1], self._save_every)
 
     def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
         return saver.resume(rows.pool, rows.n_outputs)

@@ -26,6 +26,7 @@ from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import check_labels, check_scale, class_prices, kept_rows
 from laconic.data.validation import validated
 from laconic.estimators.label_groups import group_labels
+from laconic.files.journal import EVERY
 from laconic.look.bars import share_bar
 from laconic.losses import ScoresOnly, decide
 from laconic.model.atoms import ColumnsMap
@@ -170,6 +171,8 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     (array(['0-4', '0-4'], dtype='<U3'), True)
     """
 
+    _save_every = EVERY
+    """Seconds between two records of a checkpoint."""
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -269,7 +272,9 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             saver = None
             if self.checkpoint is not None:
                 mark = self._mark(X, codes, weight, price, given)
-                saver = stack.enter_context(Resumable(self.checkpoint, mark, self._state_kind()))
+                saver = stack.enter_context(
+                    Resumable(self.checkpoint, mark, self._state_kind(), self._save_every)
+                )
             network = self._neighbours(X, given, weight)
             threads = stack.enter_context(Threads(self.n_jobs))
             theta = Theta(network, self.discount, self.normalize, weight, threads, price)

@@ -18,6 +18,7 @@ from laconic.data.labels import check_labels, check_scale, class_prices, held_ou
 from laconic.data.validation import validated
 from laconic.estimators.hole_model import HolesModel
 from laconic.estimators.terms import check_callbacks
+from laconic.files.journal import EVERY
 from laconic.holes.bad_balls import ErrorCounts
 from laconic.holes.checkpoint import HolesCheckpoint
 from laconic.holes.local_models import Weights, check_classifier, check_takes_weights, fit_model
@@ -148,6 +149,8 @@ class HolePunchingClassifier(HolesModel):
     (0.87, 1.0, 2)
     """
 
+    _save_every = EVERY
+    """Seconds between two records of a checkpoint."""
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "max_holes": [Interval(Integral, 0, None, closed="left")],
@@ -368,7 +371,9 @@ class HolePunchingClassifier(HolesModel):
         hooks: list[Hook] = []
         with ExitStack() as stack:
             if self.checkpoint is not None:
-                saver = stack.enter_context(HolesCheckpoint(self.checkpoint, mark, puncher))
+                saver = stack.enter_context(
+                    HolesCheckpoint(self.checkpoint, mark, puncher, self._save_every)
+                )
                 state = saver.resume()
                 hooks.append(saver)
             bar = stack.enter_context(progress(self.verbose, self.max_holes))

@@ -89,9 +89,9 @@ class CheckpointFile(ABC):
         self.records.append((header, arrays))
 
     @property
-    def due(self) -> bool:
-        """Whether it is time for another record."""
-        return time.monotonic() - self._written >= EVERY
+    def age(self) -> float:
+        """Seconds since the last record was written; infinite before the first."""
+        return time.monotonic() - self._written
 
     def append(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
         """Write a record; whether that worked. Where it does not, a warning says so, once."""
@@ -257,16 +257,19 @@ def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
 class Saver(ABC):
     """A hook of a loop that keeps its state in a file, a journal unless ``kept_in`` says otherwise.
 
-    Called after every round, it writes the state down if the last record is `EVERY` seconds old.
+    Called after every round, it writes the state down if the last record is ``every`` seconds old.
     As a context manager it writes down what is left at the end, however the fit ends: always the
     state after a whole round, never one in between.
     """
 
     kept_in: type[CheckpointFile] = Journal
 
-    def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], kind: str, fingerprint: str, every: float = EVERY
+    ) -> None:
         self.path = path
         self.file = self.kept_in(path, kind, fingerprint)
+        self.every = every
         self._waiting: Any = None
 
     @abstractmethod
@@ -297,7 +300,7 @@ class Saver(ABC):
     def __call__(self, state: Any) -> None:
         """Take note of a state, and write it down if it is time to."""
         self._waiting = self.snapshot(state)
-        if self.file.due:
+        if self.file.age >= self.every:
             self._flush()
 
     def _flush(self) -> None:

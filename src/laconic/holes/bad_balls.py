@@ -145,14 +145,15 @@ class Around(NamedTuple):
 class Surroundings:
     """The rows around centres, kept for when they are asked for again while there is room.
 
-    Centres are much the same from round to round.
+    Centres are much the same from round to round. ``room`` is in bytes.
     """
 
-    def __init__(self, X: Any, threads: Threads) -> None:
+    def __init__(self, X: Any, threads: Threads, room: int = HELD) -> None:
         self.X = X
         self.threads = threads
+        self.room = room
         warn_if_too_large(
-            SORTED * TOGETHER * X.shape[0] + HELD,
+            SORTED * TOGETHER * X.shape[0] + room,
             f"finding the {X.shape[0]} rows around {TOGETHER} centres",
             "fit a sample of the rows",
         )
@@ -172,7 +173,7 @@ class Surroundings:
             arounds = list(self.threads.map(lambda pair: Around.at(*pair), pairs))
         found = dict(zip(new, arounds, strict=True))
         for centre, around in found.items():
-            if self._held + around.nbytes <= HELD:
+            if self._held + around.nbytes <= self.room:
                 self._known[centre] = around
                 self._held += around.nbytes
         return [found[c] if c in found else self._known[c] for c in centres]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.files.journal import Record, Saver
+from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, list_of, real_number, whole_number
 from laconic.holes.punch import Hole, Puncher, PunchState
 
@@ -42,10 +42,18 @@ class HolesCheckpoint(Saver):
         Only a state of this fingerprint is taken up.
     puncher : Puncher
         Whose counts and predictions belong to the state.
+    every : float
+        Seconds between two records.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fingerprint: str, puncher: Puncher) -> None:
-        super().__init__(path, "holes checkpoint", fingerprint)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        fingerprint: str,
+        puncher: Puncher,
+        every: float = EVERY,
+    ) -> None:
+        super().__init__(path, "holes checkpoint", fingerprint, every)
         self.puncher = puncher
         self._held = 0
         self._has_base = False

@@ -6,15 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-# What copying a pixel into a window costs, in multiply-accumulates of BLAS.
-COPY = 16.0
-# Windows and responses that are in work together: 512 KB, which level-2 cache holds.
-CACHED = 1 << 17
-# Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread, which
-# is faster for matrices this flat and keeps a single image from waiting for other threads.
-SMALL_PRODUCT = 1_000_000
-# Atoms of a box up to which they are computed without BLAS.
-FEW = 8
+
+class BoxLimits(NamedTuple):
+    """How the work of a box is done. None of these changes a value by more than rounding."""
+
+    copy: float = 16.0
+    """What copying a pixel into a window costs, in multiply-accumulates of BLAS."""
+    cached: int = 1 << 17
+    """Windows and responses that are in work together: 512 KB, which level-2 cache holds."""
+    multiplied: int = 1_000_000
+    """Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread,
+    which is faster for matrices this flat and keeps a single image from waiting for other
+    threads."""
+    few: int = 8
+    """Atoms of a box up to which they are computed without BLAS."""
 
 
 class Run(NamedTuple):
@@ -51,12 +56,13 @@ class Box(NamedTuple):
     last: np.ndarray
     """Positions that each mask lies between."""
     runs: list[Run]
+    limits: BoxLimits
 
     @property
     def work(self) -> float:
         """Multiply-accumulates of an image, and what copying the windows costs beside them."""
         responses = sum(run.responses for run in self.runs)
-        return self.size**2 * (responses + COPY * self.rows * self.columns)
+        return self.size**2 * (responses + self.limits.copy * self.rows * self.columns)
 
     def compute(self, images: np.ndarray, out: np.ndarray) -> None:
         """Write the atoms' values for images (n, h, w) in float32.
@@ -64,7 +70,7 @@ class Box(NamedTuple):
         Many atoms by BLAS, which is given one image at a time, so that no image depends on those
         beside it; a few without it, which saves copying the windows.
         """
-        if sum(len(run.place) for run in self.runs) <= FEW:
+        if sum(len(run.place) for run in self.runs) <= self.limits.few:
             self._compute_few(images, out)
         else:
             self._compute_many(images, out)
@@ -90,7 +96,7 @@ class Box(NamedTuple):
 
         most = max(run.responses for run in self.runs)
         shape = (self.size**2, self.rows * self.columns)
-        together = max(1, min(CACHED // (most + shape[0] * shape[1]), len(images)))
+        together = max(1, min(self.limits.cached // (most + shape[0] * shape[1]), len(images)))
         views = np.empty((together, *shape), dtype=np.float32)
         room = np.empty(together * most, dtype=np.float32)
         for start in range(0, len(images), together):
@@ -112,7 +118,8 @@ def make_box(
     template: np.ndarray,
     mask: np.ndarray,
     place: np.ndarray,
-    banded: bool = False,
+    banded: bool,
+    limits: BoxLimits,
 ) -> Box:
     """The smallest box that holds the supports of ``masks``, (masks, rows, columns).
 
@@ -136,11 +143,11 @@ def make_box(
         positions = slice(low * columns, high * columns)
         among = np.unique(template[band == number])
         length = positions.stop - positions.start
-        most = max(1, min(CACHED // length, SMALL_PRODUCT // (length * size**2)))
+        most = max(1, min(limits.cached // length, limits.multiplied // (length * size**2)))
         for part in np.array_split(among, -(-len(among) // most)):
             of = np.flatnonzero((band == number) & (template >= part[0]) & (template <= part[-1]))
             of = of[np.argsort(template[of], kind="stable")]
             within = np.searchsorted(part, template[of])
             stacked = np.ascontiguousarray(templates[part], dtype=np.float32)
             runs.append(Run(stacked, positions, within, mask[of], place[of]))
-    return Box(size, int(y[0]), int(x[0]), rows, columns, flat, first, last, runs)
+    return Box(size, int(y[0]), int(x[0]), rows, columns, flat, first, last, runs, limits)

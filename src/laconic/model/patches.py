@@ -19,7 +19,7 @@ from scipy import sparse
 from laconic.files.layout import MOST, Array
 from laconic.model.atoms import SUM
 from laconic.model.distinct_names import fewest_digits
-from laconic.model.patch_responses import Box, make_box
+from laconic.model.patch_responses import Box, BoxLimits, make_box
 
 if TYPE_CHECKING:
     from laconic.numeric.threads import Threads
@@ -186,6 +186,7 @@ class PatchesMap:
         "sigma": Array("f", ("atoms",), 1e-3, finite=False),  # infinite: a mask of ones
     }
     remarks = ("number",)
+    _limits = BoxLimits()
 
     def __init__(
         self,
@@ -334,7 +335,8 @@ class PatchesMap:
         images = self.templates()
         templates = np.array([images[t].ravel() for t in used])
         size = int(self.size[used[0]])
-        return make_box(size, templates, masks, template.ravel(), mask.ravel(), atoms, banded)
+        places = (template.ravel(), mask.ravel(), atoms)
+        return make_box(size, templates, masks, *places, banded, self._limits)
 
     def take(self, atoms: Any) -> PatchesMap:
         """The map of some of the atoms, in the order given."""

@@ -15,11 +15,9 @@ from scipy import sparse
 from laconic.numeric.compiled import compiled
 from laconic.numeric.threads import row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
+from laconic.pools.stump_limits import StumpLimits
 
-SAMPLE = 200_000  # rows that bin edges are found from
-NARROW = 65_536  # a feature with more codes keeps its rows in sorted order instead of codes
 _SURVEY = 255  # distinct values listed without sorting, where bins do not say
-_READ = 16_384  # rows read at once: a block of eight features stays in a core's cache
 
 
 class Coding(NamedTuple):
@@ -33,7 +31,7 @@ class Coding(NamedTuple):
     missing: bool
     """Whether there is a missing stump, the feature's last atom, about its last code."""
     order: np.ndarray | None = None
-    """Rows by ascending value, missing last; only where there are more than `NARROW` codes."""
+    """Rows by ascending value, missing last; only where there are too many codes to write down."""
     starts: np.ndarray | None = None
     """Where each code's rows start in ``order``, and the number of rows."""
 
@@ -70,9 +68,9 @@ def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
     return np.array((taken.toarray() if sparse.issparse(taken) else taken).T, np.float64, order="C")
 
 
-def _chunks(X: Any, features: slice) -> Iterator[tuple[slice, np.ndarray]]:
+def _chunks(X: Any, features: slice, read: int) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows of some features; a sparse matrix is densified over all rows."""
-    for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else _READ):
+    for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else read):
         yield rows, _read(X, rows, features)
 
 
@@ -86,7 +84,7 @@ def exact_coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Codi
     return Coding(distinct, distinct[: max(keep, 0)], True, missing and len(distinct) > 0)
 
 
-def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool) -> Coding:
+def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool, narrow: int) -> Coding:
     """Exact coding of a feature of many distinct values, from one sort."""
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
     order = np.argsort(column, kind="stable")
@@ -94,7 +92,7 @@ def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool) -> Co
     present = len(column) - int(np.isnan(column).sum()) if missing else len(column)
     starts = run_starts(column[:present])
     coding = exact_coding(column[starts], missing, categorical)
-    if coding.n_codes <= NARROW:
+    if coding.n_codes <= narrow:
         return coding
     ends = [present, len(column)] if missing else [present]
     return _ordered(coding, order, np.append(starts, ends))
@@ -106,9 +104,9 @@ def _ordered(coding: Coding, order: np.ndarray, starts: np.ndarray) -> Coding:
     return coding._replace(order=order.astype(small), starts=starts.astype(small))
 
 
-def placed(X: Any, feature: int, coding: Coding) -> Coding:
+def placed(X: Any, feature: int, coding: Coding, narrow: int) -> Coding:
     """A coding that was found for all parts, with the rows of this one in order if it needs it."""
-    if coding.n_codes <= NARROW:
+    if coding.n_codes <= narrow:
         return coding
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
     codes = np.empty(len(column), dtype=np.uint32)
@@ -123,9 +121,9 @@ def distinct_values(X: Any, feature: int) -> np.ndarray:
     return np.unique(column[~np.isnan(column)])
 
 
-def n_present(X: Any, features: slice) -> np.ndarray:
+def n_present(X: Any, features: slice, read: int) -> np.ndarray:
     """How many rows have a value of each of some features."""
-    missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features))
+    missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features, read))
     return np.asarray(X.shape[0] - missing, dtype=np.int64)
 
 
@@ -134,9 +132,10 @@ def sampled(
     feature: int,
     weight: np.ndarray,
     missing: bool,
+    most: int,
     among: tuple[int, int] | None = None,
 ) -> Weighted:
-    """Values and their masses in an even-stride sample of at most `SAMPLE` rows.
+    """Values and their masses in an even-stride sample of at most ``most`` rows.
 
     ``missing`` says that some rows have no value. The stride is then over those that have one, as
     a sample of all rows might hold few values. ``among`` says where these rows stand, if they are
@@ -146,15 +145,15 @@ def sampled(
     if missing:
         column = _read(X, slice(None), only)[0]
         present = np.flatnonzero(~np.isnan(column))
-        rows = present[_stride(*(among or (0, len(present))))]
+        rows = present[_stride(most, *(among or (0, len(present))))]
         return weighted(column[rows], weight[rows])
-    stride = _stride(*(among or (0, X.shape[0])))
+    stride = _stride(most, *(among or (0, X.shape[0])))
     return weighted(_read(X, stride, only)[0], weight[stride])
 
 
-def _stride(first: int, total: int) -> slice:
+def _stride(most: int, first: int, total: int) -> slice:
     """Which rows are in the sample, of those from number ``first`` on among ``total``."""
-    step = max(-(-total // SAMPLE), 1)
+    step = max(-(-total // most), 1)
     return slice(-first % step, None, step)
 
 
@@ -164,7 +163,7 @@ def binned_coding(sample: Weighted, missing: bool, bins: int) -> Coding:
     return Coding(cuts, cuts, False, missing)
 
 
-def listed(X: Any, features: slice, most: int) -> list[tuple[np.ndarray, bool]]:
+def listed(X: Any, features: slice, most: int, read: int) -> list[tuple[np.ndarray, bool]]:
     """Distinct values of a few neighbouring features, and whether any is missing.
 
     Of more than ``most`` values, ``most + 1`` are listed.
@@ -172,7 +171,7 @@ def listed(X: Any, features: slice, most: int) -> list[tuple[np.ndarray, bool]]:
     n = features.stop - features.start
     distinct = np.empty((n, most + 1))
     counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    for _, block in _chunks(X, features):
+    for _, block in _chunks(X, features, read):
         survey(block, distinct, counts, missing)
     return [(distinct[j, : counts[j]].copy(), bool(missing[j])) for j in range(n)]
 
@@ -183,25 +182,33 @@ def most_listed(bins: int | None) -> int:
 
 
 def codings(
-    X: Any, features: slice, weight: np.ndarray, bins: int | None, categorical: np.ndarray
+    X: Any,
+    features: slice,
+    weight: np.ndarray,
+    bins: int | None,
+    categorical: np.ndarray,
+    limits: StumpLimits,
 ) -> list[Coding]:
     """Codings of a few neighbouring features."""
     found = []
-    values = listed(X, features, most_listed(bins))
+    values = listed(X, features, most_listed(bins), limits.read)
     for feature, (distinct, gaps) in enumerate(values, features.start):
         named = bool(categorical[feature])
         if len(distinct) <= most_listed(bins):
             found.append(exact_coding(distinct, gaps, named))
         elif bins is None or named:
-            found.append(_sorted_coding(X, feature, gaps, named))
+            found.append(_sorted_coding(X, feature, gaps, named, limits.narrow))
         else:
-            found.append(binned_coding(sampled(X, feature, weight, gaps), gaps, bins))
+            sample = sampled(X, feature, weight, gaps, limits.sample)
+            found.append(binned_coding(sample, gaps, bins))
     return found
 
 
-def write_codes(X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]]) -> None:
+def write_codes(
+    X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]], read: int
+) -> None:
     """Write codes of some of the features; ``how`` has (place in the block, coding, target)."""
-    for rows, block in _chunks(X, features):
+    for rows, block in _chunks(X, features, read):
         for place, coding, target in how:
             encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
 

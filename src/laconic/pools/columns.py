@@ -88,12 +88,18 @@ class BoundColumns(BoundPool):
     """`Columns` over training rows."""
 
     def __init__(
-        self, X: Any, factors: np.ndarray, members: list[np.ndarray] | None, threads: Threads
+        self,
+        X: Any,
+        factors: np.ndarray,
+        members: list[np.ndarray] | None,
+        threads: Threads,
+        task: int = SPARSE_TASK,
     ) -> None:
         self._X: Any = X if sparse.issparse(X) else np.asarray(X)
         self._factors = factors
         self._members = members
         self._threads = threads
+        self._task = task
         self.dtype = self._X.dtype
         self._double = needs_double(self._X, factors)
         self.n_columns = self._X.shape[1]
@@ -127,10 +133,11 @@ class BoundColumns(BoundPool):
         if not sparse.issparse(X):
             return transpose_product(X, residual, self._threads)
         if X.format == "csc":
-            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X))
+            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X, self._task))
             return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
         total = np.zeros((X.shape[1], residual.shape[1]))
-        for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], _row_views(X)):
+        views = _row_views(X, self._task)
+        for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], views):
             total += part
         return total
 
@@ -194,9 +201,9 @@ class BoundColumns(BoundPool):
         return np.concatenate([self._members[a] for a in atoms] or [np.empty(0, dtype=np.int64)])
 
 
-def _cuts(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut the major axis of a sparse matrix into runs of about `SPARSE_TASK` stored entries."""
-    marks = np.arange(SPARSE_TASK, int(indptr[-1]) + SPARSE_TASK, SPARSE_TASK)
+def _cuts(indptr: np.ndarray, task: int) -> Iterator[tuple[int, int]]:
+    """Cut the major axis of a sparse matrix into runs of about ``task`` stored entries."""
+    marks = np.arange(task, int(indptr[-1]) + task, task)
     edges = np.unique(np.r_[0, np.searchsorted(indptr, marks), len(indptr) - 1])
     edges = edges[edges < len(indptr)]
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
@@ -211,12 +218,13 @@ def _view(X: Any, a: int, b: int, make: Any, shape: tuple[int, int]) -> Any:
     return out
 
 
-def _column_views(X: Any) -> list[Any]:
-    return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in _cuts(X.indptr)]
+def _column_views(X: Any, task: int) -> list[Any]:
+    cuts = _cuts(X.indptr, task)
+    return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in cuts]
 
 
-def _row_views(X: Any) -> list[tuple[slice, Any]]:
+def _row_views(X: Any, task: int) -> list[tuple[slice, Any]]:
     return [
         (slice(a, b), _view(X, a, b, sparse.csr_matrix, (b - a, X.shape[1])))
-        for a, b in _cuts(X.indptr)
+        for a, b in _cuts(X.indptr, task)
     ]

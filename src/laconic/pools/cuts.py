@@ -14,6 +14,7 @@ from laconic.pools import codings
 from laconic.pools.base import Place
 from laconic.pools.codings import Coding
 from laconic.pools.quantiles import Weighted, summary, united
+from laconic.pools.stump_limits import StumpLimits
 
 
 class Seen(NamedTuple):
@@ -34,13 +35,14 @@ def seen(
     bins: int | None,
     categorical: np.ndarray,
     place: Place,
+    limits: StumpLimits,
 ) -> list[Seen]:
     """What a part says of a few neighbouring features."""
     found = []
-    values = codings.listed(X, features, codings.most_listed(bins))
+    values = codings.listed(X, features, codings.most_listed(bins), limits.read)
     for feature, (distinct, missing) in enumerate(values, features.start):
         if bins is not None and not categorical[feature]:
-            sample = _sample(X, feature, weight, missing, place)
+            sample = _sample(X, feature, weight, missing, place, limits.sample)
             found.append(Seen(distinct, missing, summary(sample)))
         elif len(distinct) > codings.most_listed(bins):
             found.append(Seen(codings.distinct_values(X, feature), missing))
@@ -49,14 +51,16 @@ def seen(
     return found
 
 
-def _sample(X: Any, feature: int, weight: np.ndarray, missing: bool, place: Place) -> Weighted:
+def _sample(
+    X: Any, feature: int, weight: np.ndarray, missing: bool, place: Place, most: int
+) -> Weighted:
     """The part of the sample of all rows that is drawn from these."""
     if place.before is None or place.counted is None:  # so few rows that all are in the sample
-        return codings.sampled(X, feature, weight, missing)
+        return codings.sampled(X, feature, weight, missing, most)
     present = int(place.counted[feature])
     if present == place.total:
-        return codings.sampled(X, feature, weight, False, (place.first, place.total))
-    return codings.sampled(X, feature, weight, True, (int(place.before[feature]), present))
+        return codings.sampled(X, feature, weight, False, most, (place.first, place.total))
+    return codings.sampled(X, feature, weight, True, most, (int(place.before[feature]), present))
 
 
 def merged(parts: Sequence[Seen], bins: int | None, categorical: bool) -> Coding:

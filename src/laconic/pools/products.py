@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,18 +26,26 @@ from laconic.pools.scaling import (
     needs_double,
 )
 
-# Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the work.
-ROWS = 1024
-# First features times classes in one BLAS product: fewer would not keep BLAS at full rate.
-LEFT = 512
-# First features of a piece at most: a piece that starts at the diagonal wastes half their square.
-TALL = 64
-# Sums of a piece, 8 MB in float64: what bounds the memory of a thread when d or k is large.
-SUMS = 1 << 20
-# Columns copied together where BLAS cannot read X in place: 8 MB in float64 for a block of rows.
-COPIED = 1024
-# Atoms whose training columns are formed together: row-major and CSR data are read in one sweep.
-TOGETHER = 32
+
+class Tiles(NamedTuple):
+    """Where sums over pairs are cut. None of these changes an answer by more than rounding."""
+
+    rows: int = 1024
+    """Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the
+    work."""
+    left: int = 512
+    """First features times classes in one BLAS product: fewer would not keep BLAS at full rate."""
+    tall: int = 64
+    """First features of a piece at most: a piece that starts at the diagonal wastes half their
+    square."""
+    sums: int = 1 << 20
+    """Sums of a piece, 8 MB in float64: what bounds the memory of a thread when d or k is large."""
+    copied: int = 1024
+    """Columns copied together where BLAS cannot read X in place: 8 MB in float64 for a block of
+    rows."""
+    together: int = 32
+    """Atoms whose training columns are formed together: row-major and CSR data are read in one
+    sweep."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,8 @@ class Products(ScaledPool):
         Scale of the features, see `laconic.pools.scaling.column_scales`. With ``"max"`` every
         scaled product lies in [-1, 1], which Lemma 2 of ShareBoost assumes.
     """
+
+    _tiles: ClassVar[Tiles] = Tiles()
 
     scale: str | None = "max"
 
@@ -82,7 +92,7 @@ class Products(ScaledPool):
         sizes = self.sizes(X, weight) if survey is None else survey
         factors = column_scales(sizes, self.scale)
         self._check_sizes(sizes, factors)
-        return BoundProducts(X, factors, threads)
+        return BoundProducts(X, factors, threads, self._tiles)
 
     def _check_sizes(self, found: Sizes, factors: np.ndarray) -> None:
         """Refuse features whose products overflow, or are too small for weights."""
@@ -114,14 +124,14 @@ class _Piece(NamedTuple):
     right: int
 
 
-def _pieces(d: int, k: int) -> Iterator[_Piece]:
+def _pieces(d: int, k: int, tiles: Tiles) -> Iterator[_Piece]:
     """Cut all pairs of d features into pieces, in the order of the atoms, for k outputs."""
     start = 0
     while start < d - 1:
-        tall = max(1, min(TALL, LEFT // k, SUMS // (k * (d - 1 - start))))
+        tall = max(1, min(tiles.tall, tiles.left // k, tiles.sums // (k * (d - 1 - start))))
         stop = min(start + tall, d - 1)
         # Only a piece of a single first feature can be too wide, so atoms stay consecutive.
-        wide = max(1, SUMS // (k * tall))
+        wide = max(1, tiles.sums // (k * tall))
         for left in range(start + 1, d, wide):
             yield _Piece(start, stop, left, min(left + wide, d))
         start = stop
@@ -130,8 +140,9 @@ def _pieces(d: int, k: int) -> Iterator[_Piece]:
 class BoundProducts(BoundPool):
     """`Products` over training rows."""
 
-    def __init__(self, X: Any, factors: np.ndarray, threads: Threads) -> None:
+    def __init__(self, X: Any, factors: np.ndarray, threads: Threads, tiles: Tiles) -> None:
         self._X = X
+        self._tiles = tiles
         self._factors = factors
         self._threads = threads
         self._n_rows, self._d = X.shape
@@ -160,11 +171,11 @@ class BoundProducts(BoundPool):
         first, second = self._pairs(atoms)
         self._expect(len(first), self._n_rows * self.dtype.itemsize)
         out = np.empty((self._n_rows, len(first)), dtype=self.dtype, order="F")
-        for some in row_blocks(len(first), TOGETHER):
+        for some in row_blocks(len(first), self._tiles.together):
             pairs = np.stack([first[some], second[some]])
             features, where = np.unique(pairs, return_inverse=True)
             i, j = where.reshape(pairs.shape)
-            for rows in row_blocks(self._n_rows, SUMS // (2 * TOGETHER)):
+            for rows in row_blocks(self._n_rows, self._tiles.sums // (2 * self._tiles.together)):
                 read = self._tile(rows, features) * self._factors[features]
                 np.multiply(read[:, i], read[:, j], out=out[rows, some], casting="same_kind")
         return out
@@ -243,7 +254,7 @@ class BoundProducts(BoundPool):
         """`gradients`, of the products or of their squares."""
         outputs = np.ascontiguousarray(residual.T, dtype=self._summed)
         compute = partial(self._piece, outputs=outputs, squared=squared)
-        pieces = _pieces(self._d, len(outputs))
+        pieces = _pieces(self._d, len(outputs), self._tiles)
         first = 0
         # The next batch is in the threads' queue while this one is consumed: threads stay busy,
         # and no more than two batches are held.
@@ -262,10 +273,10 @@ class BoundProducts(BoundPool):
         """Sums of one piece, (pairs, k), by one thread in shapes that the piece alone decides."""
         start, stop, left, right = piece
         tall, wide, k = stop - start, right - left, len(outputs)
-        step = wide if self._in_place and not squared else COPIED
+        step = wide if self._in_place and not squared else self._tiles.copied
         total = np.zeros((tall * k, wide))
-        weighted = np.empty((tall, k, min(ROWS, self._n_rows)), dtype=self._summed)
-        for rows in row_blocks(self._n_rows, ROWS):
+        weighted = np.empty((tall, k, min(self._tiles.rows, self._n_rows)), dtype=self._summed)
+        for rows in row_blocks(self._n_rows, self._tiles.rows):
             # All outputs in one product: (first features x outputs, rows) @ (rows, features).
             factor = self._tile(rows, slice(start, stop)).T * self._factors[start:stop, None]
             factor = (factor**2 if squared else factor).astype(self._summed)

@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
     """Weighted standard deviations over the peaks."""
 
 
-def column_sizes(X: Any, scale: str | None, weight: np.ndarray) -> Sizes:
+def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = ENTRIES) -> Sizes:
     """Sizes that the scales of columns are found from.
 
     Parameters
@@ -51,6 +51,8 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray) -> Sizes:
         See `column_scales`.
     weight : ndarray of shape (n_rows,)
         Row weights; only ``"std"`` reads them.
+    entries : int
+        Numbers looked at together.
     """
     if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
         raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
@@ -58,7 +60,7 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray) -> Sizes:
     if is_sparse and X.format not in ("csr", "csc"):
         raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
     X = X if is_sparse else np.asarray(X)
-    peak = column_peaks(X)
+    peak = column_peaks(X, entries)
     if scale != "std":
         return Sizes(peak, X.dtype)
     # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
@@ -66,7 +68,8 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray) -> Sizes:
     share = float(weight.sum())
     if abs(share - 1.0) > 1e-9:  # of a part; all rows weigh one
         weight = weight / share
-    mean, deviation = (_deviation_sparse if is_sparse else _deviation_dense)(X, weight, unit)
+    deviate = _deviation_sparse if is_sparse else _deviation_dense
+    mean, deviation = deviate(X, weight, unit, entries)
     return Sizes(peak, X.dtype, share, mean, deviation)
 
 
@@ -152,9 +155,9 @@ class ScaledPool:
         return merged_sizes(surveys)
 
 
-def column_peaks(X: Any) -> np.ndarray:
+def column_peaks(X: Any, entries: int = ENTRIES) -> np.ndarray:
     """Largest absolute value of every column."""
-    return _peak_sparse(X) if sparse.issparse(X) else _peak_dense(X)
+    return (_peak_sparse if sparse.issparse(X) else _peak_dense)(X, entries)
 
 
 def needs_double(X: Any, factors: np.ndarray) -> bool:
@@ -164,22 +167,22 @@ def needs_double(X: Any, factors: np.ndarray) -> bool:
     return X.dtype == np.float32 and bool(outside.any())
 
 
-def _tiles(X: np.ndarray) -> Iterator[tuple[slice, slice]]:
+def _tiles(X: np.ndarray, entries: int) -> Iterator[tuple[slice, slice]]:
     """Cut a dense matrix along the axis that keeps each tile together in memory."""
     n_rows, d = X.shape
     if abs(X.strides[0]) >= abs(X.strides[1]):
-        step = max(1, ENTRIES // max(d, 1))
+        step = max(1, entries // max(d, 1))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows)), slice(0, d)
     else:
-        step = max(1, ENTRIES // max(n_rows, 1))
+        step = max(1, entries // max(n_rows, 1))
         for start in range(0, d, step):
             yield slice(0, n_rows), slice(start, min(start + step, d))
 
 
-def _peak_dense(X: np.ndarray) -> np.ndarray:
+def _peak_dense(X: np.ndarray, entries: int) -> np.ndarray:
     peak = np.zeros(X.shape[1])
-    for rows, columns in _tiles(X):
+    for rows, columns in _tiles(X, entries):
         tile = X[rows, columns]
         for extreme in (tile.max(axis=0), -tile.min(axis=0)):
             np.maximum(peak[columns], extreme, out=peak[columns])
@@ -187,19 +190,19 @@ def _peak_dense(X: np.ndarray) -> np.ndarray:
 
 
 def _deviation_dense(
-    X: np.ndarray, weight: np.ndarray, unit: np.ndarray
+    X: np.ndarray, weight: np.ndarray, unit: np.ndarray, entries: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and standard deviation of every column of X / unit, in two passes."""
     # Measured from a value of its own, a constant column has deviation zero to the last bit.
     origin = X[0] / unit
     mean = np.zeros(X.shape[1])
-    for rows, columns in _tiles(X):
+    for rows, columns in _tiles(X, entries):
         tile = X[rows, columns] / unit[columns]
         tile -= origin[columns]
         mean[columns] += weight[rows] @ tile
     origin = origin + mean
     slip, variance = np.zeros((2, X.shape[1]))
-    for rows, columns in _tiles(X):
+    for rows, columns in _tiles(X, entries):
         tile = X[rows, columns] / unit[columns]
         tile -= origin[columns]
         slip[columns] += weight[rows] @ tile
@@ -208,14 +211,14 @@ def _deviation_dense(
     return origin + slip, np.sqrt(np.maximum(variance - slip**2, 0.0))
 
 
-def _stored(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _stored(X: Any, entries: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows, columns and values of the stored entries, whole rows (CSR) or columns (CSC) at a time.
 
     Entries stored twice come out as their sum; X itself is left alone.
     """
     start, stop = 0, len(X.indptr) - 1
     while start < stop:
-        within = np.searchsorted(X.indptr, int(X.indptr[start]) + ENTRIES, side="right")
+        within = np.searchsorted(X.indptr, int(X.indptr[start]) + entries, side="right")
         end = max(start + 1, int(within) - 1)
         part = X[start:end] if X.format == "csr" else X[:, start:end]
         if not part.has_canonical_format:
@@ -227,15 +230,15 @@ def _stored(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         start = end
 
 
-def _peak_sparse(X: Any) -> np.ndarray:
+def _peak_sparse(X: Any, entries: int) -> np.ndarray:
     peak = np.zeros(X.shape[1])
-    for _, columns, values in _stored(X):
+    for _, columns, values in _stored(X, entries):
         np.maximum.at(peak, columns, np.abs(values))
     return peak
 
 
 def _deviation_sparse(
-    X: Any, weight: np.ndarray, unit: np.ndarray
+    X: Any, weight: np.ndarray, unit: np.ndarray, entries: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and deviation of every column of X / unit, zeros left out included."""
     n_rows, d = X.shape
@@ -244,7 +247,7 @@ def _deviation_sparse(
         return np.bincount(columns, terms, minlength=d)
 
     count, absent, origin = np.zeros(d), np.full(d, weight.sum()), np.zeros(d)
-    for rows, columns, values in _stored(X):
+    for rows, columns, values in _stored(X, entries):
         count += np.bincount(columns, minlength=d)
         absent -= total(columns, weight[rows])
         origin[columns] = values / unit[columns]
@@ -254,11 +257,11 @@ def _deviation_sparse(
     origin[~full] = 0.0
     absent = np.where(full, 0.0, np.maximum(absent, 0.0))
     mean = np.zeros(d)
-    for rows, columns, values in _stored(X):
+    for rows, columns, values in _stored(X, entries):
         mean += total(columns, weight[rows] * (values / unit[columns] - origin[columns]))
     origin = origin + mean
     slip, variance = -absent * origin, absent * origin**2
-    for rows, columns, values in _stored(X):
+    for rows, columns, values in _stored(X, entries):
         offset = values / unit[columns] - origin[columns]
         slip += total(columns, weight[rows] * offset)
         variance += total(columns, weight[rows] * offset**2)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import Place
+from laconic.pools.stump_limits import StumpLimits
 from laconic.pools.stumpstore import TOGETHER, BoundStumps
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Stumps:
     """
 
     allows_missing: ClassVar[bool] = True
+    _limits: ClassVar[StumpLimits] = StumpLimits()
 
     bins: int | None = 255
     categorical: Sequence[int] | Sequence[bool] | None = None
@@ -71,10 +73,12 @@ class Stumps:
         """Numbers of rows that have a value of each feature, where a sample is drawn by them."""
         from laconic.pools import codings as coder
 
-        if place.total <= coder.SAMPLE or self.bins is None:
+        limits = self._limits
+        if place.total <= limits.sample or self.bins is None:
             return None
         X, blocks = _by_feature(X)
-        return np.concatenate(list(threads.map(lambda b: coder.n_present(X, b), blocks)))
+        present = threads.map(lambda b: coder.n_present(X, b, limits.read), blocks)
+        return np.concatenate(list(present))
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
         """Values of every feature.
@@ -88,7 +92,8 @@ class Stumps:
         bins = self._checked_bins()
         X, weight, blocks = _checked(X, weight)
         categorical = self._checked_categorical(X.shape[1])
-        found = threads.map(lambda b: cuts.seen(X, b, weight, bins, categorical, place), blocks)
+        how = (weight, bins, categorical, place, self._limits)
+        found = threads.map(lambda b: cuts.seen(X, b, *how), blocks)
         return [feature for block in found for feature in block]
 
     def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
@@ -132,11 +137,13 @@ class Stumps:
         X, weight, blocks = _checked(X, weight)
         categorical = self._checked_categorical(X.shape[1])
         if survey is None:
-            found = threads.map(lambda b: coder.codings(X, b, weight, bins, categorical), blocks)
+            how = (weight, bins, categorical, self._limits)
+            found = threads.map(lambda b: coder.codings(X, b, *how), blocks)
             codings = [coding for block in found for coding in block]
         else:
-            codings = list(threads.map(lambda f: coder.placed(X, f[0], f[1]), enumerate(survey)))
-        return BoundStumps(X, codings, blocks, threads)
+            narrow = self._limits.narrow
+            codings = list(threads.map(lambda f: coder.placed(X, *f, narrow), enumerate(survey)))
+        return BoundStumps(X, codings, blocks, threads, self._limits)
 
     def with_categories(self, features: Sequence[int]) -> Stumps:
         """The same pool, in which these features are categories, too."""

@@ -12,13 +12,12 @@ from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.stump_limits import StumpLimits
 
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding
 
 TOGETHER = 8  # neighbouring features read, coded or summed by one worker
-_BLOCK = 2**19  # sums in a block of a feature with very many thresholds (4 MiB)
-_WAVE = 2**22  # sums waiting to be asked for (32 MiB)
 
 
 class _Job(NamedTuple):
@@ -48,12 +47,14 @@ class BoundStumps(BoundPool):
         codings: list[Coding],
         blocks: list[slice],
         threads: Threads,
+        limits: StumpLimits,
     ) -> None:
         from laconic.pools import codings as coder
         from laconic.pools import histograms  # Numba loads with both
 
         self._coder, self._kernels = coder, histograms
         self.threads = threads
+        self._limits = limits
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._feature = np.array([f for f, c in enumerate(codings) if c.n_atoms], dtype=np.int64)
@@ -88,7 +89,8 @@ class BoundStumps(BoundPool):
                 if self._place[s][0]
             ]
             todo.append((block, how))
-        list(self.threads.map(lambda job: self._coder.write_codes(X, *job), todo))
+        read = self._limits.read
+        list(self.threads.map(lambda job: self._coder.write_codes(X, *job, read), todo))
 
     def _coded(self, start: int, stop: int) -> np.ndarray:
         """Codes of consecutive slots of one type."""
@@ -107,7 +109,7 @@ class BoundStumps(BoundPool):
             first, n = int(self._offsets[slot]), len(coding.values)
             bits = self._place[slot][0]
             if coding.order is not None:
-                for part in row_blocks(n, max(1, _BLOCK // k)):
+                for part in row_blocks(n, max(1, self._limits.block // k)):
                     running = part.start > 0 and not coding.categorical
                     jobs.append(_Job(first + part.start, slot, slot + 1, part, running))
                 if coding.missing:
@@ -156,7 +158,7 @@ class BoundStumps(BoundPool):
         start, carry = 0, np.zeros(residual.shape[1])
         while start < len(jobs):
             # In waves: workers would otherwise run ahead until every sum of the pool is waiting.
-            stop = int(np.searchsorted(sizes, sizes[start] + _WAVE, side="right")) - 1
+            stop = int(np.searchsorted(sizes, sizes[start] + self._limits.wave, side="right")) - 1
             wave = jobs[start : max(stop, start + self.threads.n_jobs)]
             start += len(wave)
             answers = self.threads.map(lambda job: self._sums(job, residual), wave)

@@ -36,6 +36,8 @@ def find_clumps(
     n_clumps: int,
     least: int,
     rng: np.random.Generator,
+    most_centres: int = CENTRES,
+    least_evidence: float = EVIDENCE,
 ) -> list[Clump]:
     """Balls around errors with the most evidence of more errors inside than outside.
 
@@ -56,6 +58,10 @@ def find_clumps(
         Least rows in a clump.
     rng : Generator
         Draws the centres where there are many errors.
+    most_centres : int
+        Most errors that are tried as centres.
+    least_evidence : float
+        Least evidence of a clump.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def find_clumps(
     errors = np.flatnonzero(wrong)
     if len(errors) == 0 or len(errors) == len(wrong):
         return []
-    most = min(len(errors), CENTRES, max(DISTANCES // len(wrong), 20))
+    most = min(len(errors), most_centres, max(DISTANCES // len(wrong), 20))
     centres = _places(Z, errors, most, rng)
     distances = np.ascontiguousarray(ball_distances(Z, Z[centres]).T)
     pairs = zip(distances, offsets(Z[centres]), strict=True)
@@ -74,7 +80,7 @@ def find_clumps(
     found: list[Clump] = []
     while len(found) < n_clumps:
         best = _best_ball(arounds, alive, wrong, least)
-        if best is None or best[2] < EVIDENCE:
+        if best is None or best[2] < least_evidence:
             break
         which, last, evidence = best
         order = arounds[which].order

@@ -17,6 +17,9 @@ class Limits(NamedTuple):
     """Rows in a block: large enough to hide Python's overhead, small enough for a core's cache."""
     serial: int = 1 << 22
     """Multiplications below which handing blocks to threads costs more than it saves."""
+    multiplied: int = 1_000_000
+    """Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in
+    place, above it first packs the factors, which costs such skinny products half their time."""
     preconditioner_rows: int = 12
     """Rows per column that the preconditioner of a class is estimated from."""
     local_rows: int = 16

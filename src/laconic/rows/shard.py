@@ -78,7 +78,7 @@ class Shard:
     def _store(self, n_rows: int) -> Store:
         if self.pool.binary or self.pool.signs:
             return Packed(n_rows, self.dtype, self.pool.signs)
-        return Written(n_rows, self.dtype)
+        return Written(n_rows, self.dtype, self._rest.limits.multiplied)
 
     # -- which columns are in ------------------------------------------------------------------
 

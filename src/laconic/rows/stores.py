@@ -11,10 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from laconic.numeric.threads import row_blocks
-
-# Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in place,
-# above it first packs the factors, which costs such skinny products half their time.
-SMALL_PRODUCT = 1_000_000
+from laconic.rows.limits import Limits
 
 Which = np.ndarray | slice
 
@@ -39,9 +36,20 @@ class Store(Protocol):
 
 
 class Written:
-    """Columns as numbers, in Fortran order with room to grow."""
+    """Columns as numbers, in Fortran order with room to grow.
 
-    def __init__(self, n_rows: int, dtype: np.dtype[Any]) -> None:
+    Parameters
+    ----------
+    n_rows : int
+    dtype : dtype
+    multiplied : int
+        Multiplications in one call of BLAS, see `laconic.rows.limits.Limits`.
+    """
+
+    def __init__(
+        self, n_rows: int, dtype: np.dtype[Any], multiplied: int = Limits().multiplied
+    ) -> None:
+        self._multiplied = multiplied
         self.room = np.empty((n_rows, 8), dtype=dtype, order="F")
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
@@ -74,7 +82,7 @@ class Written:
 
     def copy(self, n: int) -> Written:
         """A store of its own."""
-        out = Written(len(self.room), self.room.dtype)
+        out = Written(len(self.room), self.room.dtype, self._multiplied)
         out.room = self.room[:, :n].copy(order="F")
         return out
 
@@ -82,7 +90,7 @@ class Written:
         """Rows that BLAS is given at once."""
         if self.room.dtype != np.float32:
             return [slice(0, len(self.room))]
-        rows = SMALL_PRODUCT // max(products, 1)
+        rows = self._multiplied // max(products, 1)
         return row_blocks(len(self.room), max(rows // 64 * 64, 256))
 
 

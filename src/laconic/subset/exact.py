@@ -91,6 +91,7 @@ def branch_and_bound(
     max_nodes: int | None = None,
     max_seconds: float | None = None,
     watch: Callable[[int, float, float], None] | None = None,
+    told_every: float = TOLD,
 ) -> Proof:
     """Minimise value + price · |support|; best first, so that the bound rises all the time.
 
@@ -109,8 +110,9 @@ def branch_and_bound(
         Limits after which the best found is returned with the gap that is left. The seconds are
         those of the whole call; only the local search is always brought to its end.
     watch : callable, optional
-        Called with the nodes solved, the best objective and the bound: before the first node, ten
-        times a second, and in the end.
+        Called with the nodes solved, the best objective and the bound: before the first node, every
+        ``told_every`` seconds, and in the end.
+    told_every : float
     """
     end = np.inf if max_seconds is None else perf_counter() + max_seconds
 
@@ -127,7 +129,7 @@ def branch_and_bound(
         while search.open and not search.closed() and nodes != max_nodes and not late():
             search.visit(heapq.heappop(search.open))
             nodes += 1
-            if watch is not None and perf_counter() - told > TOLD:
+            if watch is not None and perf_counter() - told > told_every:
                 watch(nodes, search.objective, search.bound())
                 told = perf_counter()
     proof = Proof(search.best, search.objective, search.bound(), nodes)
