@@ -1,6 +1,5 @@
 """Checkpoints: a fit that is killed resumes and ends with the identical model."""
 
-import json
 import os
 import re
 import signal
@@ -18,37 +17,31 @@ from problems import random_problem, saving_always
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
 # is being written.
 KILLED = """
-import json, os, signal, sys
-import numpy as np
 from laconic import ShareBoostClassifier
 from laconic.files import journal
 
-data, checkpoint, settings, when, n, every = sys.argv[1:]
-left = int(n)
+def die(data, checkpoint, settings, when, n, every):
+    left, write = [n], journal.Journal._write
 
-def kill(*_):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-settings = json.loads(settings)
-if when == "round":
-    settings["callbacks"] = [kill]
-else:
-    write = journal.Journal._write
+    def kill(*_):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def half(self, data):
-        if left == 1:
+        if left == [1]:
             write(self, data[: len(data) // 2])
         kill()
         write(self, data)
 
-    journal.Journal._write = half
-model = ShareBoostClassifier(checkpoint=checkpoint, **settings)
-model._save_every = float(every)
-with np.load(data) as file:
-    model.fit(file["X"], file["y"])
+    if when == "round":
+        settings["callbacks"] = [kill]
+    else:
+        journal.Journal._write = half
+    model = ShareBoostClassifier(checkpoint=checkpoint, **settings)
+    model._save_every = every
+    with np.load(data) as file:
+        model.fit(file["X"], file["y"])
 """
 
 HELD_OUT = {"early_stopping": True, "validation_fraction": 0.3, "random_state": 0}
@@ -74,24 +67,18 @@ def problem(case):
 
 
 @pytest.fixture(scope="module")
-def killed(python, tmp_path_factory):
-    """Start the fit of every case side by side; each ends by its own hand."""
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
-    started = {}
+def killed(killed_fits, tmp_path_factory):
+    """The checkpoint that the fit of every case leaves; each ends by its own hand."""
+    checkpoints, started = {}, []
     for case, (settings, when) in CASES.items():
         folder = tmp_path_factory.mktemp("killed")
         X, y = problem(case)
         np.savez(folder / "data.npz", X=X, y=y)
-        asked = json.dumps({"max_atoms": 6, "n_jobs": 2, **settings})
-        every = 3600 if case == HURRY else 0
-        process = python(KILLED, folder / "data.npz", folder / "fit", asked, *when, every)
-        started[case] = (process, folder / "fit")
-    checkpoints = {}
-    for case, (process, path) in started.items():
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == -signal.SIGKILL, errors
-        checkpoints[case] = path
+        asked = {"max_atoms": 6, "n_jobs": 2, **settings}
+        every = 3600.0 if case == HURRY else 0.0
+        started.append((folder / "data.npz", folder / "fit", asked, *when, every))
+        checkpoints[case] = folder / "fit"
+    killed_fits(KILLED, started)
     return checkpoints
 
 

@@ -119,17 +119,17 @@ def test_text_that_is_no_text(models, tmp_path):
 
 def nested(depth):
     """Arrays of regions within regions."""
-    inner = {"part0_feature": np.zeros(0, dtype=np.int64), "kinds": np.array(["columns"])}
-    for level in range(depth):
-        own = {
-            "centre": np.empty((0, 4)), "radius": np.empty(0), "share": np.ones(1),
-            "nearest": np.empty(0, dtype=np.int64),
-        }  # fmt: skip
-        inner |= own
-        if level < depth - 1:
-            inner = {f"part0_{name}": array for name, array in inner.items()}
-            inner["kinds"] = np.array(["regions"])
-    return inner
+    own = {
+        "centre": np.empty((0, 4)), "radius": np.empty(0), "share": np.ones(1),
+        "nearest": np.empty(0, dtype=np.int64), "kinds": np.array(["regions"]),
+    }  # fmt: skip
+    arrays = {
+        f"{level * 'part0_'}{name}": array for level in range(depth) for name, array in own.items()
+    }
+    innermost = (depth - 1) * "part0_"
+    arrays[f"{innermost}kinds"] = np.array(["columns"])
+    arrays[f"{innermost}part0_feature"] = np.zeros(0, dtype=np.int64)
+    return arrays
 
 
 @pytest.mark.parametrize("depth", [1, DEEPEST, DEEPEST + 1, 700])
