@@ -359,41 +359,45 @@ def test_what_cannot_be_read_again_is_no_checkpoint(model, three_classes, tmp_pa
             clone(model).set_params(checkpoint=path).fit(X, y == 0)
 
 
-# Fits with a limit on the size of files, which is what a full disk looks like. It may fall at once,
-# or after some rounds; in the end it is lifted, and the checkpoint written on.
+# Fits with a limit on the size of files, which is what a full disk looks like: none is left, or
+# there is room for some rounds. Each fit has a line for what it says.
 FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ShareBoostClassifier
 
-data, checkpoint, limit = sys.argv[1:]
-model = ShareBoostClassifier(8, checkpoint=checkpoint)
-model._save_every = 0.0
+data, *fits = sys.argv[1:]
 with np.load(data) as file:
     X, y = file["X"], file["y"]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    full = model.fit(X, y)
-print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
-assert len(full.path_) == 9
+for checkpoint, limit in zip(fits[::2], fits[1::2]):
+    model = ShareBoostClassifier(8, checkpoint=checkpoint)
+    model._save_every = 0.0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        full = model.fit(X, y)
+    print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep=" | ")
+    assert len(full.path_) == 9
 """
 
 
-@pytest.mark.parametrize("limit", [0, 20_000])
-def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, limit, assert_identical):
+def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, assert_identical):
     pytest.importorskip("resource")
     X, y = random_problem(seed=3, m=90, d=9)
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    process = python(FULL, tmp_path / "data.npz", tmp_path / "fit", limit)
+    none, part = tmp_path / "none", tmp_path / "part"
+    process = python(FULL, tmp_path / "data.npz", none, 0, part, 20_000)
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said = f"RuntimeWarning: checkpoint {tmp_path / 'fit'} cannot be written (File too large)"
-    assert out.strip() == f"{said}; the fit goes on without it"
-    rounds = []
-    resumed = ShareBoostClassifier(8, checkpoint=tmp_path / "fit", callbacks=[rounds.append])
-    assert_identical(resumed.fit(X, y), ShareBoostClassifier(8).fit(X, y))
-    assert len(rounds) == 9 if limit == 0 else 0 < len(rounds) < 9
+    why = "cannot be written (File too large); the fit goes on without it"
+    assert out.splitlines() == [f"RuntimeWarning: checkpoint {file} {why}" for file in (none, part)]
+    whole, left = ShareBoostClassifier(8).fit(X, y), []
+    for file in (none, part):
+        rounds = []
+        resumed = ShareBoostClassifier(8, checkpoint=file, callbacks=[rounds.append])
+        assert_identical(resumed.fit(X, y), whole)
+        left.append(len(rounds))
+    assert left[0] == 9 > left[1] > 0
 
 
 # -- finished fits ---------------------------------------------------------------------------------
