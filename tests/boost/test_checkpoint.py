@@ -135,7 +135,7 @@ def crashed(model, X, y, n):
         {"refine": True, "include": [8], "groups": [0, 0, 1, 2, 3, 4, 5, 6, 7]},
         {"costs": [1, 2, 3, 4, 5, 6, 7, 8, 9], "max_cost": 15.0, "refine": True},
         {"max_atoms": 9, **HELD_OUT, "n_iter_no_change": 2},
-        {"max_atoms": 9, **HELD_OUT, "n_iter_no_change": 2, "refine": True},
+        {"max_atoms": 7, **HELD_OUT, "n_iter_no_change": 2, "refine": True},
         {"penalty": "linf_l1", "alpha": 1e-3, "loss": "log"},
         {"fit_intercept": False, "scale": "std", "pool": "products"},
         {"rule": "column"},
