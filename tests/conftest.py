@@ -1,6 +1,8 @@
 """Fixtures that more than one test file uses."""
 
+import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -40,6 +42,41 @@ def three_classes():
     scores = (X / np.abs(X).max(axis=0))[:, :4] @ rng.standard_normal((4, 3)) + [0.3, 0, -0.3]
     y = (scores + 0.15 * rng.standard_normal(scores.shape)).argmax(axis=1)
     return X, y
+
+
+# A process that imports the package once and forks a child for each case: the child runs `die`,
+# which is to kill it. Prints the signals that ended the children.
+FORKS = """
+import json, os, signal, sys
+import numpy as np
+import sklearn.linear_model
+import laconic, laconic.numeric.bits, laconic.pools.histograms
+{code}
+children = []
+for case in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        try:
+            die(*case)
+        finally:
+            os._exit(1)
+    children.append(child)
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
+@pytest.fixture(scope="session")
+def killed_fits(python):
+    """Run ``die(*case)`` of some code for each case, in a process that must end by SIGKILL."""
+
+    def run(code, cases):
+        if not hasattr(signal, "SIGKILL"):
+            pytest.skip("needs SIGKILL")
+        cases = [[str(part) if isinstance(part, Path) else part for part in c] for c in cases]
+        out, errors = python(FORKS.format(code=code), json.dumps(cases)).communicate(timeout=120)
+        assert out.split() == [str(-signal.SIGKILL)] * len(cases), errors
+
+    return run
 
 
 @pytest.fixture(scope="session")

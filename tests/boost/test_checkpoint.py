@@ -1,6 +1,5 @@
 """Checkpoints: a fit that is killed resumes and ends with the identical model."""
 
-import json
 import os
 import re
 import signal
@@ -18,37 +17,31 @@ from problems import random_problem, saving_always
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
 # is being written.
 KILLED = """
-import json, os, signal, sys
-import numpy as np
 from laconic import ShareBoostClassifier
 from laconic.files import journal
 
-data, checkpoint, settings, when, n, every = sys.argv[1:]
-left = int(n)
+def die(data, checkpoint, settings, when, n, every):
+    left, write = [n], journal.Journal._write
 
-def kill(*_):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-settings = json.loads(settings)
-if when == "round":
-    settings["callbacks"] = [kill]
-else:
-    write = journal.Journal._write
+    def kill(*_):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def half(self, data):
-        if left == 1:
+        if left == [1]:
             write(self, data[: len(data) // 2])
         kill()
         write(self, data)
 
-    journal.Journal._write = half
-model = ShareBoostClassifier(checkpoint=checkpoint, **settings)
-model._save_every = float(every)
-with np.load(data) as file:
-    model.fit(file["X"], file["y"])
+    if when == "round":
+        settings["callbacks"] = [kill]
+    else:
+        journal.Journal._write = half
+    model = ShareBoostClassifier(checkpoint=checkpoint, **settings)
+    model._save_every = every
+    with np.load(data) as file:
+        model.fit(file["X"], file["y"])
 """
 
 HELD_OUT = {"early_stopping": True, "validation_fraction": 0.3, "random_state": 0}
@@ -74,24 +67,18 @@ def problem(case):
 
 
 @pytest.fixture(scope="module")
-def killed(python, tmp_path_factory):
-    """Start the fit of every case side by side; each ends by its own hand."""
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
-    started = {}
+def killed(killed_fits, tmp_path_factory):
+    """The checkpoint that the fit of every case leaves; each ends by its own hand."""
+    checkpoints, started = {}, []
     for case, (settings, when) in CASES.items():
         folder = tmp_path_factory.mktemp("killed")
         X, y = problem(case)
         np.savez(folder / "data.npz", X=X, y=y)
-        asked = json.dumps({"max_atoms": 6, "n_jobs": 2, **settings})
-        every = 3600 if case == HURRY else 0
-        process = python(KILLED, folder / "data.npz", folder / "fit", asked, *when, every)
-        started[case] = (process, folder / "fit")
-    checkpoints = {}
-    for case, (process, path) in started.items():
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == -signal.SIGKILL, errors
-        checkpoints[case] = path
+        asked = {"max_atoms": 6, "n_jobs": 2, **settings}
+        every = 3600.0 if case == HURRY else 0.0
+        started.append((folder / "data.npz", folder / "fit", asked, *when, every))
+        checkpoints[case] = folder / "fit"
+    killed_fits(KILLED, started)
     return checkpoints
 
 
@@ -148,7 +135,7 @@ def crashed(model, X, y, n):
         {"refine": True, "include": [8], "groups": [0, 0, 1, 2, 3, 4, 5, 6, 7]},
         {"costs": [1, 2, 3, 4, 5, 6, 7, 8, 9], "max_cost": 15.0, "refine": True},
         {"max_atoms": 9, **HELD_OUT, "n_iter_no_change": 2},
-        {"max_atoms": 9, **HELD_OUT, "n_iter_no_change": 2, "refine": True},
+        {"max_atoms": 7, **HELD_OUT, "n_iter_no_change": 2, "refine": True},
         {"penalty": "linf_l1", "alpha": 1e-3, "loss": "log"},
         {"fit_intercept": False, "scale": "std", "pool": "products"},
         {"rule": "column"},
@@ -255,7 +242,7 @@ def test_wherever_the_file_ends_the_fit_ends_identically(tmp_path, assert_identi
     model = ShareBoostClassifier(checkpoint=path, **settings)
     whole = saving_always(clone(model)).fit(X, y)
     contents = path.read_bytes()
-    for length in [0, 3, *range(19, len(contents), 977), len(contents) - 1]:
+    for length in [0, 3, *range(19, len(contents), 1949), len(contents) - 1]:
         path.write_bytes(contents[:length])
         assert_identical(saving_always(clone(model)).fit(X, y), whole)
 
@@ -372,41 +359,45 @@ def test_what_cannot_be_read_again_is_no_checkpoint(model, three_classes, tmp_pa
             clone(model).set_params(checkpoint=path).fit(X, y == 0)
 
 
-# Fits with a limit on the size of files, which is what a full disk looks like. It may fall at once,
-# or after some rounds; in the end it is lifted, and the checkpoint written on.
+# Fits with a limit on the size of files, which is what a full disk looks like: none is left, or
+# there is room for some rounds. Each fit has a line for what it says.
 FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ShareBoostClassifier
 
-data, checkpoint, limit = sys.argv[1:]
-model = ShareBoostClassifier(8, checkpoint=checkpoint)
-model._save_every = 0.0
+data, *fits = sys.argv[1:]
 with np.load(data) as file:
     X, y = file["X"], file["y"]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    full = model.fit(X, y)
-print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
-assert len(full.path_) == 9
+for checkpoint, limit in zip(fits[::2], fits[1::2]):
+    model = ShareBoostClassifier(8, checkpoint=checkpoint)
+    model._save_every = 0.0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        full = model.fit(X, y)
+    print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep=" | ")
+    assert len(full.path_) == 9
 """
 
 
-@pytest.mark.parametrize("limit", [0, 20_000])
-def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, limit, assert_identical):
+def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, assert_identical):
     pytest.importorskip("resource")
     X, y = random_problem(seed=3, m=90, d=9)
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    process = python(FULL, tmp_path / "data.npz", tmp_path / "fit", limit)
+    none, part = tmp_path / "none", tmp_path / "part"
+    process = python(FULL, tmp_path / "data.npz", none, 0, part, 20_000)
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said = f"RuntimeWarning: checkpoint {tmp_path / 'fit'} cannot be written (File too large)"
-    assert out.strip() == f"{said}; the fit goes on without it"
-    rounds = []
-    resumed = ShareBoostClassifier(8, checkpoint=tmp_path / "fit", callbacks=[rounds.append])
-    assert_identical(resumed.fit(X, y), ShareBoostClassifier(8).fit(X, y))
-    assert len(rounds) == 9 if limit == 0 else 0 < len(rounds) < 9
+    why = "cannot be written (File too large); the fit goes on without it"
+    assert out.splitlines() == [f"RuntimeWarning: checkpoint {file} {why}" for file in (none, part)]
+    whole, left = ShareBoostClassifier(8).fit(X, y), []
+    for file in (none, part):
+        rounds = []
+        resumed = ShareBoostClassifier(8, checkpoint=file, callbacks=[rounds.append])
+        assert_identical(resumed.fit(X, y), whole)
+        left.append(len(rounds))
+    assert left[0] == 9 > left[1] > 0
 
 
 # -- finished fits ---------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Checkpoints of error clumping: where a fit is ended, raised limits, full disks, strangers."""
 
-import signal
 import warnings
 
 import numpy as np
@@ -60,34 +59,40 @@ def interrupted_after(model, X, y, iterations, monkeypatch):
 # -- fits that are ended ---------------------------------------------------------------------------
 
 KILLED = """
-import os, signal, sys, numpy as np
 from laconic import ErrorClumpingClassifier
 from laconic.files import journal
-append, written = journal.Slate.append, []
-def until_killed(self, *record):
-    append(self, *record)
-    written.append(record)
-    if len(written) == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-journal.Slate.append = until_killed
-with np.load(sys.argv[1]) as data:
-    X, y = data["X"], data["y"]
-model = ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=sys.argv[2])
-model._save_every = 0.0
-model.fit(X, y)
+
+def die(data, checkpoint, writes):
+    append, written = journal.Slate.append, []
+
+    def until_killed(self, *record):
+        append(self, *record)
+        written.append(record)
+        if len(written) == writes:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    journal.Slate.append = until_killed
+    model = ErrorClumpingClassifier(1e-6, tol=1e-12, checkpoint=checkpoint)
+    model._save_every = 0.0
+    with np.load(data) as file:
+        model.fit(file["X"], file["y"])
 """
 
 
-@pytest.mark.parametrize("writes", [3, 9])
-def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, writes):
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
+@pytest.fixture(scope="module")
+def killed(killed_fits, tmp_path_factory):
+    """Checkpoints of fits that were killed after so many writes."""
+    folder = tmp_path_factory.mktemp("killed")
     X, y = noisy(3)
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    file = tmp_path / "fit"
-    process = python(KILLED, tmp_path / "data.npz", file, writes)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
+    np.savez(folder / "data.npz", X=X, y=y)
+    checkpoints = {writes: folder / f"{writes}" for writes in (3, 9)}
+    killed_fits(KILLED, [(folder / "data.npz", file, n) for n, file in checkpoints.items()])
+    return checkpoints
+
+
+@pytest.mark.parametrize("writes", [3, 9])
+def test_a_killed_fit_resumes_to_the_identical_model(killed, writes):
+    (X, y), file = noisy(3), killed[writes]
     model = ErrorClumpingClassifier(1e-6, tol=1e-12)
     straight = clone(model).fit(X, y)
     assert_identical(clone(model).set_params(checkpoint=file).fit(X, y), straight)
@@ -254,40 +259,41 @@ def test_a_checkpoint_does_not_change_the_fit(tmp_path):
         assert_identical(written.fit(X, y), clone(model).fit(X, y))
 
 
-# A limit on the size of files is what a full disk looks like.
+# A limit on the size of files is what a full disk looks like. Each fit has a line for what it says.
 FULL = """
 import resource, sys, warnings
 import numpy as np
 from laconic import ErrorClumpingClassifier
 
-data, checkpoint, limit = sys.argv[1:]
-model = ErrorClumpingClassifier(checkpoint=checkpoint)
-model._save_every = 0.0
+data, *fits = sys.argv[1:]
 with np.load(data) as file:
     X, y = file["X"], file["y"]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    full = model.fit(X, y)
-print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep="\\n")
-assert full.gap_ <= 1e-10 * full.objective_
+for checkpoint, limit in zip(fits[::2], fits[1::2]):
+    model = ErrorClumpingClassifier(checkpoint=checkpoint)
+    model._save_every = 0.0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        full = model.fit(X, y)
+    print(*(f"{w.category.__name__}: {w.message}" for w in caught), sep=" | ")
+    assert full.gap_ <= 1e-10 * full.objective_
 """
 
 
-@pytest.mark.parametrize("limit", [0, 8_000])
-def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path, limit):
+def test_a_full_disk_ends_the_checkpoint_and_not_the_fit(python, tmp_path):
     pytest.importorskip("resource")
     X, y = noisy(3)
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    process = python(FULL, tmp_path / "data.npz", tmp_path / "fit", limit)
+    none, part = tmp_path / "none", tmp_path / "part"
+    process = python(FULL, tmp_path / "data.npz", none, 0, part, 8_000)
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said = f"RuntimeWarning: checkpoint {tmp_path / 'fit'} cannot be written (File too large)"
-    assert out.strip() == f"{said}; the fit goes on without it"
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == (["data.npz"] if limit == 0 else ["data.npz", "fit"])
-    model = ErrorClumpingClassifier(checkpoint=tmp_path / "fit").fit(X, y)
-    assert_identical(model, ErrorClumpingClassifier().fit(X, y))
+    why = "cannot be written (File too large); the fit goes on without it"
+    assert out.splitlines() == [f"RuntimeWarning: checkpoint {file} {why}" for file in (none, part)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "part"]
+    whole = ErrorClumpingClassifier().fit(X, y)
+    for file in (none, part):
+        assert_identical(ErrorClumpingClassifier(checkpoint=file).fit(X, y), whole)
 
 
 # -- strangers -------------------------------------------------------------------------------------

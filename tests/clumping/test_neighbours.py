@@ -141,12 +141,12 @@ def peak_bytes(function):
 @pytest.mark.parametrize("kind", ["nearest", "metric", "given", "subset"])
 def test_many_neighbours_take_little_memory_on_the_way(kind):
     """Graphs of a tenth of all pairs, which are kept as m²/8 bytes."""
-    X = np.random.default_rng(6).standard_normal((3000, 3))
+    X = np.random.default_rng(6).standard_normal((2000, 3))
     graph = radius_graph(X, auto_radius(X, share=0.1))
     near = graph.to_sparse()
     limits = GraphLimits(listed=1 << 13, held=1 << 13)
     make = {
-        "nearest": lambda: nearest_graph(X, 300, n_jobs=1, limits=limits),
+        "nearest": lambda: nearest_graph(X, 200, n_jobs=1, limits=limits),
         "metric": lambda: radius_graph(X, 1.0, metric="manhattan", n_jobs=1, limits=limits),
         "given": lambda: given_graph(near, len(X), limits),
         "subset": lambda: graph.subset(np.arange(10, len(X))),

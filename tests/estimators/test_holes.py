@@ -1,8 +1,6 @@
 """Hole punching: what every hole promises, and the estimator around it."""
 
 import io
-import json
-import signal
 import warnings
 
 import numpy as np
@@ -605,39 +603,42 @@ def test_data_frames_keep_their_names():
 # -- long fits ---------------------------------------------------------------------------------
 
 KILLED = """
-import json, os, signal, sys
-import numpy as np
 from sklearn.linear_model import LogisticRegression
 from laconic import HolePunchingClassifier
-
-data, checkpoint, settings = sys.argv[1:]
 
 def kill(state):
     if len(state.holes) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-model = HolePunchingClassifier(
-    LogisticRegression(), checkpoint=checkpoint, pickle_models=True, callbacks=[kill],
-    **json.loads(settings)
-)
-model._save_every = 0.0
-with np.load(data) as file:
-    model.fit(file["X"], file["y"])
+def die(data, checkpoint, settings):
+    model = HolePunchingClassifier(
+        LogisticRegression(), checkpoint=checkpoint, pickle_models=True, callbacks=[kill],
+        **settings
+    )
+    model._save_every = 0.0
+    with np.load(data) as file:
+        model.fit(file["X"], file["y"])
 """
+HELD_OUT = ({}, {"early_stopping": True, "guard": True, "random_state": 1})
 
 
-@pytest.mark.parametrize("held", [{}, {"early_stopping": True, "guard": True, "random_state": 1}])
-def test_a_killed_fit_resumes_to_the_identical_model(tmp_path, python, held):
-    if not hasattr(signal, "SIGKILL"):
-        pytest.skip("needs SIGKILL")
+@pytest.fixture(scope="module")
+def killed(killed_fits, tmp_path_factory):
+    """Data, and settings and checkpoints of fits to it that were killed after three holes."""
+    folder = tmp_path_factory.mktemp("killed")
     X, y = blobs(900, classes=4)
     y = np.array(["a", "b", "c", "d"])[y]
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    settings = {"max_holes": 6, "min_rows": 5, **held}
-    file = tmp_path / "fit"
-    process = python(KILLED, tmp_path / "data.npz", file, json.dumps(settings))
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
+    np.savez(folder / "data.npz", X=X, y=y)
+    asked = [{"max_holes": 6, "min_rows": 5, **held} for held in HELD_OUT]
+    files = [folder / f"{number}" for number in range(len(asked))]
+    killed_fits(KILLED, [(folder / "data.npz", *fit) for fit in zip(files, asked, strict=True)])
+    return X, y, asked, files
+
+
+@pytest.mark.parametrize("number", range(len(HELD_OUT)))
+def test_a_killed_fit_resumes_to_the_identical_model(killed, number):
+    X, y, asked, files = killed
+    settings, file = asked[number], files[number]
     rounds = []
     resumed = holes(checkpoint=file, callbacks=[rounds.append], **settings).fit(X, y)
     whole = holes(**settings).fit(X, y)

@@ -140,10 +140,10 @@ def test_of_hole_punching_on_a_lattice():
     [
         ShareBoostClassifier(),
         ShareBoostClassifier(5, loss="log", rule="projection", refine=True),
-        ShareBoostClassifier(5, refine=True, pool="products"),
+        ShareBoostClassifier(3, refine=True, pool="products"),
         ShareBoostClassifier(5, rule="projection", pool="stumps"),
         ShareBoostClassifier(2, pool="pieces"),
-        ShareBoostClassifier(3, rule="step", refine=True),
+        ShareBoostClassifier(2, rule="step", refine=True),
     ],
 )
 def test_of_shareboost(model):

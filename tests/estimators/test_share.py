@@ -35,10 +35,10 @@ EXACT = {"alpha": 1e-3, "tol": 1e-14}
 @parametrize_with_checks(
     [
         ShareBoostClassifier(),
-        ShareBoostClassifier(pool="stumps"),
+        ShareBoostClassifier(4, pool="stumps"),
         ShareBoostClassifier(loss="log"),
         ShareBoostClassifier(refine=True, max_atoms=3),
-        ShareBoostClassifier(penalty="l1", alpha=1e-2, tol=1e-10),
+        ShareBoostClassifier(4, penalty="l1", alpha=1e-2, tol=1e-10),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):

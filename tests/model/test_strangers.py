@@ -119,17 +119,17 @@ def test_text_that_is_no_text(models, tmp_path):
 
 def nested(depth):
     """Arrays of regions within regions."""
-    inner = {"part0_feature": np.zeros(0, dtype=np.int64), "kinds": np.array(["columns"])}
-    for level in range(depth):
-        own = {
-            "centre": np.empty((0, 4)), "radius": np.empty(0), "share": np.ones(1),
-            "nearest": np.empty(0, dtype=np.int64),
-        }  # fmt: skip
-        inner |= own
-        if level < depth - 1:
-            inner = {f"part0_{name}": array for name, array in inner.items()}
-            inner["kinds"] = np.array(["regions"])
-    return inner
+    own = {
+        "centre": np.empty((0, 4)), "radius": np.empty(0), "share": np.ones(1),
+        "nearest": np.empty(0, dtype=np.int64), "kinds": np.array(["regions"]),
+    }  # fmt: skip
+    arrays = {
+        f"{level * 'part0_'}{name}": array for level in range(depth) for name, array in own.items()
+    }
+    innermost = (depth - 1) * "part0_"
+    arrays[f"{innermost}kinds"] = np.array(["columns"])
+    arrays[f"{innermost}part0_feature"] = np.zeros(0, dtype=np.int64)
+    return arrays
 
 
 @pytest.mark.parametrize("depth", [1, DEEPEST, DEEPEST + 1, 700])
@@ -299,7 +299,7 @@ def rezipped(contents, compression=zipfile.ZIP_STORED, extra=()):
 
 def test_compressed_members_are_refused_before_they_are_inflated(models, tmp_path):
     header, arrays = parts_of(models["columns"], tmp_path)
-    bomb = np.zeros(30_000_000)
+    bomb = np.zeros(8_000_000)
     contents, _ = sealed(header, {**arrays, "bomb": bomb})
     small = rezipped(contents, zipfile.ZIP_DEFLATED)
     assert len(small) < 1_000_000

@@ -70,7 +70,10 @@ def test_many_small_problems(record_property):
             assert proof.objective == pytest.approx(best, rel=HIT)
             assert proof.bound <= best * (1 + 1e-12)
             for method, found in hits.items():
-                value = objective(problem, method, price, 7)
+                if method == "local":  # one search for all prices
+                    value = min(fit.value + price * len(fit.support) for fit in known)
+                else:
+                    value = objective(problem, method, price, 7)
                 assert value >= best * (1 - 1e-9)
                 found.append(value <= best * (1 + HIT))
     reports(record_property, hits)
