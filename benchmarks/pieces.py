@@ -42,7 +42,7 @@ from share_mnist_pieces import (
 from laconic import ShareBoostClassifier
 from laconic.correct import Newton
 from laconic.pools import Pieces
-from laconic.pools.piecestore import BoundPieces
+from laconic.pools.bound_pieces import BoundPieces
 
 MINUTES, GIGABYTES, FASTER = 30.0, 6.0, 20.0
 

@@ -1,4 +1,4 @@
-"""Sums over the balls of many centres and radii: what `laconic.pools.piecestore` stands on.
+"""Sums over the balls of many centres and radii: what `laconic.pools.bound_pieces` stands on.
 
 The code of a row for a centre is the number of radii that do not reach it. One pass over the codes
 sums the rows of every code, and a running sum over the codes gives the rows of every ball. This

@@ -17,7 +17,7 @@ from laconic.data.validation import validated
 from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
 from laconic.numeric.threads import Threads
 from laconic.pools.base import Place
-from laconic.pools.patchstore import STORAGES, BoundPatches
+from laconic.pools.bound_patches import STORAGES, BoundPatches
 from laconic.pools.scaling import LARGEST
 from laconic.pools.templates import Windows, draw, learn_templates, mask_centres, windows_of
 

@@ -22,7 +22,7 @@ from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
 from laconic.pools.base import Place
-from laconic.pools.piecestore import BoundPieces
+from laconic.pools.bound_pieces import BoundPieces
 from laconic.pools.radii import Balls, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 

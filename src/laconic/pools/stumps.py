@@ -16,8 +16,8 @@ from scipy import sparse
 
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import Place
+from laconic.pools.bound_stumps import TOGETHER, BoundStumps
 from laconic.pools.stump_limits import StumpLimits
-from laconic.pools.stumpstore import TOGETHER, BoundStumps
 
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding
