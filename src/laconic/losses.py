@@ -406,8 +406,8 @@ def find_loss(loss: Any) -> Loss:
     wanted = [name for name in vars(Loss) if not name.startswith("_")]
     missing = [name for name in ("name", "shift_invariant", *wanted) if not hasattr(loss, name)]
     if missing or isinstance(loss, type):
-        why = "a class; pass an object" if isinstance(loss, type) else f"without {missing[0]!r}"
-        raise TypeError(f"loss must be a name or a loss object; {loss!r} is one {why}")
+        why = "is a class; pass an object" if isinstance(loss, type) else f"has no {missing[0]!r}"
+        raise TypeError(f"loss must be a name or a loss object; {loss!r} {why}")
     given: Loss = loss
     return given
 

@@ -324,7 +324,7 @@ def find_penalty(penalty: Any, alpha: float, beta: float) -> Penalty:
             raise ValueError(f"penalty must be one of {known}, not {penalty!r}")
         return PENALTIES[penalty](alpha, beta)
     if isinstance(penalty, type) or not hasattr(penalty, "alpha"):
-        why = "a class; pass an object" if isinstance(penalty, type) else "without 'alpha'"
-        raise TypeError(f"penalty must be a name or a penalty object; {penalty!r} is one {why}")
+        why = "is a class; pass an object" if isinstance(penalty, type) else "has no 'alpha'"
+        raise TypeError(f"penalty must be a name or a penalty object; {penalty!r} {why}")
     given: Penalty = penalty
     return given

@@ -7,6 +7,7 @@ from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.boost.rules import GradientRule, ProjectionRule
 from laconic.losses import LogisticLoss, LogLoss, MarginLoss
 from laconic.penalties import L1, L2, SmoothL1
+from laconic.pools import Choice
 from problems import random_problem
 
 
@@ -77,14 +78,14 @@ class Hollow:
     ("settings", "error", "message"),
     [
         ({"loss": "nothing"}, ValueError, "loss must be one of"),
-        ({"loss": Hollow()}, TypeError, "without 'name'"),
-        ({"loss": MarginLoss}, TypeError, "a class; pass an object"),
+        ({"loss": Hollow()}, TypeError, "has no 'name'"),
+        ({"loss": MarginLoss}, TypeError, "is a class; pass an object"),
         ({"rule": "nothing"}, ValueError, "rule must be one of"),
-        ({"rule": Hollow()}, TypeError, "without 'choose'"),
-        ({"rule": GradientRule}, TypeError, "a class; pass an object"),
+        ({"rule": Hollow()}, TypeError, "has no 'choose'"),
+        ({"rule": GradientRule}, TypeError, "is a class; pass an object"),
         ({"penalty": "nothing"}, ValueError, "penalty must be one of"),
-        ({"penalty": object()}, TypeError, "without 'alpha'"),
-        ({"penalty": L2}, TypeError, "a class; pass an object"),
+        ({"penalty": object()}, TypeError, "has no 'alpha'"),
+        ({"penalty": L2}, TypeError, "is a class; pass an object"),
         ({"penalty": Hollow()}, TypeError, "Newton.*Hollow.*kink"),
         ({"penalty": L1(0.1)}, ValueError, "kink"),
     ],
@@ -92,3 +93,26 @@ class Hollow:
 def test_what_is_missing_is_named(data, settings, error, message):
     with pytest.raises(error, match=message):
         ShareBoostClassifier(2, **settings).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (Choice(0, 1.0, 1.0), ValueError, "chose atom 0, which is not there or must not be chosen"),
+        (Choice(99, 1.0, 1.0), ValueError, "chose atom 99"),
+        (3, TypeError, "must return a laconic.pools.Choice"),
+        (None, TypeError, "must return a laconic.pools.Choice"),
+    ],
+)
+def test_a_rule_that_chooses_what_it_may_not_is_stopped(data, answer, error, message):
+    class Stubborn:
+        def choose(self, rows, W, forbidden, costs):
+            return answer
+
+    with pytest.raises(error, match=message):
+        ShareBoostClassifier(3, rule=Stubborn()).fit(*data)
+
+
+def test_a_penalty_object_brings_its_own_strength(data):
+    with pytest.raises(ValueError, match=r"leave alpha=5\.0 out"):
+        ShareBoostClassifier(3, penalty=L2(1e-3), alpha=5.0).fit(*data)

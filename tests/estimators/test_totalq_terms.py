@@ -300,3 +300,15 @@ def test_the_bound_knows_what_atoms_share(data):
         entry.objective + 1.5e-3 * (entry.cost - cheap.rounds_[0].cost) for entry in cheap.path_
     )
     assert dear.bound_ <= least
+
+
+@pytest.mark.parametrize("price", [0.01, [0.1, 0.01]])
+def test_folds_of_a_classifier_as_pool(data, price):
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    model = TotalQBoostClassifier(6, pool=tree, price=price, cv=3).fit(*data)
+    assert model.score(*data) > 0.7
+
+
+def test_a_cap_that_nothing_fits_into_is_told(data):
+    with pytest.warns(UserWarning, match="Raise max_cost"):
+        columns(max_cost=0.5).fit(*data)

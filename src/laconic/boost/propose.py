@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -99,10 +100,22 @@ class ByRule:
         """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
         entry, rows = entries[-1], self.model.rows
         costs = self.admissible.given(entry.numbers)
-        choice = self.rule.choose(rows, self.model.weights, self._barred(entry, also_barred), costs)
+        barred = self._barred(entry, also_barred)
+        choice = self.rule.choose(rows, self.model.weights, barred, costs)
+        self._check(choice, barred)
         entries[-1] = replace(entry, steepest=max(choice.steepest, self.model.intercept_norm))
         rounding = 8.0 * np.finfo(rows.dtype).eps
         return None if choice.index < 0 or not choice.score > rounding else choice.index
+
+    def _check(self, choice: Any, barred: np.ndarray) -> None:
+        """Refuse what a rule may not answer: the loop would never end."""
+        name = type(self.rule).__name__
+        if not isinstance(choice, Choice):
+            raise TypeError(f"{name}.choose must return a laconic.pools.Choice, not {choice!r}")
+        if choice.index >= self.model.rows.pool.n_atoms or choice.index in barred:
+            raise ValueError(
+                f"{name} chose atom {choice.index}, which is not there or must not be chosen"
+            )
 
     def certify(self, state: State) -> None:
         """Complete the last entry with its steepest gradient."""

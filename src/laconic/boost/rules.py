@@ -191,8 +191,8 @@ def check_rule(rule: Any) -> None:
             known = ", ".join(map(repr, RULES))
             raise ValueError(f"rule must be one of {known}, not {rule!r}")
     elif isinstance(rule, type) or not callable(getattr(rule, "choose", None)):
-        why = "a class; pass an object" if isinstance(rule, type) else "without 'choose'"
-        raise TypeError(f"rule must be a name or a rule object; {rule!r} is one {why}")
+        why = "is a class; pass an object" if isinstance(rule, type) else "has no 'choose'"
+        raise TypeError(f"rule must be a name or a rule object; {rule!r} {why}")
 
 
 def find_rule(rule: Any, penalty: Penalty, corrector: Corrector) -> Rule:

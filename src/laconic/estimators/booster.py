@@ -274,7 +274,7 @@ class BoostedClassifier(PathClassifier):
         names = list(getattr(self, "feature_names_in_", ()))
         fold.set_params(costs=in_order(self.costs, names or None, self.n_features_in_))
         for argument in ("include", "exclude"):
-            fold.set_params(**{argument: self._by_number(argument)})
+            fold.set_params(**{argument: self._by_number(argument) or None})
         return fold
 
     # -- what is kept --------------------------------------------------------------------------

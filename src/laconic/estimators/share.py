@@ -312,6 +312,10 @@ class ShareBoostClassifier(BoostedClassifier):
     def _check_own(self) -> None:
         find_loss(self.loss)
         find_penalty(self.penalty, 0.0, self.beta)
+        if not isinstance(self.penalty, str) and self.alpha != "auto":
+            raise ValueError(
+                f"a penalty object brings its own strength; leave alpha={self.alpha!r} out"
+            )
         check_rule(self.rule)
 
     def _loss_of(self, total: float) -> Loss:

@@ -540,9 +540,10 @@ class TotalQBoostClassifier(BoostedClassifier):
         if np.isfinite(bound) and value - bound > OPEN * value:
             self.status_ += "; the exact search reached its limits, see search_bound_"
         if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and self.cv is None:
+            dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
             warnings.warn(
-                "no atom is worth its price, so the model says the same of every row. Lower price "
-                "or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
+                "no atom is worth its price, so the model says the same of every row. "
+                f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
                 stacklevel=5,
             )
 

@@ -117,7 +117,8 @@ class FeatureMap(Protocol):
     may name arrays in ``remarks`` that describe it, but that prediction does not read, and may have
     ``n_columns``, which is otherwise the number of its names. Its words for cards are ``reading``
     (what a class does with the atoms), ``points`` (the same where one score tells two classes
-    apart) and ``to_see`` (what draws them); without them those of columns serve.
+    apart; None where nothing is added up) and ``to_see`` (what draws them); without them those of
+    columns serve.
     """
 
     kind: str

@@ -176,14 +176,14 @@ def _shown(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
     """Weights and intercept to show: of two classes only the difference counts."""
     weights, intercept = predictor.weights, predictor.intercept
     never = np.abs(np.vstack([weights, intercept])).max(initial=0.0) > -UNSEEN / 2
-    if len(intercept) != 2 or never:
+    if len(intercept) != 2 or never or getattr(predictor.map, "points", "") is None:
         return weights, intercept
     return weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
 
 
 def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
     how = getattr(predictor.map, "reading", ColumnsMap.reading)
-    if points:
+    if points and getattr(predictor.map, "points", "") is not None:
         first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
         verdict = f"a sum above zero says {second}, else {first}."
         how = getattr(predictor.map, "points", ColumnsMap.points) + _ALWAYS + verdict

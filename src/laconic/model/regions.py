@@ -133,6 +133,7 @@ class RegionsMap:
         "The numbers are a region's scores at its centre (outside: of a row of zeros). Row is the "
         "training row at the centre, the first being 0. The class with the largest score wins."
     )
+    points = None  # regions are not added up
     layout: ClassVar[dict[str, Array]] = {
         "kinds": Array("U", ("regions",)),
         "centre": Array("f", ("holes", "features")),
