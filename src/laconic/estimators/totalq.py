@@ -543,7 +543,8 @@ class TotalQBoostClassifier(BoostedClassifier):
             dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row. "
-                f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom can help.",
+                f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom "
+                "can help.",
                 stacklevel=5,
             )
 
