@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.estimators.sizes import one_standard_error
 from laconic.model.atoms import Column
+from problems import saving_always
 
 COSTS = [1.0, 5.0, 1.0, 2.0, 1.0]
 
@@ -312,3 +313,86 @@ def test_folds_of_a_classifier_as_pool(data, price):
 def test_a_cap_that_nothing_fits_into_is_told(data):
     with pytest.warns(UserWarning, match="Raise max_cost"):
         columns(max_cost=0.5).fit(*data)
+
+
+# -- resumed fits ----------------------------------------------------------------------------------
+
+
+def resumed(X, y, path, rounds, **settings):
+    """A fit that is stopped after some rounds, and resumed; and the same without a stop."""
+    stop = [lambda state: len(state.generated) >= rounds]
+    first = TotalQBoostClassifier(6, checkpoint=path, callbacks=stop, **settings)
+    saving_always(first).fit(X, y)
+    again = TotalQBoostClassifier(6, checkpoint=path, **settings).fit(X, y)
+    return again, TotalQBoostClassifier(6, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"price": 0.003},
+        {"price": 0.003, "hot_start": 3},
+        {"price": 0.0, "tol": 0.0, "pool": "columns", "include": [0, 1]},
+        {"price": 0.0, "tol": 0.0, "pool": "columns", "include": [0, 1], "search": None},
+        {"price": 1e-3, "pool": "columns", "costs": COSTS, "max_cost": 6.0, "hot_start": 2},
+        {"price": [0.05, 1e-3], "cv": 3},
+    ],
+    ids=["plain", "hot", "include", "include all", "costs", "folds"],
+)
+@pytest.mark.parametrize("rounds", [1, 3, 5])
+def test_a_resumed_fit_is_the_whole_one_to_the_bit(data, tmp_path, settings, rounds):
+    again, whole = resumed(*data, tmp_path / "state", rounds, **settings)
+    assert again.generated_ == whole.generated_
+    assert again.atoms_ == whole.atoms_
+    np.testing.assert_array_equal(again.atom_coef_, whole.atom_coef_)
+    np.testing.assert_array_equal(again.intercept_, whole.intercept_)
+    assert [entry.size for entry in again.rounds_] == [entry.size for entry in whole.rounds_]
+    assert again.dual_value_ == whole.dual_value_
+
+
+def few(model, X, y):
+    return -model.n_atoms_
+
+
+def many(model, X, y):
+    return model.n_atoms_
+
+
+def test_rounds_at_another_price_are_not_taken_up(data, tmp_path):
+    settings = {"price": [0.3, 1e-3], "cv": 3, "checkpoint": tmp_path / "state"}
+    assert TotalQBoostClassifier(6, scoring=many, **settings).fit(*data).price_ == 1e-3
+    with pytest.raises(ValueError, match="other data or settings"):
+        TotalQBoostClassifier(6, scoring=few, **settings).fit(*data)
+
+
+def test_a_search_after_a_hot_start_knows_costs():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 4))
+    y = (X.sum(axis=1) + rng.standard_normal(60) > 0).astype(int)
+    settings = {"costs": [1.0, 2.0, 3.0, 4.0], "max_cost": 6.0, "price": 0.0, "l1": 0.01}
+    hot, cold = (columns(4, hot_start=n, **settings).fit(X, y) for n in (4, 0))
+    assert hot.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+
+
+def test_included_atoms_do_not_count_among_the_rounds(data):
+    X, y = data
+    model = columns(3, include=[0, 1], price=0.0).fit(X, y)
+    assert model.n_atoms_ == 5
+    capped = columns(4, include=[0, 1], price=0.0, max_atoms=3, search=None).fit(X, y)
+    assert max(entry.size for entry in capped.rounds_) == 3
+    assert columns(0, include=[0]).fit(X, y).atoms_ == [Column(0)]
+
+
+@pytest.mark.parametrize("price", ["dear", [[0.1], [0.2]], [None], -1.0, [0.1, -1.0], np.nan, None])
+def test_prices_are_numbers(data, price):
+    with pytest.raises(ValueError, match="price must be a finite number of at least 0"):
+        TotalQBoostClassifier(3, price=price, cv=3).fit(*data)
+
+
+def test_prices_may_come_as_any_list(data):
+    import pandas as pd
+
+    given = [[0.1, 0.01], (0.1, 0.01), np.array([0.1, 0.01]), pd.Series([0.1, 0.01])]
+    found = {TotalQBoostClassifier(4, price=p, cv=3).fit(*data).price_ for p in given}
+    assert len(found) == 1
+    assert TotalQBoostClassifier(4, price=np.array(0.01)).fit(*data).price_ == 0.01

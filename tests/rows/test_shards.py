@@ -16,7 +16,7 @@ from laconic.losses import MarginLoss
 from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
 from laconic.rows.limits import Limits
-from laconic.rows.rows import rows_in_memory
+from laconic.rows.rows import Rows, rows_in_memory
 from problems import random_problem
 
 CUTS = [(), (71,), (1, 50), (1, 20, 21, 45, 80, 100)]
@@ -197,3 +197,29 @@ def test_estimates_of_curvature_take_the_same_rows_for_any_shards(pool):
     for other in blocks[1:]:
         for one, two in zip(blocks[0], other, strict=True):
             np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-7)
+
+
+def test_parts_that_do_not_go_together_are_refused():
+    X, _ = table()
+    weight = np.full(120, 1 / 120)
+    parts = Limits(cuts=(30,)).parts(X, weight)
+
+    class Forgetful(Columns):
+        def merge(self, surveys, threads):
+            return None
+
+    class Uneven(Columns):
+        def bind(self, X, weight, threads, survey=None, place=None):
+            n = 6 if place.first == 0 else 5
+            return super().bind(X[:, :n], weight, threads, survey._replace(peak=survey.peak[:n]))
+
+    with pytest.raises(TypeError, match=r"Forgetful\.merge must return"):
+        bind_parts(Forgetful(), parts, Threads(1))
+    with pytest.raises(ValueError, match=r"not the same for all parts.*5 and 6 atoms"):
+        bind_parts(Uneven(), parts, Threads(1))
+    with pytest.raises(ValueError, match="every part must have a row"):
+        bind_parts(Columns(), Limits(cuts=(0,)).parts(X, weight), Threads(1))
+    with pytest.raises(ValueError, match="at least one shard"):
+        Rows([])
+    with pytest.raises(TypeError, match="object cannot be a shard: it has no"):
+        Rows([object()])

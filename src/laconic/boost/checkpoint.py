@@ -48,6 +48,9 @@ class Checkpoint(Saver):
         goes, and refines anew.
     every : float
         Seconds between two records.
+    cut : bool
+        Whether a path is taken up to that size only. TotalQBoost counts rounds, and its models have
+        other sizes.
     """
 
     def __init__(
@@ -56,9 +59,11 @@ class Checkpoint(Saver):
         fingerprint: str,
         max_atoms: int,
         every: float = EVERY,
+        cut: bool = True,
     ) -> None:
         super().__init__(path, "checkpoint", fingerprint, every)
         self.max_atoms = max_atoms
+        self.cut = cut
         self._held: dict[str, list[PathEntry]] = {name: [] for name in _LISTS}
 
     # -- writing -------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ class Checkpoint(Saver):
             if name == "refined" and not same:
                 continue
             for entry in self._held[name]:
-                if entry.size > self.max_atoms:
+                if self.cut and entry.size > self.max_atoms:
                     break
                 kept.append(entry)
         _check_state(state)

@@ -38,9 +38,6 @@ class Master(Protocol):
     def grown(self, fit: Fit) -> np.ndarray:
         """A fit's weights as those of a fit of all columns in: zero where it has none."""
 
-    def tidied(self, fit: Fit) -> Fit:
-        """The fit without columns of weight zero."""
-
 
 def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float, fixed: int = 0) -> Master:
     """The master problem in the form that the rows' pool and loss allow.
@@ -107,13 +104,6 @@ class SignsMaster:
         out[len(self.rows.atoms) :] = fit.weights[n:]
         return out
 
-    def tidied(self, fit: Fit) -> Fit:
-        """The fit without columns of weight zero."""
-        n = len(fit.support)
-        on = np.flatnonzero(fit.weights[:n])
-        support = tuple(fit.support[at] for at in on)
-        return Fit(support, np.append(fit.weights[on], fit.weights[n:]), fit.value)
-
 
 class RowsMaster:
     """Atoms of any kind and width, and any loss; a fit's weights are those of the rows' columns."""
@@ -138,12 +128,6 @@ class RowsMaster:
     def grown(self, fit: Fit) -> np.ndarray:
         """Padded for columns that came since."""
         return self.rows.padded(fit.weights)
-
-    def tidied(self, fit: Fit) -> Fit:
-        """The fit without atoms of weight zero."""
-        problem, W = self.problem(), self.rows.padded(fit.weights)
-        support = tuple(atom for atom in fit.support if problem.weighs(W, atom))
-        return Fit(support, fit.weights, fit.value)
 
 
 class RowsProblem:
@@ -186,10 +170,6 @@ class RowsProblem:
     def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one atom less; ``target`` as in `fit`."""
         return self.fit(tuple(c for c in fit.support if c != column), fit.weights, target)
-
-    def weighs(self, W: np.ndarray, atom: int) -> bool:
-        """Whether any weight of an atom is not zero."""
-        return bool(np.any(W[self._groups[atom]]))
 
     def gains(self, fit: Fit) -> np.ndarray:
         """Decrease by a Newton step along every weight alone, added up over each atom's."""

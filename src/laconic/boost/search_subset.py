@@ -72,7 +72,6 @@ class SearchSubset:
     def __post_init__(self) -> None:
         self.rows = self.record.rows
         self.penalty = L1(self.master.l1)
-        self._last: tuple[PathEntry, Fit] | None = None
 
     @property
     def searching(self) -> bool:
@@ -153,6 +152,8 @@ class SearchSubset:
             self.sizes = key, fits, [self._entry(fit) for fit in fits]
         _, fits, found.offered = self.sizes
         best = min(fits, key=self._objective)
+        if self.record.costs is not None:  # the sizes say nothing of costs
+            best = descend(self.master.problem(), self._price, best)
         found.searched = len(key)
         return self._entry(self._searched(state, best))
 
@@ -223,9 +224,7 @@ class SearchSubset:
         slope = np.where(W != 0, slope, 0.0)
         solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
         gains = self._gains(W, [columns[k] for k in kept], self._loss_there - objective.loss)
-        entry = self.record.entry(solution, tuple(gains.tolist()), kept)
-        self._last = entry, self.master.tidied(fit)
-        return entry
+        return self.record.entry(solution, tuple(gains.tolist()), kept)
 
     def _gains(self, W: np.ndarray, atoms: list[np.ndarray], fall: float) -> np.ndarray:
         """The fall of the loss since the empty model, shared out; the rows stay at ``W``."""
@@ -253,9 +252,11 @@ class SearchSubset:
         return W
 
     def _fit_of(self, entry: PathEntry) -> Fit:
-        """An entry as a fit; the last one is remembered as it was found."""
-        if self._last is not None and self._last[0].weights is entry.weights:
-            return self._last[1]
+        """An entry as a fit.
+
+        Not the fit that it was made of, which rounds otherwise: a resumed state knows entries only,
+        and must go on to the same bits.
+        """
         fixed = len(self.include)
         places = (self.rows.atoms.index(number) - fixed for number in entry.numbers)
         support = tuple(sorted(place for place in places if place >= 0))

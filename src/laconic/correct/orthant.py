@@ -82,7 +82,7 @@ class Orthant:
             W, value = moved
             objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
-            if decrement <= tol * max(value, 1e-3):
+            if abs(decrement) <= tol * max(value, 1e-3):  # below 0 only where nothing is right
                 converged = True
                 break
         return objective.solution(W, value, slope, decrement, converged, inside)

@@ -80,6 +80,8 @@ class BoostedClassifier(PathClassifier):
     """Seconds between two records of a checkpoint."""
     _signs = False
     """Whether columns of 0 and 1 are seen as -1 and 1."""
+    _cut_by_size = True
+    """Whether a resumed path ends at the largest size."""
 
     scale: str | None
     groups: Any
@@ -133,6 +135,10 @@ class BoostedClassifier(PathClassifier):
         """The path that a state comes to, smallest first."""
         raise NotImplementedError
 
+    def _folds_choose_settings(self) -> bool:
+        """Whether folds choose something that the fit, and so its checkpoint, depends on."""
+        return False
+
     def _kept_beside(self, state: State) -> list[PathEntry]:
         """Entries that are kept beside the path."""
         return []
@@ -147,9 +153,12 @@ class BoostedClassifier(PathClassifier):
         """Check, cross-validate, run the loop, and keep what it found."""
         self._check_settings(groups)
         ready = self._prepared(X, y, sample_weight)
+        folds_first = self.cv is not None and self._folds_choose_settings()
+        if folds_first:
+            self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
         # A checkpoint that cannot be used is refused before the work of the folds.
         with self._saver(ready) as saver:
-            if self.cv is not None:
+            if self.cv is not None and not folds_first:
                 self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
             with Threads(self.n_jobs) as threads:
                 rows = self._rows(ready, threads)
@@ -224,7 +233,8 @@ class BoostedClassifier(PathClassifier):
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
         settings |= self._fingerprinted()
         mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
-        return Checkpoint(self.checkpoint, mark, self._largest()[1], self._save_every)
+        most = self._largest()[1]
+        return Checkpoint(self.checkpoint, mark, most, self._save_every, self._cut_by_size)
 
     def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
         return saver.resume(rows.pool, rows.n_outputs)

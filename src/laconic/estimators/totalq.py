@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
@@ -206,7 +206,7 @@ class TotalQBoostClassifier(BoostedClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
         "max_atoms": [Interval(Integral, 0, None, closed="left"), None],
-        "price": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "price": "no_validation",  # _prices checks it
         "l1": [Interval(Real, 0, None, closed="left")],
         "loss": "no_validation",  # find_loss checks it
         "pool": "no_validation",  # make_pool checks it
@@ -236,6 +236,7 @@ class TotalQBoostClassifier(BoostedClassifier):
 
     _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring")
     _signs = True
+    _cut_by_size = False
 
     def __init__(
         self,
@@ -338,11 +339,28 @@ class TotalQBoostClassifier(BoostedClassifier):
         pool = make_pool(self._pool_object(), self.scale, self.groups, [])
         if isinstance(pool, Oracle):
             self._check_learner()
-        if isinstance(self.price, Sequence | np.ndarray):
-            if self.cv is None:
-                raise ValueError("several prices are for cross-validation to choose from; set cv")
-            if len(self.price) == 0:
-                raise ValueError("price is an empty list; give a number, or some to choose from")
+        if self._prices() is not None and self.cv is None:
+            raise ValueError("several prices are for cross-validation to choose from; set cv")
+
+    def _prices(self) -> list[float] | None:
+        """The prices to choose from, dearest first; None where one is given."""
+        try:
+            prices = np.asarray(self.price, dtype=np.float64)
+        except (TypeError, ValueError):
+            prices = np.array([np.nan])
+        if prices.ndim > 1 or not np.all((prices >= 0) & np.isfinite(prices)):
+            raise ValueError(
+                "price must be a finite number of at least 0, or a list of such numbers; not "
+                f"{self.price!r}"
+            )
+        if prices.ndim == 0:
+            return None
+        if len(prices) == 0:
+            raise ValueError("price is an empty list; give a number, or some to choose from")
+        return sorted(prices.tolist(), reverse=True)
+
+    def _folds_choose_settings(self) -> bool:
+        return self._prices() is not None
 
     def _check_learner(self) -> None:
         """Refuse what needs atoms that can be named before they are fitted."""
@@ -373,10 +391,11 @@ class TotalQBoostClassifier(BoostedClassifier):
         return self.pool
 
     def _largest(self) -> tuple[int, int]:
-        return (self.max_rounds if self.max_atoms is None else self.max_atoms), self.max_rounds
+        most = self.max_rounds + len(self.include or ())
+        return (most if self.max_atoms is None else self.max_atoms), self.max_rounds
 
     def _fingerprinted(self) -> dict[str, Any]:
-        return {"loss": self.loss_}
+        return {"loss": self.loss_, "price": self._price()}
 
     def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
         return self._loop_over(self._master(rows, ready, terms), ready, terms)
@@ -396,7 +415,7 @@ class TotalQBoostClassifier(BoostedClassifier):
             "price": self._price(),
             "max_atoms": cap,
             # Where nothing is dropped, a cap on the model is one on the rounds.
-            "max_rounds": min(rounds, cap) if search is None else rounds,
+            "max_rounds": min(rounds, cap - len(terms.include)) if search is None else rounds,
             "max_cost": terms.admissible.max_cost,
             "include": terms.include,
             "hot_start": self.hot_start,
@@ -457,9 +476,9 @@ class TotalQBoostClassifier(BoostedClassifier):
 
     def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
         """Score of every price, where there are several, or of every size, on every fold."""
-        if not isinstance(self.price, Sequence | np.ndarray):
+        prices = self._prices()
+        if prices is None:
             return super()._cross_validate(ready, sample_weight, groups)
-        prices = sorted(map(float, self.price), reverse=True)
         fold = self._of_a_fold().set_params(price=prices[0])
         weight = sample_weight
         given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
@@ -468,7 +487,7 @@ class TotalQBoostClassifier(BoostedClassifier):
         return scores
 
     def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
-        if isinstance(self.price, Sequence | np.ndarray):
+        if self._prices() is not None:
             return size  # the folds have chosen the price
         return super()._size_of_folds(size, path)
 

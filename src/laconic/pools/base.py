@@ -303,6 +303,8 @@ def bind_parts(
     pool: Pool, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
 ) -> list[BoundPool]:
     """Bind a pool to rows in parts, each ``(X, weight)``, and see that it can answer."""
+    if not all(len(weight) for _, weight in parts):
+        raise ValueError("every part must have a row")
     if len(parts) == 1:
         bounds = [_checked(pool, pool.bind(*parts[0], threads))]
     else:
@@ -316,10 +318,18 @@ def bind_parts(
         at = list(zip(parts, _places(pool, parts, threads), strict=True))
         surveys = [pool.survey(X, weight, place, threads) for (X, weight), place in at]
         merged = pool.merge(surveys, threads)
+        if merged is None:  # which would mean to bind that these rows are all
+            raise TypeError(f"{type(pool).__name__}.merge must return what is known of all rows")
         bounds = [
             _checked(pool, pool.bind(X, weight, threads, merged, place))
             for (X, weight), place in at
         ]
+    kinds = {(bound.n_atoms, bound.n_columns, str(bound.dtype)) for bound in bounds}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{type(pool).__name__} is not the same for all parts of the rows: it has "
+            f"{' and '.join(str(n) for n in sorted({n for n, _, _ in kinds}))} atoms"
+        )
     late = [bound.late() for bound in bounds]
     if late[0] is not None:
         for bound in bounds:

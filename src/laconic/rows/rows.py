@@ -57,6 +57,8 @@ class Rows:
         self, shards: Sequence[Shard], intercept: bool = True, threads: Threads | None = None
     ) -> None:
         self._shards = [_checked(shard) for shard in shards]
+        if not self._shards:
+            raise ValueError("rows need at least one shard")
         self.intercept = intercept
         self.threads = threads or Threads(1)
         first = self._shards[0]
