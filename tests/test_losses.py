@@ -257,7 +257,7 @@ def test_losses_by_name_or_as_they_are():
         find_loss("hinge")
     with pytest.raises(TypeError, match="pass an object"):
         find_loss(LogLoss)
-    with pytest.raises(TypeError, match="without 'name'"):
+    with pytest.raises(TypeError, match="has no 'name'"):
         find_loss(3)
 
 
