@@ -40,6 +40,5 @@ def total_loop(max_rounds, **settings):
     loss = BINARY_LOSSES["exponential"]()
     rows = rows_in_memory([pool], loss, y, weight, 1, threads, True)
     master, record = make_master(rows, y, weight, 1e-4), Recorder(rows)
-    settings = {"price": 0.01, "max_atoms": max_rounds, "max_rounds": max_rounds, **settings}
-    settle = SearchSubset(record, master, **settings)
+    settle = SearchSubset(record, master, **{"price": 0.01, "max_rounds": max_rounds, **settings})
     return Loop(Violated(rows, 1e-4, 5e-4, Admissible()), settle, record)

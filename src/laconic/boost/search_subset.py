@@ -37,10 +37,10 @@ class SearchSubset:
         The problem over H.
     price : float
         λ, times the cost of an atom (1 each without costs).
-    max_atoms : int
-        Cap on the model.
     max_rounds : int
         Cap on H.
+    max_atoms : int, optional
+        Cap on the model.
     max_cost : float
         Cap on the cost of the model.
     include : list of int
@@ -60,8 +60,8 @@ class SearchSubset:
     record: Recorder
     master: Master
     price: float
-    max_atoms: int
     max_rounds: int
+    max_atoms: int | None = None
     max_cost: float = np.inf
     include: list[int] = field(default_factory=list)
     hot_start: int = 0
@@ -76,8 +76,12 @@ class SearchSubset:
 
     @property
     def searching(self) -> bool:
-        """Whether there is anything to search for."""
-        capped = self.max_atoms < self.max_rounds or np.isfinite(self.max_cost)
+        """Whether there is anything to search for.
+
+        A cap counts even where it is above the number of rounds: a fit of more rounds, which may
+        go on from this one, has to search from the start.
+        """
+        capped = self.max_atoms is not None or np.isfinite(self.max_cost)
         return self.search is not None and (self.price > 0 or capped)
 
     # -- the stage -----------------------------------------------------------------------------
@@ -209,7 +213,8 @@ class SearchSubset:
     @property
     def _price(self) -> Price:
         """What subsets of H cost, and which are allowed."""
-        cap = min(self.max_atoms, len(self.rows.atoms)) - len(self.include)
+        held = len(self.rows.atoms)
+        cap = (held if self.max_atoms is None else min(self.max_atoms, held)) - len(self.include)
         costs, atoms = self.record.costs, self.rows.atoms[len(self.include) :]
         if costs is None:
             return Price(self.price, cap)

@@ -412,7 +412,7 @@ class TotalQBoostClassifier(BoostedClassifier):
         cap, rounds = self._largest()
         settings: dict[str, Any] = {
             "price": self._price(),
-            "max_atoms": cap,
+            "max_atoms": self.max_atoms,
             # Where nothing is dropped, a cap on the model is one on the rounds.
             "max_rounds": min(rounds, cap - len(terms.include)) if search is None else rounds,
             "max_cost": terms.admissible.max_cost,
