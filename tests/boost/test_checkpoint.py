@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loops import share_loop, total_loop
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
@@ -16,7 +17,6 @@ from laconic import ErrorClumpingClassifier, ShareBoostClassifier
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.refine import refine
 from laconic.files import journal, store
-from loops import share_loop, total_loop
 from problems import random_problem, saving_always
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
@@ -599,6 +599,6 @@ def test_a_file_of_another_stage_is_refused(tmp_path):
     for name, make in (("searching", share_loop), ("growing", total_loop)):
         shutil.copy(Path(__file__).parent / "old_checkpoints" / name, tmp_path / name)
         loop = make(9)
-        with Checkpoint(tmp_path / name, "kept") as saver:
-            with pytest.raises(ValueError, match=f"{name} is not sound"):
-                saver.resume(loop.record.rows.pool, loop.record.rows.n_outputs, loop.settle)
+        rows, refused = loop.record.rows, pytest.raises(ValueError, match=f"{name} is not sound")
+        with Checkpoint(tmp_path / name, "kept") as saver, refused:
+            saver.resume(rows.pool, rows.n_outputs, loop.settle)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from loops import total_loop
 
 from laconic.boost.checkpoint import Checkpoint
-from loops import total_loop
 
 
 def same_path(one, two):
