@@ -119,6 +119,12 @@ class Objective:
         out[self.free :] += self.penalty.curve(held, moved) + damping * moved
         return out
 
+    def hessian(self, face: np.ndarray) -> np.ndarray:
+        """∇²L at the last evaluated point among the weights of ``face``, a mask, by products."""
+        units = np.eye(face.size)[face.ravel()].reshape(-1, *face.shape)
+        self.products += len(units)
+        return np.array([self.problem.curve(unit)[face] for unit in units], dtype=np.float64)
+
     def ease(self, decrement: float, value: float) -> None:
         """Damp less as the end comes near, which keeps its convergence fast."""
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))

@@ -11,6 +11,12 @@ from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
 # Times what a whole step promised by which Φ falls down a tail of the loss.
 TAIL = 1.15
+# Share of what a step within an orthant promises; one that gains less has run into kinks.
+LITTLE = 0.1
+# Most weights among which a Hessian is put together from products.
+FEW = 300
+# Longest first step, times 1 + the largest weight.
+FAR = 20.0
 
 
 class Orthant:
@@ -24,7 +30,9 @@ class Orthant:
     stays in the orthant of the present signs, inside which nothing has a kink. Conjugate gradients
     find it. A weight that would change its sign stops at zero. Weights at zero that such a step
     would take against their slope, because of what the others do, stay out of it (see the notes of
-    `laconic.subset.quadratic`).
+    `laconic.subset.quadratic`). Among columns that are nearly alike, such steps may stop over and
+    over again with next to nothing gained. Then the Hessian is asked for after all, product by
+    product, and steps go to the least point of the model.
 
     Parameters
     ----------
@@ -60,17 +68,21 @@ class Orthant:
         W = self._shifted(objective, start)
         value, _ = objective.evaluate(W)
         face, slope = self._face(objective, W, inside)
-        decrement, converged = np.inf, False
+        decrement, converged, stuck = np.inf, False, False
         tol = max(self.tol, float(np.finfo(problem.dtype).eps) ** 1.5)
         for _ in range(self.max_iter):
             if not slope.any():
                 decrement, converged = 0.0, True
                 break
-            hessian = self._hessian(objective, W, face)
+            hessian = self._hessian(objective, W, face, stuck)
             if hessian is None:
                 step = self._step(objective, W, face, slope)
                 decrement = -0.5 * float(np.vdot(slope, step))
                 moved = self._search(objective, W, slope, step, value)
+                known, stuck = stuck, stuck or self._is_stuck(moved, value, decrement)
+                if moved is None and not known:
+                    objective.evaluate(W)
+                    continue
             else:
                 step, first_order, decrement = self._model_step(objective, W, face, hessian)
                 if value - HOPE * decrement > target:
@@ -117,11 +129,26 @@ class Orthant:
         return face, slope
 
     @staticmethod
-    def _hessian(objective: Objective, W: np.ndarray, face: np.ndarray) -> np.ndarray | None:
-        """Hessian among the weights of the face; none where they are many, or the penalty bends."""
+    def _is_stuck(moved: tuple[np.ndarray, float] | None, value: float, promised: float) -> bool:
+        """Whether a step within an orthant came to nothing, or to little, because of kinks."""
+        return moved is None or value - moved[1] < LITTLE * promised
+
+    @staticmethod
+    def _hessian(
+        objective: Objective, W: np.ndarray, face: np.ndarray, stuck: bool
+    ) -> np.ndarray | None:
+        """Hessian among the weights of the face; none where they are many, or the penalty bends.
+
+        Where the problem does not write it down, steps within orthants are cheaper: only if these
+        get stuck is it put together from products.
+        """
         if objective.penalty.curvature(W[objective.free :]).any():
             return None
-        return objective.problem.hessian(face != 0)
+        moving = face != 0
+        written = objective.problem.hessian(moving)
+        if written is not None or not stuck or np.count_nonzero(moving) > FEW:
+            return written
+        return objective.hessian(moving)
 
     @staticmethod
     def _model_step(
@@ -160,8 +187,7 @@ class Orthant:
         """
         # Differences of Φ below its own rounding say nothing about the step.
         noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
-        # Very long steps overflow the loss and teach nothing.
-        t = min(1.0, 20.0 / max(float(np.abs(step).max()), 1e-300))
+        t = self._longest(W, step)
         for _ in range(50):
             found = self._shifted(objective, self._along(objective, W, step, t))
             new, _ = objective.evaluate(found)
@@ -180,6 +206,16 @@ class Orthant:
                 objective.evaluate(found)
                 return found, new
             found, new = farther, less
+
+    @staticmethod
+    def _longest(W: np.ndarray, step: np.ndarray) -> float:
+        """The part of a step to try first: very long steps overflow the loss and teach nothing.
+
+        Columns that are nearly alike can need weights of many thousands. The limit grows with the
+        weights, so that a few steps are enough to get there.
+        """
+        far = FAR * (1.0 + float(np.abs(W).max(initial=0.0)))
+        return min(1.0, far / max(float(np.abs(step).max()), 1e-300))
 
     @staticmethod
     def _along(objective: Objective, W: np.ndarray, step: np.ndarray, t: float) -> np.ndarray:
@@ -241,8 +277,7 @@ class Orthant:
         np.divide(-W, step, out=at_zero, where=step * W < 0)
         at_zero[: objective.free] = np.inf
         first = float(at_zero.min())
-        # Very long steps overflow the loss and teach nothing.
-        t = min(1.0, 20.0 / max(float(np.abs(step).max()), 1e-300))
+        t = self._longest(W, step)
         for _ in range(50):
             candidate = self._shifted(objective, np.where(at_zero <= t, 0.0, W + t * step))
             new, _ = objective.evaluate(candidate)
