@@ -31,3 +31,31 @@ def test_more_rounds_go_on_to_what_a_fresh_fit_finds(cap, hot_start, tmp_path):
     fresh.grow(whole)
     same_path(state.entries, whole.entries)
     assert whole.entries[-1].size <= cap
+
+
+def grown(loop):
+    state = loop.begin()
+    loop.grow(state)
+    return state
+
+
+def test_an_entry_says_whether_its_fit_came_to_its_end():
+    """And what is proven of it: no weights on its atoms are better by more than the gap."""
+    loop = total_loop(6)
+    state = grown(loop)
+    rows, master = loop.record.rows, loop.settle.master
+    for entry in state.entries:
+        rows.reset(entry.numbers)
+        best = master.problem().fit(tuple(range(entry.size)))
+        certificate = entry.certificate
+        assert certificate.converged
+        assert 0 <= certificate.decrement <= 1e-10 * entry.objective
+        assert entry.objective - best.value <= certificate.gap <= 1e-4 * entry.objective
+    short = state.entries[-1]
+    rows.reset(short.numbers)
+    every = tuple(range(short.size))
+    # A target out of reach: the solve is given up.
+    fit = master.problem().fit(every, target=0.5 * short.objective)
+    entry = loop.settle._entry(fit)
+    assert not entry.certificate.converged
+    assert entry.certificate.gap >= entry.objective - short.objective > 0

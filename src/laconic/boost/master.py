@@ -161,7 +161,8 @@ class RowsProblem:
         inside = self._inside(support)
         W[~inside] = 0.0
         solution = self._corrector.solve(self.rows, self.penalty, W, target, inside)
-        return Fit(support, solution.weights, solution.value)
+        promised = solution.certificate.decrement
+        return Fit(support, solution.weights, solution.value, promised)
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
         """The fit with one more atom; ``target`` as in `fit`."""

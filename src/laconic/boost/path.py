@@ -41,6 +41,8 @@ class PathEntry:
         the ray to the weights; see `laconic.boost.shares`.
     certificate : Certificate
         How far from the optimum over these columns the weights can be.
+        The searches of TotalQBoost solve many problems:
+        of its entries, evaluations and products are what it took to write the entry down.
     inner : float
         ⟨∇L(W), W⟩, the first term of the bound from Lemma 3.
     steepest : float

@@ -241,7 +241,7 @@ class SearchSubset:
         columns = [on[first:last] for first, last in pairwise(np.searchsorted(on, ends).tolist())]
         kept = tuple(k for k, own in enumerate(columns) if len(own))
         slope = np.where(W != 0, slope, 0.0)
-        solution = objective.solution(W, fit.value, slope, 0.0, True, inside)
+        solution = objective.solution(W, fit.value, slope, fit.promised, fit.converged, inside)
         gains = self._gains(W, [columns[k] for k in kept], self._loss_there - objective.loss)
         return self.record.entry(solution, tuple(gains.tolist()), kept)
 
@@ -279,4 +279,5 @@ class SearchSubset:
         fixed = len(self.include)
         places = (self.rows.atoms.index(number) - fixed for number in entry.numbers)
         support = tuple(sorted(place for place in places if place >= 0))
-        return self.master.start(self._weights_of(entry), support, entry.objective)
+        fit = self.master.start(self._weights_of(entry), support, entry.objective)
+        return fit._replace(promised=entry.certificate.decrement)

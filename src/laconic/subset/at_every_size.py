@@ -18,10 +18,7 @@ import numpy as np
 from laconic.numeric.threads import Threads
 from laconic.subset.moves import Move, moves_from
 from laconic.subset.problem import Fit, SubsetProblem
-
-# A value of less than this counts as this in what a move must be worth, since the loss of separable
-# data has no least value to come near.
-SMALL = 1e-3
+from laconic.subset.solver import SMALL
 
 
 class Tries(NamedTuple):

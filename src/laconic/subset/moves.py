@@ -194,13 +194,13 @@ class Moves:
             at = bisect_left(support, move.into)
             support.insert(at, move.into)
             places.insert(at, move.out)  # the last one, -1, where none goes
-        w, value = self._settled(move, start, inverse, target)
-        return Fit(tuple(support), w[places] if move.into >= 0 else w, value)
+        w, value, promised = self._settled(move, start, inverse, target)
+        return Fit(tuple(support), w[places] if move.into >= 0 else w, value, promised)
 
     def _settled(
         self, move: Move, start: np.ndarray, inverse: np.ndarray, target: float
-    ) -> tuple[np.ndarray, float]:
-        """Weights in the order of `start`, and the value."""
+    ) -> tuple[np.ndarray, float, float]:
+        """Weights in the order of `start`, the value, and what the last step promised."""
         problem, k = self.problem, self.k
         S = self._S if move.out < 0 else self._S[:-1]
         if move.into < 0:

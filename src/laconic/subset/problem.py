@@ -27,6 +27,13 @@ class Fit(NamedTuple):
     """Their weights, and the intercept last where there is one."""
     value: float
     """Mean loss plus the l1 term: the objective without the price on columns."""
+    promised: float = np.nan
+    """Gain that the last step of the solve predicted; NaN where that is not known."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solve came to its end: the gain predicted last is next to nothing."""
+        return bool(abs(self.promised) <= TOLERANCE * max(self.value, solver.SMALL))
 
 
 class Searchable(Protocol):
@@ -128,8 +135,7 @@ class SubsetProblem:
         Where the value cannot come down to ``target``, the weights may be left short of the best.
         """
         price = np.full(len(support), self.l1)
-        w, value, _ = self.solve(self.matrix(support), price, start, target=target)
-        return Fit(support, w, value)
+        return Fit(support, *self.solve(self.matrix(support), price, start, target=target))
 
     def solve(
         self,

@@ -23,6 +23,9 @@ from laconic.subset.quadratic import choose_orthant, least_of_model
 HOPE, STALE_HOPE = 2.0, 12.0
 # Steps by one curvature go on while what they promise shrinks by this factor each.
 SHRINK = 0.4
+# A value of less than this counts as this where gains are compared with it, since the loss of
+# separable data has no least value to come near.
+SMALL = 1e-3
 # Added to curvatures, by their mean: weights that rows all but agree on do not run away.
 RIDGE = 1e-8
 # In solves finer than this: once steps promise a relative gain below `NEAR` the ridge
@@ -117,7 +120,7 @@ def solve(
     for taken in range(200):
         damp, noise = 1.0, 0.0
         if tol < FINE:
-            damp = max(min(1.0, decrement / (NEAR * max(value, 1e-3))), LEAST_DAMP)
+            damp = max(min(1.0, decrement / (NEAR * max(value, SMALL))), LEAST_DAMP)
             # Differences of the objective below its own rounding say nothing about the step.
             noise = 4.0 * np.finfo(np.float64).eps * abs(value)
         step, slope, decrement = _newton_step(objective, w, u, damp)
@@ -134,7 +137,7 @@ def solve(
         if moved is None:
             break
         w, value, u = moved
-        if decrement <= tol * max(value, 1e-3):
+        if decrement <= tol * max(value, SMALL):
             break
     return w, value, decrement
 
@@ -191,7 +194,7 @@ def _search_line(
 
 def settle(
     objective: SubsetObjective, start: np.ndarray, inverse: np.ndarray, tol: float, target: float
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, float, float]:
     """`solve` from a start that is nearly right, with an inverse curvature that nearly is, too.
 
     Steps by a given inverse cost two products with ``S`` each, and most starts that cannot reach
@@ -208,7 +211,7 @@ def settle(
         step = inverse @ slope if factor is None else dpotrs(factor, slope)[0]
         decrement = 0.5 * float(slope @ step)
         if reach(value, (HOPE if fresh else STALE_HOPE) * decrement) > target:
-            return w, value
+            return w, value, decrement
         new = np.inf
         if 0 <= decrement <= SHRINK * last:
             trial = w - step
@@ -217,8 +220,8 @@ def settle(
             new, above = objective.at(trial)
         if new <= value:
             w, value, u, last, fresh = trial, new, above, decrement, False
-            if decrement <= tol * max(value, 1e-3):
-                return w, value
+            if decrement <= tol * max(value, SMALL):
+                return w, value, decrement
         elif fresh:
             break
         else:
@@ -227,8 +230,7 @@ def settle(
             if indefinite:
                 break
             last, fresh = np.inf, True
-    w, value, _ = solve(objective, w, tol, target)
-    return w, value
+    return solve(objective, w, tol, target)
 
 
 def _crosses(objective: SubsetObjective, w: np.ndarray, trial: np.ndarray) -> bool:
