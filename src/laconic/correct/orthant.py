@@ -15,8 +15,10 @@ TAIL = 1.15
 LITTLE = 0.1
 # Most weights among which a Hessian is put together from products.
 FEW = 300
-# Longest first step, times 1 + the largest weight.
-FAR = 20.0
+# Longest change of a weight in a step; longer ones overflow the loss and teach nothing. After so
+# many steps of that length in a row the limit doubles with every step: columns that are nearly
+# alike can need weights of many thousands.
+FAR, PATIENCE = 20.0, 3
 
 
 class Orthant:
@@ -68,7 +70,7 @@ class Orthant:
         W = self._shifted(objective, start)
         value, _ = objective.evaluate(W)
         face, slope = self._face(objective, W, inside)
-        decrement, converged, stuck = np.inf, False, False
+        decrement, converged, stuck, far = np.inf, False, False, 0
         tol = max(self.tol, float(np.finfo(problem.dtype).eps) ** 1.5)
         for _ in range(self.max_iter):
             if not slope.any():
@@ -78,7 +80,8 @@ class Orthant:
             if hessian is None:
                 step = self._step(objective, W, face, slope)
                 decrement = -0.5 * float(np.vdot(slope, step))
-                moved = self._search(objective, W, slope, step, value)
+                part = self._first_part(step, far)
+                moved = self._search(objective, W, slope, step, value, part)
                 known, stuck = stuck, stuck or self._is_stuck(moved, value, decrement)
                 if moved is None and not known:
                     objective.evaluate(W)
@@ -87,11 +90,13 @@ class Orthant:
                 step, first_order, decrement = self._model_step(objective, W, face, hessian)
                 if value - HOPE * decrement > target:
                     break
-                moved = self._model_search(objective, W, step, first_order, decrement, value)
+                part = self._first_part(step, far)
+                moved = self._model_search(objective, W, step, first_order, decrement, value, part)
             if moved is None:
                 objective.evaluate(W)
                 break
             W, value = moved
+            far = far + 1 if part < 1.0 else 0
             objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
             if abs(decrement) <= tol * max(value, 1e-3):  # below 0 only where nothing is right
@@ -127,6 +132,12 @@ class Orthant:
         slope = np.where(face != 0, G + penalty.kink * face, 0.0)
         face[:free], slope[:free] = 2.0, G[:free]
         return face, slope
+
+    @staticmethod
+    def _first_part(step: np.ndarray, far: int) -> float:
+        """The part of a step to try first, after ``far`` steps that were too long."""
+        longest = FAR * 2.0 ** max(far - PATIENCE, 0)
+        return min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
 
     @staticmethod
     def _is_stuck(moved: tuple[np.ndarray, float] | None, value: float, promised: float) -> bool:
@@ -178,8 +189,9 @@ class Orthant:
         slope: float,
         promised: float,
         value: float,
+        part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more.
+        """Halve ``part`` of the step until Φ falls enough; ``None`` if rounding lets it fall no more.
 
         A whole step by which Φ falls clearly further than ``promised`` is doubled while that helps:
         it goes down a tail of the loss, e^−s say, of which every Newton step takes only 1 off. (It
@@ -187,7 +199,7 @@ class Orthant:
         """
         # Differences of Φ below its own rounding say nothing about the step.
         noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
-        t = self._longest(W, step)
+        t = part
         for _ in range(50):
             found = self._shifted(objective, self._along(objective, W, step, t))
             new, _ = objective.evaluate(found)
@@ -206,16 +218,6 @@ class Orthant:
                 objective.evaluate(found)
                 return found, new
             found, new = farther, less
-
-    @staticmethod
-    def _longest(W: np.ndarray, step: np.ndarray) -> float:
-        """The part of a step to try first: very long steps overflow the loss and teach nothing.
-
-        Columns that are nearly alike can need weights of many thousands. The limit grows with the
-        weights, so that a few steps are enough to get there.
-        """
-        far = FAR * (1.0 + float(np.abs(W).max(initial=0.0)))
-        return min(1.0, far / max(float(np.abs(step).max()), 1e-300))
 
     @staticmethod
     def _along(objective: Objective, W: np.ndarray, step: np.ndarray, t: float) -> np.ndarray:
@@ -264,8 +266,9 @@ class Orthant:
         slope: np.ndarray,
         step: np.ndarray,
         value: float,
+        part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more.
+        """Halve ``part`` of the step until Φ falls enough; ``None`` if rounding lets it fall no more.
 
         Up to the first weight that reaches zero it is a way down. Beyond, those that have reached
         it stay there, which may be worse; then it goes to that weight exactly, which is no longer
@@ -277,7 +280,7 @@ class Orthant:
         np.divide(-W, step, out=at_zero, where=step * W < 0)
         at_zero[: objective.free] = np.inf
         first = float(at_zero.min())
-        t = self._longest(W, step)
+        t = part
         for _ in range(50):
             candidate = self._shifted(objective, np.where(at_zero <= t, 0.0, W + t * step))
             new, _ = objective.evaluate(candidate)
