@@ -191,7 +191,7 @@ class Orthant:
         value: float,
         part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve ``part`` of the step until Φ falls enough; ``None`` if rounding lets it fall no more.
+        """Halve ``part`` of a step until Φ falls enough; ``None`` where rounding lets it not fall.
 
         A whole step by which Φ falls clearly further than ``promised`` is doubled while that helps:
         it goes down a tail of the loss, e^−s say, of which every Newton step takes only 1 off. (It
@@ -268,7 +268,7 @@ class Orthant:
         value: float,
         part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve ``part`` of the step until Φ falls enough; ``None`` if rounding lets it fall no more.
+        """Halve ``part`` of a step until Φ falls enough; ``None`` where rounding lets it not fall.
 
         Up to the first weight that reaches zero it is a way down. Beyond, those that have reached
         it stay there, which may be worse; then it goes to that weight exactly, which is no longer
