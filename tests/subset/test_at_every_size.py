@@ -8,7 +8,8 @@ from subset_problems import PRICES, brute_force, make
 
 from laconic.subset import solver
 from laconic.subset.at_every_size import SizeTable, Tries, local_search
-from laconic.subset.moves import Moves, PlainMoves
+from laconic.subset.moves import Moves
+from laconic.subset.plain_moves import PlainMoves
 from laconic.subset.problem import Fit, SubsetProblem
 
 

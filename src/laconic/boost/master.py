@@ -26,7 +26,7 @@ class Master(Protocol):
     rows: Rows
     l1: float
 
-    def problem(self) -> Searchable:
+    def problem(self) -> Searchable[Fit]:
         """The problem over the columns in."""
 
     def weights(self, fit: Fit) -> np.ndarray:

@@ -25,7 +25,7 @@ from laconic.boost.record import weights_of
 from laconic.boost.stages import State
 from laconic.correct.objective import Objective
 from laconic.subset.at_every_size import SizeTable, Tries
-from laconic.subset.moves import PlainMoves
+from laconic.subset.plain_moves import RefittedMoves
 
 # A move must be worth more than what the corrector's tolerance lets two solves of one model differ
 # by. The rule that grows the path names one atom to add; of the atoms to drop, the cheapest are
@@ -114,15 +114,19 @@ class RefinedSizes(SizeTable[Model]):
         super().swap(size)
 
 
-class AtomMoves(PlainMoves):
+class AtomMoves(RefittedMoves[Model]):
     """Moves to the atoms that the loop's rule chooses, from a pool that is never written down."""
 
     tries = 2  # the steepest gradient is often not the best swap
 
+    def __init__(self, models: Models, model: Model, tried: set[tuple[int, ...]]) -> None:
+        super().__init__(models, model, tried)
+        self._models = models
+
     def ranked(self, fit: Model, *barred: int) -> Iterator[tuple[float, int]]:
         """Atoms in the order of the rule, which does not say what they gain."""
         named = list(barred)
-        while (atom := self.problem.choose(fit, named)) is not None:
+        while (atom := self._models.choose(fit, named)) is not None:
             yield np.inf, atom
             named.append(atom)
 
@@ -167,7 +171,7 @@ class Models:
         self._standing = self.of(self.settle.record.entry(solution, (*gains, own)))
         return self._standing
 
-    def without(self, model: Model, atom: int) -> Model:
+    def without(self, model: Model, atom: int, target: float = np.inf) -> Model:
         """The model less one of the atoms cheapest to drop; the others share what it gained."""
         entry = model.entry
         gains = list(entry.gains)

@@ -191,7 +191,7 @@ class SearchSubset:
 
     def _every_size(self, starts: list[range]) -> list[Fit]:
         """The best fits found of every size; they answer any price."""
-        problem: Any = self.master.problem()
+        problem = self.master.problem()
         options = self.options if self.search == "local" else {}
         return local_search(problem, problem.n_columns, starts, **options)
 

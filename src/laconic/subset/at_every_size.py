@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple
 
 import numpy as np
 
 from laconic.numeric.threads import Threads
-from laconic.subset.moves import Move, moves_from
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.moves import moves_from
+from laconic.subset.plain_moves import Move, MovesFrom
+from laconic.subset.problem import F, Fit, Searchable, SubsetProblem
 from laconic.subset.solver import SMALL
 
 
@@ -37,41 +38,8 @@ LIMITS = Tries()
 OPENING_SIZE, OPENINGS, RANKED = 4, 10, 400
 
 
-class Found(Protocol):
-    """What a search knows of a fit."""
-
-    @property
-    def support(self) -> tuple[int, ...]:
-        """What it chose, ascending."""
-
-    @property
-    def value(self) -> float:
-        """The objective without any price on its size."""
-
-
-F = TypeVar("F", bound=Found)
-
-
-class MovesFrom(Protocol[F]):
-    """The moves from one fit; each list may be made while it is read."""
-
-    fit: F
-
-    def adds(self, count: int) -> Iterable[Move]:
-        """What to add, best first."""
-
-    def drops(self, count: int) -> Iterable[Move]:
-        """What to drop, cheapest first."""
-
-    def swaps(self, count: int) -> Iterable[Move]:
-        """What to swap, most promising first."""
-
-    def make(self, move: Move, target: float) -> F:
-        """The fit after a move; it need not be complete where it cannot reach ``target``."""
-
-
 def local_search(
-    problem: Any,
+    problem: Searchable[Fit],
     max_atoms: int,
     starts: Iterable[Iterable[int]] = (),
     sweeps: int = 4,
@@ -84,7 +52,7 @@ def local_search(
 
     Parameters
     ----------
-    problem : SubsetProblem, or what `laconic.subset.moves.PlainMoves` asks for
+    problem : Searchable
     max_atoms : int
     starts : iterable of supports
         Supports to be at least as good as, such as the prefixes of a path.
@@ -125,7 +93,7 @@ def local_search(
     return table.fits()
 
 
-def _openings(problem: Any, empty: Fit, largest: int, limits: Tries) -> list[Fit]:
+def _openings(problem: Searchable[Fit], empty: Fit, largest: int, limits: Tries) -> list[Fit]:
     """Small models grown from first columns that are unlike each other.
 
     The best two or three columns need not hold the best one, and from that one alone no add, drop

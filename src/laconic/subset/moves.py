@@ -21,14 +21,12 @@ step along one column alone has an exact gain under the exponential loss
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from laconic.subset import solver
-from laconic.subset.problem import TOLERANCE, Fit, SubsetProblem
+from laconic.subset.plain_moves import Move, MovesFrom, PlainMoves, smallest
+from laconic.subset.problem import TOLERANCE, Fit, Searchable, SubsetProblem
 
 # Curvature below this part of its own: a column that the support already says.
 SPANNED = 1e-6
@@ -36,91 +34,9 @@ SPANNED = 1e-6
 FAR = 3.0
 
 
-class Move(NamedTuple):
-    """A column to drop, one to add, or both."""
-
-    change: float
-    """Predicted change of the value; -inf where nothing is predicted."""
-    out: int
-    """Place in the support of the column that goes; -1 for none."""
-    into: int
-    """Number of the column that comes; -1 for none."""
-
-
-def moves_from(problem: Any, fit: Fit) -> Moves | PlainMoves:
+def moves_from(problem: Searchable[Fit], fit: Fit) -> MovesFrom[Fit]:
     """The moves from a fit, ranked as well as the problem allows."""
     return Moves(problem, fit) if isinstance(problem, SubsetProblem) else PlainMoves(problem, fit)
-
-
-class PlainMoves:
-    """The moves from one fit, for any problem that can fit a support and say what columns gain.
-
-    Parameters
-    ----------
-    problem
-        With the methods ``with_column``, ``without``, ``gains`` and ``losses_of_dropping`` of
-        `SubsetProblem`. Columns may be groups, and weights of any shape.
-    fit : Fit
-    tried : set, optional
-        Supports that something was put into before: swaps pass them over, and add to them.
-    """
-
-    tries = 1
-    """Columns tried in the place of one that goes."""
-
-    def __init__(self, problem: Any, fit: Any, tried: set[tuple[int, ...]] | None = None) -> None:
-        self.problem, self.fit, self.tried = problem, fit, tried
-        self._last: tuple[int, Any] = (-1, fit)
-
-    def adds(self, count: int) -> list[Move]:
-        """The best columns to add, best first by the step along them alone."""
-        return [Move(-gain, -1, column) for gain, column in islice(self.ranked(self.fit), count)]
-
-    def drops(self, count: int) -> list[Move]:
-        """The cheapest columns to drop, cheapest first."""
-        if not self.fit.support:
-            return []
-        rise = self.problem.losses_of_dropping(self.fit)
-        return [Move(rise[s], int(s), -1) for s in _smallest(rise, count)]
-
-    def swaps(self, count: int) -> Iterator[Move]:
-        """Swaps of the cheapest columns, each for the best ones once it is gone.
-
-        They are found while they are asked for: each takes a refit.
-        """
-        for drop in self.drops(count):
-            support, gone = self.fit.support, self.fit.support[drop.out]
-            if self.tried is not None:
-                rest = tuple(column for column in support if column != gone)
-                if rest in self.tried:
-                    continue
-                self.tried.add(rest)
-            reduced = self._without(drop.out)
-            rise = reduced.value - self.fit.value
-            for gain, column in islice(self.ranked(reduced, gone), self.tries):
-                yield Move(rise - gain, drop.out, column)
-
-    def ranked(self, fit: Any, *barred: int) -> Iterator[tuple[float, int]]:
-        """What columns outside a fit would gain, and their numbers, best first."""
-        gains = self.problem.gains(fit)
-        gains[list(barred)] = -np.inf
-        for column in np.argsort(-gains, kind="stable"):
-            if gains[column] <= 0:
-                return
-            yield float(gains[column]), int(column)
-
-    def make(self, move: Move, target: float = np.inf) -> Any:
-        """The fit after a move; not to the end where it cannot reach ``target``."""
-        reduced = self._without(move.out)
-        return reduced if move.into < 0 else self.problem.with_column(reduced, move.into, target)
-
-    def _without(self, out: int) -> Any:
-        """The fit without a column; without none, itself. The last one is kept."""
-        if out < 0:
-            return self.fit
-        if self._last[0] != out:
-            self._last = out, self.problem.without(self.fit, self.fit.support[out])
-        return self._last[1]
 
 
 class Moves:
@@ -156,12 +72,12 @@ class Moves:
         problem = self.problem
         gains = problem.step_gains(self._slope, self._own) * (self._own / self._left)
         gains[self._barred] = 0.0
-        return [Move(-gains[j], -1, int(j)) for j in _smallest(-gains, count) if gains[j] > 0]
+        return [Move(-gains[j], -1, int(j)) for j in smallest(-gains, count) if gains[j] > 0]
 
     def drops(self, count: int) -> list[Move]:
         """The cheapest columns to drop, cheapest first."""
         rise = 0.5 * self.fit.weights[: self.k] ** 2 / self._spare
-        return [Move(rise[s], int(s), -1) for s in _smallest(rise, count)]
+        return [Move(rise[s], int(s), -1) for s in smallest(rise, count)]
 
     def swaps(self, count: int) -> list[Move]:
         """The best swaps, one for each column of the support, best first."""
@@ -181,7 +97,7 @@ class Moves:
         into = pull.argmax(axis=0)
         most = pull[into, np.arange(self.k)]
         change = 0.5 * (self.fit.weights[: self.k] ** 2 / self._spare - most)
-        best = _smallest(change, count)
+        best = smallest(change, count)
         return [Move(change[s], int(s), int(into[s])) for s in best if most[s] >= 0]
 
     def make(self, move: Move, target: float = np.inf) -> Fit:
@@ -270,13 +186,3 @@ class Moves:
         inverse[out], inverse[:, out] = inverse[n], inverse[:, n]
         inverse[out, out] = inverse[n, n]
         return inverse[:n, :n]
-
-
-def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the smallest values, in order; ties by place."""
-    if count < len(values):
-        few = np.argpartition(values, count)[:count]
-        limit = values[few].max()
-        values_at = np.flatnonzero(values <= limit)
-        return values_at[np.argsort(values[values_at], kind="stable")][:count]
-    return np.argsort(values, kind="stable")

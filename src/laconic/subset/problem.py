@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,27 +36,46 @@ class Fit(NamedTuple):
         return bool(abs(self.promised) <= TOLERANCE * max(self.value, solver.SMALL))
 
 
-class Searchable(Protocol):
+class Found(Protocol):
+    """What a search knows of a fit."""
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """What it chose, ascending."""
+
+    @property
+    def value(self) -> float:
+        """The objective without any price on its size."""
+
+
+F = TypeVar("F", bound=Found)
+
+
+class Movable(Protocol[F]):
+    """What moves need of a problem: fits with a column more or less, and what dropping costs."""
+
+    def with_column(self, fit: F, column: int, target: float = np.inf) -> F:
+        """The fit with one more column; it need not be the best where that is above ``target``."""
+
+    def without(self, fit: F, column: int, target: float = np.inf) -> F:
+        """The fit with one column less; ``target`` as above."""
+
+    def losses_of_dropping(self, fit: F) -> np.ndarray:
+        """Increase when each column of the support is dropped, nearly."""
+
+
+class Searchable(Movable[F], Protocol[F]):
     """What a search needs of a problem; columns may be atoms of several columns each."""
 
     @property
     def n_columns(self) -> int:
         """Columns to choose from."""
 
-    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
+    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> F:
         """Optimise the weights of a support, from ``start`` where given."""
 
-    def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one more column; it need not be the best where that is above ``target``."""
-
-    def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one column less; ``target`` as above."""
-
-    def gains(self, fit: Fit) -> np.ndarray:
+    def gains(self, fit: F) -> np.ndarray:
         """Decrease by a step along every column alone; -inf for those in."""
-
-    def losses_of_dropping(self, fit: Fit) -> np.ndarray:
-        """Increase when each column of the support is dropped, nearly."""
 
 
 @dataclass
