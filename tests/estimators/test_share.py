@@ -837,50 +837,6 @@ def test_an_entry_is_shown_on_one_line(three_classes):
     assert repr(path[2]) == f"PathEntry(size 2, loss {loss:.4g}, objective {objective:.4g})"
 
 
-# -- refinement ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("settings", [{}, {"pool": "stumps"}, {"penalty": "l1", "alpha": 1e-3}])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_refinement_never_raises_the_objective_of_any_size(settings, seed):
-    X, y = random_problem(seed=seed, m=100, d=10, k=3)
-    plain = ShareBoostClassifier(5, **settings).fit(X, y)
-    refined = ShareBoostClassifier(5, refine=True, **settings).fit(X, y)
-    assert refined.path_.sizes.tolist() == plain.path_.sizes.tolist()
-    assert np.all(refined.path_.objectives <= plain.path_.objectives)
-    assert np.all(refined.path_.losses <= plain.path_.losses)
-
-
-def test_refinement_finds_the_pair_that_greed_misses():
-    """x0 looks best alone, but the label is the sign of x1 + x2 and x0 only hints at it."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (400, 5))
-    y = (X[:, 1] + X[:, 2] > 0).astype(int)
-    X[:, 0] = np.clip(X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400), -1, 1)
-    plain = ShareBoostClassifier(2, alpha=1e-6).fit(X, y)
-    refined = ShareBoostClassifier(2, alpha=1e-6, refine=True).fit(X, y)
-    assert Column(0) in plain.atoms_
-    assert set(refined.atoms_) == {Column(1), Column(2)}
-    assert refined.path_.losses[-1] < 0.2 * plain.path_.losses[-1]
-
-
-def test_refinement_keeps_what_must_stay_in_and_out(three_classes):
-    X, y = three_classes
-    worst = ShareBoostClassifier(8).fit(X, y).atoms_[-1]
-    best = ShareBoostClassifier(1).fit(X, y).atoms_[0]
-    model = ShareBoostClassifier(4, refine=True, include=[worst], exclude=[best]).fit(X, y)
-    for entry in model.path_:
-        assert worst in entry.atoms
-        assert best not in entry.atoms
-        assert len(set(entry.atoms)) == entry.size
-
-
-def test_refinement_is_deterministic(three_classes, assert_identical):
-    X, y = three_classes
-    settings = ShareBoostClassifier(5, pool="stumps", refine=True)
-    assert_identical(clone(settings).fit(X, y), clone(settings).fit(X, y))
-
-
 # -- predictions -----------------------------------------------------------------------------------
 
 

@@ -19,7 +19,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from laconic import Predictor, TotalQBoostClassifier
-from laconic.boost.shares import shares_of_fall
 from laconic.losses import BINARY_LOSSES, ExponentialLoss, LogLoss
 from laconic.pools import Columns, Stumps
 from problems import random_problem
@@ -478,24 +477,6 @@ def test_a_feature_that_saturates_margins_has_most_of_the_importance():
         model = TotalQBoostClassifier(loss=loss).fit(X, y)
         assert model.feature_importances_[0] > 0.8
         assert model.feature_importances_[1] > 0
-
-
-def test_shares_of_the_fall_are_those_of_a_fine_sum():
-    r = np.random.default_rng(3)
-    X, y = r.normal(size=(60, 3)), r.integers(0, 2, 60) * 2.0 - 1.0
-
-    class Margins:
-        def evaluate(self, W):
-            margins = y * (X @ W[:, 0])
-            return np.exp(-margins).mean(), -X.T @ (y * np.exp(-margins))[:, None] / len(y)
-
-    start, W = r.normal(size=(3, 1)) * 0.1, r.normal(size=(3, 1))
-    atoms = [np.array([0]), np.array([1, 2])]
-    ts = (np.arange(4000) + 0.5) / 4000
-    slopes = [Margins().evaluate(start + t * (W - start))[1] for t in ts]
-    fine = -np.mean(slopes, axis=0)[:, 0] * (W - start)[:, 0]
-    expected = np.abs([fine[0], fine[1] + fine[2]])
-    np.testing.assert_allclose(shares_of_fall(Margins(), start, W, atoms), expected, rtol=1e-3)
 
 
 def test_importances_of_classifiers_are_split_by_their_own():
