@@ -31,14 +31,15 @@ def share_loop(max_atoms):
     return Loop(ByRule(rule, model, Admissible()), model, record)
 
 
-def total_loop(max_rounds, **settings):
+def total_loop(max_rounds, intercept=True, costs=None, l1=1e-4, **settings):
     """TotalQBoost over stumps."""
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:150, :6], y[:150]
     weight, threads = np.full(len(y), 1 / len(y)), Threads(1)
     pool = Signs(Stumps(bins=16).bind(X, weight, threads))
     loss = BINARY_LOSSES["exponential"]()
-    rows = rows_in_memory([pool], loss, y, weight, 1, threads, True)
-    master, record = make_master(rows, y, weight, 1e-4), Recorder(rows)
+    rows = rows_in_memory([pool], loss, y, weight, 1, threads, intercept)
+    fixed = len(settings.get("include", ()))
+    master, record = make_master(rows, y, weight, l1, fixed), Recorder(rows, costs)
     settle = SearchSubset(record, master, **{"price": 0.01, "max_rounds": max_rounds, **settings})
-    return Loop(Violated(rows, 1e-4, 5e-4, Admissible()), settle, record)
+    return Loop(Violated(rows, l1, 5e-4, Admissible(costs=costs)), settle, record)

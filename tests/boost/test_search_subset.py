@@ -1,10 +1,14 @@
 """TotalQBoost's settling stage: which atoms of H are in the model."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from loops import total_loop
 
 from laconic.boost.checkpoint import Checkpoint
+from laconic.boost.costs import FixedCosts
+from laconic.boost.search_state import SearchState
 
 
 def same_path(one, two):
@@ -59,3 +63,114 @@ def test_an_entry_says_whether_its_fit_came_to_its_end():
     entry = loop.settle._entry(fit)
     assert not entry.certificate.converged
     assert entry.certificate.gap >= entry.objective - short.objective > 0
+
+
+def best_subset(loop, state, price, cap=np.inf, costs=None):
+    """The least objective over all subsets of H, each solved alone."""
+    rows, settle = loop.record.rows, loop.settle
+    found = SearchState.of(state).generated
+    rows.reset([*settle.include, *found])
+    problem = settle.master.problem()
+    best = np.inf
+    for size in range(int(min(cap, len(found))) + 1):
+        for support in combinations(range(len(found)), size):
+            paid = size if costs is None else costs.total([found[k] for k in support])
+            best = min(best, problem.fit(support).value + price * paid)
+    return best
+
+
+@pytest.mark.parametrize("price", [0.003, 0.01, 0.05])
+def test_a_search_is_near_the_best_of_all_subsets(price):
+    loop = total_loop(7, price=price)
+    state = grown(loop)
+    objective = state.entries[-1].objective + price * state.entries[-1].size
+    best = best_subset(loop, state, price)
+    assert best * (1 - 1e-9) <= objective <= best * 1.02
+
+
+def test_an_exact_search_finds_it_and_proves_it():
+    loop = total_loop(6, search="exact")
+    state = grown(loop)
+    objective = state.entries[-1].objective + 0.01 * state.entries[-1].size
+    assert objective == pytest.approx(best_subset(loop, state, 0.01), rel=1e-8)
+    assert SearchState.of(state).bound == pytest.approx(objective, rel=1e-6)
+
+
+def test_costs_are_paid_for():
+    costs = FixedCosts(np.random.default_rng(0).choice([1.0, 2.0, 5.0], 90))
+    loop = total_loop(6, costs=costs)
+    state = grown(loop)
+    last = state.entries[-1]
+    assert last.cost == costs.total(last.numbers)
+    best = best_subset(loop, state, 0.01, costs=costs)
+    assert best * (1 - 1e-9) <= last.objective + 0.01 * last.cost <= best * 1.05
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_a_cap_on_the_model_is_kept_in_every_round(cap):
+    loop = total_loop(6, price=0.0, max_atoms=cap)
+    state = grown(loop)
+    assert max(entry.size for entry in state.entries) == cap
+    best = best_subset(loop, state, 0.0, cap)
+    assert best * (1 - 1e-9) <= state.entries[-1].objective <= best * 1.02
+
+
+def test_atoms_always_in_have_no_price():
+    loop = total_loop(4, include=[50], price=0.02)
+    state = grown(loop)
+    assert all(entry.numbers[0] == 50 for entry in state.entries)
+    assert 50 not in SearchState.of(state).generated
+    last = state.entries[-1]
+    best = best_subset(loop, state, 0.02)
+    assert last.objective + 0.02 * (last.size - 1) <= best * 1.02
+
+
+def test_the_search_after_a_hot_start_has_a_model_of_every_size():
+    loop = total_loop(6, hot_start=6)
+    state = grown(loop)
+    found = SearchState.of(state)
+    assert found.searched == 6
+    assert [entry.size for entry in found.offered] == list(range(len(found.offered)))
+    for entry, early in zip(found.offered, state.entries, strict=False):
+        assert entry.objective <= early.objective * (1 + 1e-7)
+    chosen = min(entry.objective + 0.01 * entry.size for entry in found.offered)
+    last = state.entries[-1]
+    assert last.objective + 0.01 * last.size == pytest.approx(chosen, rel=1e-9)
+
+
+def test_the_search_of_every_size_is_done_once_for_many_prices():
+    loop = total_loop(5, hot_start=5)
+    grown(loop)
+    fits = loop.settle.sizes
+    other = total_loop(5, hot_start=5, price=0.03)
+    other.settle.sizes = fits
+    same_path(grown(other).entries, grown(total_loop(5, hot_start=5, price=0.03)).entries)
+    assert other.settle.sizes is fits
+
+
+@pytest.mark.parametrize("hot_start", [0, 3])
+@pytest.mark.parametrize("length", [1, 2, 4, 5, 6])
+def test_a_path_that_is_cut_goes_on_to_the_same_end(hot_start, length):
+    """Also where the search after the hot start is among the entries that go."""
+    whole, loop = grown(total_loop(6, hot_start=hot_start)), total_loop(6, hot_start=hot_start)
+    state = grown(loop)
+    loop.settle.cut(state, length)
+    assert len(state.entries) == length
+    generated = SearchState.of(state).generated
+    assert all(set(entry.numbers) <= set(generated) for entry in state.entries)
+    loop.grow(state)
+    same_path(state.entries, whole.entries)
+
+
+def test_a_state_with_more_rounds_than_allowed_is_refused():
+    state = grown(total_loop(5))
+    with pytest.raises(ValueError, match="already has 5 rounds; set max_rounds to at least that"):
+        total_loop(4).settle.trim(state)
+
+
+def test_the_fall_of_the_loss_is_shared_out_among_the_atoms():
+    loop = total_loop(6)
+    state = grown(loop)
+    for entry in state.entries:
+        assert sum(entry.gains) == pytest.approx(state.entries[0].loss - entry.loss, rel=1e-9)
+        assert min(entry.gains, default=0.0) >= 0
