@@ -143,8 +143,7 @@ class Newton:
         self, objective: Objective, W: np.ndarray, step: np.ndarray, value: float, slope: float
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
-        # Differences of Φ below its own rounding say nothing about the step.
-        noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
+        noise = objective.noise(value)
         # Where Φ is all but flat a Newton step can be absurdly long.
         t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
         for _ in range(40):

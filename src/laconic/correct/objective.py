@@ -125,6 +125,10 @@ class Objective:
         self.products += len(units)
         return np.array([self.problem.curve(unit)[face] for unit in units], dtype=np.float64)
 
+    def noise(self, value: float) -> float:
+        """The rounding of Φ at a value: smaller differences say nothing about a step."""
+        return 4.0 * float(np.finfo(self.problem.dtype).eps) * abs(value)
+
     def ease(self, decrement: float, value: float) -> None:
         """Damp less as the end comes near, which keeps its convergence fast."""
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))

@@ -122,9 +122,7 @@ class Orthant:
 
         Intercepts, which may have any, get a 2.
         """
-        penalty, free = objective.penalty, objective.free
-        G = objective.loss_gradient.copy()  # and of the smooth part of the penalty
-        G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
+        penalty, free, G = objective.penalty, objective.free, self._smooth_gradient(objective, W)
         out_of_zero = -np.sign(G) * (np.abs(G) > penalty.kink)
         face = np.where(W != 0, np.sign(W), out_of_zero)
         if inside is not None:
@@ -138,6 +136,14 @@ class Orthant:
         """The part of a step to try first, after ``far`` steps that were too long."""
         longest = FAR * 2.0 ** max(far - PATIENCE, 0)
         return min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
+
+    @staticmethod
+    def _smooth_gradient(objective: Objective, W: np.ndarray) -> np.ndarray:
+        """Gradient at ``W`` of all but the kinks."""
+        penalty, free = objective.penalty, objective.free
+        G = objective.loss_gradient.copy()
+        G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
+        return G
 
     @staticmethod
     def _is_stuck(moved: tuple[np.ndarray, float] | None, value: float, promised: float) -> bool:
@@ -161,14 +167,12 @@ class Orthant:
             return written
         return objective.hessian(moving)
 
-    @staticmethod
     def _model_step(
-        objective: Objective, W: np.ndarray, face: np.ndarray, hessian: np.ndarray
+        self, objective: Objective, W: np.ndarray, face: np.ndarray, hessian: np.ndarray
     ) -> tuple[np.ndarray, float, float]:
         """Step to the least point of the model with its kinks, its slope, and what it promises."""
         penalty, free, n_outputs = objective.penalty, objective.free, W.shape[1]
-        G = objective.loss_gradient.copy()
-        G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
+        G = self._smooth_gradient(objective, W)
         moving = face != 0
         columns = np.nonzero(moving)[0]
         whole = n_outputs if objective.problem.shift_invariant else 0
@@ -197,8 +201,7 @@ class Orthant:
         it goes down a tail of the loss, e^−s say, of which every Newton step takes only 1 off. (It
         falls by 1 − 1/e then, where ½ was promised.)
         """
-        # Differences of Φ below its own rounding say nothing about the step.
-        noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
+        noise = objective.noise(value)
         t = part
         for _ in range(50):
             found = self._shifted(objective, self._along(objective, W, step, t))
@@ -274,8 +277,7 @@ class Orthant:
         it stay there, which may be worse; then it goes to that weight exactly, which is no longer
         in the way of the next step.
         """
-        # Differences of Φ below its own rounding say nothing about the step.
-        noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
+        noise = objective.noise(value)
         at_zero = np.full_like(step, np.inf)
         np.divide(-W, step, out=at_zero, where=step * W < 0)
         at_zero[: objective.free] = np.inf
