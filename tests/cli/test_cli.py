@@ -202,7 +202,7 @@ def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):
     assert run("fit", tmp_path / "two.csv", "--target", "species", *options) == 0
     said = capsys.readouterr().out
     assert "points" in said
-    assert "a sum above zero says virginica, else versicolor" in said
+    assert "a sum above zero means virginica, otherwise versicolor" in said
     X = two.drop(columns="species")
     model = TotalQBoostClassifier(20, price=0.05).fit(X, two.species)
     assert np.array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
