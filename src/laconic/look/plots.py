@@ -25,9 +25,9 @@ def plot_path(
 
     The left panel shows the training loss and, after ``early_stopping``, the held-out loss. The
     right panel shows the error of every size on (X, y) and, after ``cv``, the cross-validated error
-    with a band of one standard error. Without both there is no right panel. A dashed line shows the
-    error of always predicting the commonest label. If sizes were chosen by another ``scoring``, the
-    right panel shows that score instead of errors. The size in use is marked.
+    with a band of one standard error. Without either, there is no right panel. A dashed line shows
+    the error of always predicting the commonest label. If sizes were chosen by another ``scoring``,
+    the right panel shows that score instead of errors. The size in use is marked.
 
     Parameters
     ----------
