@@ -3,9 +3,9 @@
 The problems are those of experiment E of TotalQBoost. On a training partition of each of the twelve
 sets, the columns are the T′ stumps of appendix C that unregularised column generation picks first.
 Weights are at least 0, the loss is exponential, and ν = 1e-6. There are three prices, at which a
-half, a quarter and an eighth of the columns pay off. Every method solves the same 36
-problems with its defaults. Branch and bound has a time limit. A hit is an objective within 1e-6 of
-the best that any method found.
+half, a quarter and an eighth of the columns pay off. Every method solves the same 36 problems with
+its defaults. Branch and bound has a time limit. A hit is an objective within 1e-6 of the best that
+any method found.
 
 Run: python benchmarks/qubo_samplers.py [--seconds 20] [--json FILE]
 """
