@@ -51,7 +51,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "hard": {"soft": False, "max_share": 0.25},
 }
 FIT: dict[str, Any] = {"alpha": 5e-4, "tol": 0.1}
-# Changes of the settings above that --tune tries, one at a time.
+# Changes of the settings above that --tune compares.
 TRIED: list[dict[str, Any]] = [
     {},
     {"max_share": 0.6},

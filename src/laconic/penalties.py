@@ -179,7 +179,7 @@ class L1:
         return np.zeros_like(W)
 
     def shrink(self, U: np.ndarray) -> float:
-        """Every entry must lie within ±alpha."""
+        """Return the factor that brings every entry within ±alpha."""
         return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:
@@ -226,7 +226,7 @@ class SmoothL1:
         return DAMPING * self.alpha * self.beta * sharp
 
     def shrink(self, U: np.ndarray) -> float:
-        """Every entry must lie within ±alpha."""
+        """Return the factor that brings every entry within ±alpha."""
         return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:
@@ -284,7 +284,7 @@ class SmoothLinfL1:
         return DAMPING * self.alpha * self.beta * (up + down)
 
     def shrink(self, U: np.ndarray) -> float:
-        """The l1 norm of every column must be at most alpha."""
+        """Return the factor that brings the l1 norm of every column to at most alpha."""
         return _fit_within(float(np.abs(U).sum(axis=1).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:

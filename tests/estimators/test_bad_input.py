@@ -751,7 +751,7 @@ def test_a_checkpoint_of_format_version_1_is_refused_and_kept(X, y, tmp_path):
     path = tmp_path / "fit"
     write_archive(path, "checkpoint", {"fingerprint": "0"}, {})
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"older version of Laconic.*delete it to start anew"):
+    with pytest.raises(ValueError, match=r"older version of Laconic.*delete it to start again"):
         fit(X, y, checkpoint=path)
     assert path.read_bytes() == before
 

@@ -74,7 +74,7 @@ def is_unit(unit: str) -> bool:
 
 
 def origin(unit: str | None) -> float:
-    """Return the days from 1970 to the date that a unit counts from; 0 if it is no date unit.
+    """Return the days from 1970 to the date that a unit counts from; 0 if it is not a date unit.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def is_other_order(text: str) -> bool:
 
 
 def as_iso(text: str, order: str) -> str | None:
-    """Convert a date in the order ``"dmy"`` or ``"mdy"`` to ISO 8601; None if it is no date.
+    """Convert a date in the order ``"dmy"`` or ``"mdy"`` to ISO 8601; None if it is not a date.
 
     A date in ISO 8601 and a word for a missing date stay as they are.
 
@@ -150,7 +150,7 @@ def as_iso(text: str, order: str) -> str | None:
 
 
 def read_dates(texts: list[str]) -> np.ndarray | None:
-    """Read dates in ISO 8601 as days since 1970; None if any text is no date.
+    """Read dates in ISO 8601 as days since 1970; None if any text is not a date.
 
     Words such as ``"NA"`` are missing dates and become NaN. If all dates are missing, return None.
     Times are those of the local clock: an offset from UTC is ignored.

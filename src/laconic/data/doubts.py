@@ -127,7 +127,7 @@ class Stray(NamedTuple):
 
 
 def stray_cell(values: Iterable[Any]) -> Stray | None:
-    """Return the first cell that is no number in a column where nearly all cells are numbers.
+    """Return the first cell that is not a number in a column where nearly all cells are numbers.
 
     Do the same for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
     counts as a date. They are still stray, because they are read as text. But if most cells are

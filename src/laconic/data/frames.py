@@ -263,8 +263,8 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
 def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, str]:
     """Return row and text of the cell to name in a message.
 
-    ``first`` is the row of the first cell that is no number (or date). A later cell is preferred if
-    the first ones are only numbers with a decimal comma, truth values in words, or words for
+    ``first`` is the row of the first cell that is not a number (or date). A later cell is preferred
+    if the first ones are only numbers with a decimal comma, truth values in words, or words for
     missing values.
     """
     for row in range(first, len(values)):

@@ -84,7 +84,7 @@ class CheckpointFile(ABC):
         if header.get("fingerprint") != self.fingerprint:
             raise ValueError(
                 f"checkpoint {self.path} was written for other data or settings; "
-                "name another file, or delete it to start anew"
+                "name another file, or delete it to start again"
             )
         self.records.append((header, arrays))
 
@@ -166,7 +166,7 @@ class Journal(CheckpointFile):
             read_archive(self.path, self.kind)  # raises an error that names the kind of file
             raise ValueError(
                 f"checkpoint {self.path} was written by an older version of Laconic; name another "
-                "file, or delete it to start anew"
+                "file, or delete it to start again"
             )
         if start != self._line:
             return
@@ -209,7 +209,7 @@ class Journal(CheckpointFile):
     def _damaged(self, why: Any) -> ValueError:
         return ValueError(
             f"checkpoint {self.path} is damaged: {why}; name another file, or delete it to start "
-            "anew"
+            "again"
         )
 
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -292,7 +292,7 @@ class Saver(ABC):
             what = f"it has no {error}" if isinstance(error, KeyError) else error
             raise ValueError(
                 f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
-                "start anew"
+                "start again"
             ) from error
         finally:
             self.file.records = []
