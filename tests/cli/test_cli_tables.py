@@ -231,7 +231,7 @@ def test_a_stray_cell_among_decimal_commas_is_named_and_not_the_others(tmp_path,
         assert main([*map(str, ["fit", bad, *fit, *other])]) == 0
         told = capsys.readouterr().err
         assert "'price' looks like numbers, but 'n.v.' in row 18 is text, so the column" in told
-        assert "mend or empty such cells to have numbers" in told
+        assert "correct or empty such cells to read the column as numbers" in told
 
 
 def test_quoted_decimal_commas_get_the_option_named(tmp_path, capsys):
