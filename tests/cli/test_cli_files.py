@@ -116,7 +116,7 @@ def test_an_output_needs_a_name(folder, capsys, no_reading):
 
 def test_pipes_may_be_named_twice(folder, capsys, monkeypatch):
     os.mkfifo("pipe")
-    monkeypatch.setattr("laconic.cli.tables.read_table", lambda *_: 1 / 0)
+    monkeypatch.setattr("laconic.cli.tables.read_table", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*FIT, "--out", "pipe", "--plot", "pipe", "--checkpoint", "pipe")
 
@@ -243,7 +243,7 @@ def test_standard_output_may_be_closed(folder):
     closed = {"preexec_fn": lambda: os.close(1)}
     done = program(*PREDICT, **closed)
     assert done.returncode == 2
-    assert "standard output is closed; name a file with --out" in done.stderr
+    assert "standard output is closed. Name a file with --out" in done.stderr
     assert program(*PREDICT, "--out", "p.csv", **closed).returncode == 0
 
 
