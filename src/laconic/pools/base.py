@@ -35,6 +35,17 @@ class Place(NamedTuple):
     seed: int | None = None
     """Drawn once for all parts, for pools that are given no seed."""
 
+    def sample(self, n_rows: int, most: int) -> np.ndarray:
+        """Which of the part's ``n_rows`` are among at most ``most`` of all, at even distances.
+
+        They are drawn by the numbers of rows, so all parts together have the same sample, whatever
+        the parts. All rows are in it where there are no more.
+        """
+        if self.total <= most:
+            return np.arange(n_rows)
+        numbers = np.arange(most, dtype=np.int64) * self.total // most - self.first
+        return numbers[(numbers >= 0) & (numbers < n_rows)]
+
 
 class Pool(Protocol):
     """Settings of a pool; ``bind`` makes it answer for the training rows."""
