@@ -512,15 +512,16 @@ def test_balls_of_very_many_rows_come_from_a_sample(kind):
     """
     X, y = noisy_rings(1500)
     weight = np.full(1500, 1 / 1500)
-    pool = FewSampled(40, 6, **KINDS[kind])
+    pool = FewSampled(60, 10, **KINDS[kind])
     cuts = ((700,), (1, 2, 900), (100, 300, 301, 800, 1200, 1499))
     parts = [bind_parts(pool, Limits(cuts=c).parts(X, weight), Threads(1)) for c in cuts]
     every = range(parts[0][0].n_atoms)
     expected = parts[0][0].extract(every).arrays()
-    for part in sum(parts, []):
-        arrays = part.extract(every).arrays()
-        assert all(np.array_equal(arrays[name], expected[name]) for name in expected)
-    atoms = [0, 77, 150, 239]
+    for bounds in parts:
+        for part in bounds:
+            arrays = part.extract(every).arrays()
+            assert all(np.array_equal(arrays[name], expected[name]) for name in expected)
+    atoms = [0, 170, 355, 599]
     one, *others = (np.vstack([part.columns(atoms) for part in bounds]) for bounds in parts)
     for other in others:
         np.testing.assert_allclose(other, one, atol=1e-12)

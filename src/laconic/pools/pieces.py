@@ -20,8 +20,8 @@ from laconic.model.patches import is_at_least
 from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
-from laconic.pools.base import Place
 from laconic.pools.bound_pieces import BoundPieces
+from laconic.pools.parts import Place
 from laconic.pools.radii import Balls, Held, find_balls, hold
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
