@@ -1,4 +1,4 @@
-"""Kernel of `laconic.deform`; it imports Numba, so it is imported at first use."""
+"""The kernel of `Deform`; it imports Numba, so it is imported at first use."""
 
 from __future__ import annotations
 

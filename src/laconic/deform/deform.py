@@ -182,7 +182,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: np.ndarray, shape: tuple[int, int], copies: range, out: np.ndarray
     ) -> None:
         """Write the copies of all images one after the other."""
-        from laconic.numeric.warp import bilinear  # Numba loads with it
+        from laconic.deform.warp import bilinear  # Numba loads with it
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         smooth = [
