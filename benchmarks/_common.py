@@ -1,4 +1,4 @@
-"""What benchmarks and experiments share: arguments, data, clocks, tables, results and origin."""
+"""Shared code of benchmarks and experiments: arguments, data, clocks, tables and results."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """A parser with the arguments that every benchmark and experiment has."""
+    """Return a parser with the arguments that every benchmark and experiment has."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the .npz data sets")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the .npz data sets")
     parser.add_argument("--json", type=Path, help="file to write the results to")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything drawn")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random draws")
     return parser
 
 
 def load(folder: Path, name: str) -> dict[str, np.ndarray]:
-    """Arrays of one data set; ends the program with a message where the file is missing."""
+    """Load the arrays of one data set. If the file is missing, exit with a message."""
     file = folder / f"{name}.npz"
     if not file.exists():
-        sys.exit(f"{name}.npz is not in {folder}: give its folder with --data DIR")
+        sys.exit(f"{name}.npz is not in {folder}; set its folder with --data DIR")
     with np.load(file, allow_pickle=False) as stored:
         return {key: stored[key] for key in stored.files}
 
 
 @contextmanager
 def affinity_kept() -> Iterator[None]:
-    """Undo what a library does to the cores of this thread: OpenMP may bind it to one for good."""
+    """Restore the cores of this thread at the end, because OpenMP may bind it to one for good."""
     before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     try:
         yield
@@ -57,34 +57,34 @@ def affinity_kept() -> Iterator[None]:
 
 
 def timed(function: Callable[..., T], *args: Any, **kwargs: Any) -> tuple[float, T]:
-    """Seconds of one call, and its answer."""
+    """Return the seconds of one call, and its result."""
     start = time.perf_counter()
     answer = function(*args, **kwargs)
     return time.perf_counter() - start, answer
 
 
 def median_time(function: Callable[[], Any], repeats: int) -> float:
-    """Median seconds of several calls."""
+    """Return the median seconds of several calls."""
     return float(np.median([timed(function)[0] for _ in range(repeats)]))
 
 
 def start_up(fit: Callable[[], Any]) -> float:
-    """Seconds that the first small fit of a process takes more than the second.
+    """Return how many seconds longer the first small fit of a process takes than the second.
 
-    Loading, and compiling where no cache on this machine holds the kernels yet. ``fit`` must be of
-    the types of the fit to come, and be called before any other.
+    This is the time to load the kernels, and to compile them if no cache on this machine has them.
+    ``fit`` must use the same types as the fit to come, and no fit may have run before.
     """
     first, second = timed(fit)[0], timed(fit)[0]
     return max(first - second, 0.0)
 
 
 def error(predicted: np.ndarray, y: np.ndarray) -> float:
-    """Share of wrong predictions."""
+    """Return the share of wrong predictions."""
     return float(np.mean(np.asarray(predicted) != y))
 
 
 class TimedPool:
-    """A pool that counts the seconds spent on scoring, ``best`` of the bound pool."""
+    """A pool that adds up the seconds spent on scoring, the ``best`` method of the bound pool."""
 
     allows_missing = True
 
@@ -107,12 +107,12 @@ class TimedPool:
 
 
 def progress(text: str) -> None:
-    """Say on the error stream what a long benchmark has just done."""
+    """Report the progress of a long benchmark on the error stream."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
 def show(value: Any) -> str:
-    """A number for people: four digits; anything else as it is."""
+    """Format a number with four digits, and anything else as text."""
     if value is None:
         return "-"
     if isinstance(value, (float, np.floating)):
@@ -121,7 +121,7 @@ def show(value: Any) -> str:
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print an aligned table: the first column to the left, the others to the right."""
+    """Print a table. The first column is aligned to the left, the others to the right."""
     cells = [list(header), *([show(v) for v in row] for row in rows)]
     widths = [max(len(line[c]) for line in cells) for c in range(len(header))]
     print(f"\n{title}")
@@ -137,7 +137,7 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 
 
 def verdict(name: str, value: float, limit: float, at_least: bool) -> dict[str, Any]:
-    """Print a measured ratio against what is required, and return both."""
+    """Print a measured ratio next to the required one, and return both."""
     met = value >= limit if at_least else value <= limit
     sign = "at least" if at_least else "at most"
     print(f"{name}: {show(value)} ({sign} {show(limit)} required: {'met' if met else 'NOT MET'})")
@@ -145,10 +145,10 @@ def verdict(name: str, value: float, limit: float, at_least: bool) -> dict[str, 
 
 
 def short_of(excess: Mapping[str, float | None], close: float) -> list[str]:
-    """Names of the solvers that ended farther than ``close`` above the lowest value of all.
+    """Return the names of the solvers that ended more than ``close`` above the lowest value of all.
 
-    ``excess`` is relative to one value for all, which need not be the lowest; None is a run that
-    was cut off, whose time is a lower bound, so that it is never short.
+    ``excess`` is relative to one value for all solvers, which need not be the lowest. None stands
+    for a run that was cut off. Its time is a lower bound, so it is never listed.
     """
     ended = {name: e for name, e in excess.items() if e is not None}
     lowest = np.nanmin([*ended.values(), np.inf])
@@ -158,7 +158,7 @@ def short_of(excess: Mapping[str, float | None], close: float) -> list[str]:
 def save(
     file: Path | None, arguments: argparse.Namespace, peers: Sequence[str], results: dict[str, Any]
 ) -> None:
-    """Write results and where they come from, if a file was asked for."""
+    """Write the results and their provenance, if a file is given."""
     if file is None:
         return
     record = {"provenance": provenance(arguments, peers), "results": results}
@@ -167,7 +167,7 @@ def save(
 
 
 def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str, Any]:
-    """Command line, commit, seed, cores and versions."""
+    """Return command line, commit, seed, cores and versions."""
     settings = {
         name: value.name if isinstance(value, Path) else value  # results name no folders
         for name, value in vars(arguments).items()
@@ -187,7 +187,7 @@ def provenance(arguments: argparse.Namespace, peers: Sequence[str]) -> dict[str,
 
 
 def commit() -> str:
-    """The commit of the source, marked where the tree differs from it."""
+    """Return the commit of the source, marked if the tree differs from it."""
 
     def git(*command: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True)
@@ -220,7 +220,7 @@ def _processor() -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What json cannot write by itself."""
+    """Convert a value that json cannot write by itself."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""The two-class sets that TotalQBoost is studied on: training rows, and stumps as columns."""
+"""The two-class data sets of the TotalQBoost studies: training rows, and stumps as columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SETS = {
     "twonorm": (400, 40),
     "waveform": (400, 40),
 }
-# Most thresholds of one feature.
+# Largest number of thresholds of one feature.
 THRESHOLDS = 200
 
 
 def rows(
     folder: Path, name: str, seed: int, partition: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X, y in {-1, 1}, and the training rows: of a stored partition, or drawn."""
+    """Return X, y in {-1, 1}, and the training rows of a stored partition, or drawn at random."""
     data = load(folder, f"raetsch_{name}")
     y = np.where(data["y"] > 0, 1, -1)
     if partition < len(data.get("train_idx", ())):
@@ -40,7 +40,10 @@ def rows(
 
 
 def stumps(X: np.ndarray) -> np.ndarray:
-    """Columns ``x > t`` of 0 and 1, t between neighbouring values, evenly thinned to 200."""
+    """Return columns ``x > t`` of 0 and 1, with t between neighbouring values.
+
+    If a feature has more than `THRESHOLDS` of them, an even selection is taken.
+    """
     columns = []
     for x in X.T:
         values = np.unique(x)

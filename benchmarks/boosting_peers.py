@@ -1,15 +1,16 @@
-"""How many weak learners does an error take? Stumps of AdaBoost, gradient boosting and TotalQBoost.
+"""How many stumps do AdaBoost, gradient boosting and TotalQBoost need for the same error?
 
-On the twelve sets of the Rätsch collection, training partitions and the rows outside them as
-validation rows: the validation error against the number of stumps, averaged over the partitions, up
-to 100 stumps. AdaBoost and the gradient boosters (scikit-learn, LightGBM, XGBoost, all at depth 1)
-run at their defaults. Ours: every round of column generation (``price=0``) for each l1 of `L1`, and
-a price on every stump for each l1 and each of `PRICES`, hot-started from 40 stumps.
+The twelve data sets of the Rätsch collection are used. Models learn from training partitions, and
+the rows outside them are validation rows. Measured is the validation error against the number of
+stumps, averaged over the partitions, up to 100 stumps. AdaBoost and the gradient boosters
+(scikit-learn, LightGBM, XGBoost, all at depth 1) run at their defaults. TotalQBoost runs in two
+ways: every round of column generation (``price=0``) for each l1 of `L1`, and a price on every stump
+for each l1 and each of `PRICES`, hot-started from 40 stumps.
 
-Every method's number of learners, and our l1 and price, are read off the same validation rows: the
-question is how short a model can reach an error, not how to choose it. For each set the measure is
-the least (mean) number of learners at which the mean error is no more than AdaBoost's best, divided
-by the number at which AdaBoost first has it.
+The number of learners of every method, and our l1 and price, are chosen on the same validation
+rows. The question is how short a model with a given error can be, not how to choose it. For each
+set, take the smallest (mean) number of learners at which the mean error is no more than AdaBoost's
+best. The measure is this number divided by the number at which AdaBoost first reaches its best.
 
 Run: python benchmarks/boosting_peers.py [--partitions 3] [--json FILE]
 """
@@ -33,7 +34,9 @@ Curve = list[tuple[float, float]]
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--partitions", type=int, default=3, help="partitions of every set")
+    parser.add_argument(
+        "--partitions", type=int, default=3, help="number of partitions of every set"
+    )
     args = parser.parse_args()
     results = {name: one_set(name, args) for name in args.sets}
     methods = ["AdaBoost", "scikit-learn", "LightGBM", "XGBoost", "ours, no price", "ours"]
@@ -53,7 +56,7 @@ def main() -> None:
     reach = verdict("median ratio of learners to AdaBoost's", float(np.median(ratios)), 0.5, False)
     peers = ["lightgbm", "xgboost"]
     for found in results.values():
-        del found["curves"]  # they are made of the settings' own
+        del found["curves"]  # the curves of the settings contain them
     save(args.json, args, peers, {"sets": results, "median": reach})
 
 
@@ -63,7 +66,7 @@ def one_set(name: str, args: Any) -> dict[str, Any]:
         X, y, train = rows(args.data, name, args.seed, number)
         held = np.setdiff1d(np.arange(len(y)), train)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # models that no stump is worth its price in
+            warnings.simplefilter("ignore")  # models without stumps, where none is worth its price
             runs.append(dict(curves(X[train], y[train], X[held], y[held], args.seed)))
         progress(f"{name}: partition {number} done")
     mean = {key: averaged([run[key] for run in runs]) for key in runs[0]}
@@ -82,7 +85,7 @@ def one_set(name: str, args: Any) -> dict[str, Any]:
 def curves(
     X: np.ndarray, y: np.ndarray, Z: np.ndarray, z: np.ndarray, seed: int
 ) -> Iterator[tuple[str, Curve]]:
-    """Learners and validation errors of every method on one partition."""
+    """Return numbers of learners and validation errors of every method on one partition."""
     yield from peers(X, (y > 0).astype(int), Z, (z > 0).astype(int), seed)
     yield from ours(X, y, Z, z)
 
@@ -137,12 +140,12 @@ def ours(X: np.ndarray, y: np.ndarray, Z: np.ndarray, z: np.ndarray) -> Iterator
 
 
 def averaged(runs: list[Curve]) -> Curve:
-    """Mean learners and errors, place by place."""
+    """Return the mean numbers of learners and errors, point by point."""
     return [tuple(p) for p in np.mean(np.array(runs, dtype=float), axis=0).tolist()]  # type: ignore
 
 
 def needs(points: Curve, wanted: float) -> float:
-    """Least number of learners with an error of at most this; infinite where there is none."""
+    """Return the smallest number of learners with at most this error, or infinity if none has."""
     return min((n for n, e in points if e <= wanted + 1e-12), default=np.inf)
 
 

@@ -1,9 +1,9 @@
 """What does a checkpoint cost?
 
-200 pixels of handwritten digits (2,000 rows, 10 classes) and 30 balls with a linear function in 20
-dimensions (500 rows; entries are large, and so is the file), each fitted with a checkpoint and
-without, in turns; the medians of several goes. The bytes are those of the finished file, which is
-written once, beside the size of the whole path in memory.
+There are two fits: 200 pixels of handwritten digits (2,000 rows, 10 classes), and 30 balls with a
+linear function in 20 dimensions (500 rows; entries are large, and so is the file). Each runs with
+and without a checkpoint, in turns, and the medians of several runs count. The table shows the bytes
+of the finished file, which are written only once, next to the size of the whole path in memory.
 
 Run: python benchmarks/checkpoint.py [--repeats 3] [--json FILE]
 """
@@ -20,13 +20,15 @@ from _common import arguments, load, save, table, timed, verdict
 ROWS = {"columns": 2000, "pieces": 500}
 ATOMS = {"columns": 200, "pieces": 30}
 DIMENSIONS = 20
-# A fit with a checkpoint may take so much longer.
+# Allowed ratio of the times with and without a checkpoint.
 ASKED = 1.1
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--repeats", type=int, default=3, help="goes of each (%(default)s)")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="number of runs of each fit (%(default)s)"
+    )
     args = parser.parse_args()
     digits = load(args.data, "mnist")
     results: dict[str, Any] = {}
@@ -43,7 +45,7 @@ def main() -> None:
 
 
 def compare(pool: str, digits: dict[str, np.ndarray], args: Any) -> dict[str, float]:
-    """Median seconds with and without a checkpoint, and the size of its file."""
+    """Return the median seconds with and without a checkpoint, and the size of its file."""
     from laconic import ShareBoostClassifier
 
     rng = np.random.default_rng(args.seed)
@@ -59,7 +61,7 @@ def compare(pool: str, digits: dict[str, np.ndarray], args: Any) -> dict[str, fl
                 file = Path(folder) / f"fit{repeat}" if kept else None
                 model = ShareBoostClassifier(ATOMS[pool], pool=pool, checkpoint=file)
                 took, fitted = timed(model.fit, X, y)
-                if repeat:  # the first go compiles
+                if repeat:  # the first run compiles
                     seconds[kept].append(took)
         size = (Path(folder) / "fit1").stat().st_size
     without, with_ = (float(np.median(seconds[kept])) for kept in (False, True))
@@ -73,7 +75,7 @@ def compare(pool: str, digits: dict[str, np.ndarray], args: Any) -> dict[str, fl
 
 
 def principal(X: np.ndarray, n: int) -> np.ndarray:
-    """The first principal components."""
+    """Return the first ``n`` principal components."""
     X = X - X.mean(axis=0)
     return X @ np.linalg.svd(X, full_matrices=False)[2][:n].T
 

@@ -1,20 +1,21 @@
-"""How fast is eq. (1) of error clumping solved, against CVXPY and the paper's stochastic algorithm?
+"""How fast is eq. (1) of error clumping solved, compared with CVXPY and the paper's algorithm?
 
-MNIST, 0-4 against 5-9, 784 pixels in [0, 1] and a constant feature, neighbours within the radius
-that holds 5 % of the pairs, normalised by degree, discount 0.5; λ as given. The graph is there
-before any clock starts. All solvers are judged by one function that belongs to none of them: eq.
-(1) at their w with the best slack.
+The problem is MNIST, digits 0-4 against 5-9, with 784 pixels in [0, 1] and a constant feature.
+Neighbours are within the radius that holds 5 % of the pairs, normalised by degree. The discount is
+0.5. The graph is built before any clock starts. One function, which belongs to no solver, judges
+all of them: eq. (1) at their w with the best slack.
 
 1. m = 2,000: CVXPY with Clarabel and with OSQP. All must come within `CLOSE` (relative) of the
-   lowest value that any of them found. The peers get ever smaller tolerances until they do, and
-   only the last run counts; time is that of `solve` (problem set-up by CVXPY included, ours too).
-   A run is cut off at `--cap` seconds, and then counts with the cap, which is less than it needs.
-   Where a solver ends above `CLOSE`, ours included, times do not compare: the verdict is not met.
+   lowest value that any of them found. The peers get smaller and smaller tolerances until they do,
+   and only the last run counts. The time is that of `solve`, with problem set-up (by CVXPY, and
+   ours). A run is cut off at `--cap` seconds. It then counts with the cap, which is less than it
+   needs. If any solver, ours included, ends above `CLOSE`, the times cannot be compared and the
+   verdict is "not met".
 2. m = 35,000: the Newton method to a duality gap of 1e-6, for three λ and both precisions.
-3. m = 35,000: the paper's stochastic dual averaging to 1e-3 (relative), compiled, its learning rate
-   the best of `RATES` after ten passes over `TUNED` rows; evaluating the objective is not counted.
-   It is stopped after the pass that reaches `--cap` seconds, and then counts with what it took,
-   which is less than it needs. Newton is run to the same accuracy.
+3. m = 35,000: the paper's stochastic dual averaging, compiled, to 1e-3 (relative). Its learning
+   rate is the best of `RATES` after ten passes over `TUNED` rows. Evaluating the objective is not
+   counted. It is stopped after the pass that reaches `--cap` seconds. It then counts with the time
+   that it took, which is less than it needs. Newton runs to the same accuracy.
 
 Run: python benchmarks/clump_solver.py [--cap 300] [--parts 1 2 3] [--json FILE]
 """
@@ -49,12 +50,12 @@ FASTER_THAN_CVXPY, SECONDS, FASTER_THAN_AVERAGING = 50.0, 60.0, 10.0
 
 
 class Capped(Exception):
-    """Raised in a run that takes too long."""
+    """A run took too long."""
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--cap", type=int, default=300, help="most seconds of one run")
+    parser.add_argument("--cap", type=int, default=300, help="time limit of one run, in seconds")
     parser.add_argument("--parts", type=int, nargs="+", default=[1, 2, 3])
     args = parser.parse_args()
     data = load(args.data, "mnist")
@@ -77,19 +78,19 @@ def main() -> None:
 
 
 def make(X: np.ndarray, sign: np.ndarray, alpha: float, threads: Threads) -> ClumpingProblem:
-    """The problem of some rows."""
+    """Return the clumping problem of some rows."""
     graph = radius_graph(X, auto_radius(X, share=SHARE))
     theta = Theta(graph, DISCOUNT, "degree", None, threads)
     return ClumpingProblem(Margins(X, True, threads), sign, theta, alpha)
 
 
 def value(problem: ClumpingProblem, w: np.ndarray) -> float:
-    """Eq. (1) at w with the best slack, in float64."""
+    """Evaluate eq. (1) at w with the best slack, in float64."""
     return finished(problem, w, np.zeros(problem.rows.n_rows), 1e-12, 0).objective
 
 
 def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -> dict[str, Any]:
-    """Part 1."""
+    """Run part 1."""
     problem = make(X[:SMALL] / 255.0, sign[:SMALL], ALPHA, threads)
     best = solve(problem, 1e-12).objective
     runs = [ours(problem, best, repeats=15), clarabel(problem, best, cap), osqp(problem, best, cap)]
@@ -109,7 +110,7 @@ def against_cvxpy(X: np.ndarray, sign: np.ndarray, cap: int, threads: Threads) -
 
 
 def ours(problem: ClumpingProblem, best: float, repeats: int) -> dict[str, Any]:
-    """The Newton method, to a gap of `CLOSE`; the median of some runs."""
+    """Run the Newton method to a gap of `CLOSE`; the median time of several runs counts."""
 
     def again() -> Any:
         theta = problem.theta
@@ -126,7 +127,7 @@ def ours(problem: ClumpingProblem, best: float, repeats: int) -> dict[str, Any]:
 
 
 def modelled(problem: ClumpingProblem) -> tuple[Any, Any]:
-    """Eq. (1) for CVXPY, and its w."""
+    """Return eq. (1) as a problem of CVXPY, and its variable w."""
     import cvxpy
     from scipy import sparse
 
@@ -140,14 +141,14 @@ def modelled(problem: ClumpingProblem) -> tuple[Any, Any]:
 
 
 def clarabel(problem: ClumpingProblem, best: float, cap: int) -> dict[str, Any]:
-    """CVXPY with Clarabel, the largest tolerance that is close enough."""
+    """Run CVXPY with Clarabel, at the largest tolerance that is close enough."""
     return tightened("CVXPY, Clarabel", problem, best, cap, CLARABEL_TOLERANCES, lambda eps: {
         "solver": "CLARABEL", "tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps,
     })  # fmt: skip
 
 
 def osqp(problem: ClumpingProblem, best: float, cap: int) -> dict[str, Any]:
-    """CVXPY with OSQP, the largest tolerance that is close enough."""
+    """Run CVXPY with OSQP, at the largest tolerance that is close enough."""
     return tightened("CVXPY, OSQP", problem, best, cap, OSQP_TOLERANCES, lambda eps: {
         "solver": "OSQP", "eps_abs": eps, "eps_rel": eps, "max_iter": 1_000_000,
     })  # fmt: skip
@@ -161,7 +162,7 @@ def tightened(
     tolerances: tuple[float, ...],
     settings: Callable[[float], dict[str, Any]],
 ) -> dict[str, Any]:
-    """The run of the first tolerance whose answer is close enough, or else of the last."""
+    """Return the run with the first tolerance whose answer is close enough, or else the last."""
     for tolerance in tolerances:
         task, w = modelled(problem)
         note = f"eps {tolerance:g}"
@@ -181,7 +182,7 @@ def rival(
     settings: Any,
     note: str,
 ) -> dict[str, Any]:
-    """One run of CVXPY, cut off at the cap."""
+    """Run CVXPY once, and cut it off at the cap."""
     start = time.perf_counter()
     try:
         with capped(cap):
@@ -196,7 +197,7 @@ def rival(
 
 @contextmanager
 def capped(seconds: int) -> Iterator[None]:
-    """Raise `Capped` in the block after so many seconds."""
+    """Raise `Capped` in the block after ``seconds``."""
 
     def stop(*_: Any) -> None:
         raise Capped
@@ -211,7 +212,7 @@ def capped(seconds: int) -> Iterator[None]:
 
 
 def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
-    """Part 2."""
+    """Run part 2."""
     runs = []
     for dtype in (np.float32, np.float64):
         scaled = X / dtype(255)
@@ -240,7 +241,7 @@ def large(X: np.ndarray, sign: np.ndarray, threads: Threads) -> dict[str, Any]:
 
 
 def tune(problem: ClumpingProblem, seed: int) -> dict[float, float]:
-    """Relative excess of every learning rate after ten passes."""
+    """Return the relative excess of every learning rate after ten passes."""
     best, found = solve(problem).objective, {}
     for rate in RATES:
         state = Averages.start(problem)
@@ -254,7 +255,7 @@ def tune(problem: ClumpingProblem, seed: int) -> dict[float, float]:
 def against_averaging(
     X: np.ndarray, sign: np.ndarray, cap: int, seed: int, threads: Threads
 ) -> dict[str, Any]:
-    """Part 3."""
+    """Run part 3."""
     problem = make(X / np.float32(255), sign, ALPHA, threads)
     best = solve(problem, 1e-10).objective
     seconds, answer = timed(solve, problem, ROUGH)

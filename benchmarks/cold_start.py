@@ -1,10 +1,10 @@
 """How long does the first fit on a fresh machine compile?
 
-Every case runs in processes of its own: one with an empty folder as ``NUMBA_CACHE_DIR``, then
-``--repeats`` more with what the first one left there. The time is that of the fit alone, on 300
-rows, without the imports before it. Both clocks are given: that of the wall, and the processor time
-of the process, which a busy machine does not change much. ``--functions`` lists what compiling each
-kernel took, with the kernels that it calls for the first time.
+Every case runs in its own processes. The first has an empty folder as ``NUMBA_CACHE_DIR``. Then
+``--repeats`` more processes use what the first one left there. The time is that of the fit alone,
+on 300 rows, without the imports before it. The table shows wall time and the processor time of the
+process, which hardly depends on how busy the machine is. ``--functions`` lists the time to compile
+each kernel, which includes the kernels that it calls for the first time.
 
 Run: python benchmarks/cold_start.py [--only stumps] [--functions] [--repeats 2] [--json FILE]
 """
@@ -59,7 +59,7 @@ print(json.dumps({"wall": times[0], "processor": times[1], "functions": function
 
 
 def run(fit: str, folder: str, functions: bool) -> dict[str, Any]:
-    """One fit in a process of its own, with a folder for compiled kernels."""
+    """Run one fit in its own process, with a folder for compiled kernels."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
     program = [sys.executable, "-W", "ignore", "-c", PROGRAM.replace("FIT", fit)]
     done = subprocess.run(
@@ -74,8 +74,12 @@ def main() -> None:
     """Run every case, print a table and save the figures."""
     parser = arguments(__doc__)
     parser.add_argument("--only", nargs="*", default=list(FITS), help="cases to run")
-    parser.add_argument("--functions", action="store_true", help="list the kernels")
-    parser.add_argument("--repeats", type=int, default=2, help="warm runs; the fastest counts")
+    parser.add_argument(
+        "--functions", action="store_true", help="list the kernels with their times"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=2, help="number of warm runs; the fastest counts"
+    )
     args = parser.parse_args()
     results = {}
     for name in args.only:

@@ -1,15 +1,16 @@
-"""How fast is one correction against the multinomial solvers of scikit-learn?
+"""How fast is one correction, compared with the multinomial solvers of scikit-learn?
 
-200 pixel columns of largest variance of the 60,000 MNIST training rows, scaled to [0, 1], and 10
-classes. The problem, the same for all, is
+The data are the 200 pixel columns of largest variance of the 60,000 MNIST training rows, scaled to
+[0, 1], with 10 classes. The problem is the same for all solvers:
 
     Φ(W) = mean log-loss + (alpha/2) ‖W‖², the intercept not penalised,
 
 for alpha 1e-6 and 1e-3. A solver has solved it when the Euclidean norm of ∇Φ is at most 1e-6 or Φ
-is within 1e-9 (relative) of the lowest value any solver found; both are computed here, in float64,
-by one function that belongs to none of them. scikit-learn's solvers get ever smaller `tol` until
-that holds, and only the successful run counts. A run is cut off at `--cap` seconds. Our time counts
-everything from the matrix on: start-up, set-up and solve. The ratio is in float64 on both sides.
+is within 1e-9 (relative) of the lowest value that any solver found. One function, which belongs to
+no solver, computes both in float64. The solvers of scikit-learn get a smaller and smaller `tol`
+until the problem is solved, and only the successful run counts. A run is cut off at `--cap`
+seconds. Our time includes everything after the matrix is given: start-up, set-up and solve. Both
+sides of the ratio are in float64.
 
 Run: python benchmarks/corrector.py [--cap 300] [--json FILE]
 """
@@ -45,12 +46,14 @@ class Run(NamedTuple):
 
 
 class Capped(Exception):
-    """Raised in a run that takes too long."""
+    """A run took too long."""
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--cap", type=float, default=300.0, help="most seconds of one run")
+    parser.add_argument(
+        "--cap", type=float, default=300.0, help="time limit of one run, in seconds"
+    )
     parser.add_argument("--solvers", nargs="+", default=SOLVERS)
     args = parser.parse_args()
     data = load(args.data, "mnist")
@@ -72,7 +75,7 @@ def main() -> None:
 def objective(
     X: np.ndarray, y: np.ndarray, W: np.ndarray, b: np.ndarray, alpha: float
 ) -> tuple[float, float]:
-    """Φ and the norm of ∇Φ in float64; a row of W is a column's weights for the classes."""
+    """Return Φ and the norm of ∇Φ in float64. A row of W holds the weights of one column."""
     scores = X @ W.astype(np.float64) + b
     top = scores.max(axis=1, keepdims=True)
     p = np.exp(scores - top)
@@ -118,7 +121,7 @@ def solved(run: Run, best: float) -> bool:
 
 
 def ours(X: np.ndarray, y: np.ndarray, alpha: float, dtype: np.dtype) -> list[Run]:
-    """The Newton corrector, and the reference of the paper to a looser tolerance."""
+    """Run the Newton corrector, and the paper's corrector to a looser tolerance."""
     from laconic.correct import Nesterov, Newton
     from laconic.losses import LogLoss
     from laconic.numeric.threads import Threads
@@ -169,14 +172,16 @@ def our_run(
 def scikit_learn(
     X: np.ndarray, y: np.ndarray, alpha: float, solver: str, best: float, cap: float
 ) -> Run:
-    """The first run of ever smaller ``tol`` that solves the problem."""
+    """Lower ``tol`` until a run solves the problem, and return that run."""
 
     def fit(tol: float, limit: int) -> LogisticRegression:
         C = 1.0 / (alpha * len(y))
         return LogisticRegression(C=C, solver=solver, tol=tol, max_iter=limit).fit(X, y)
 
     limit = 100_000
-    if solver.startswith("sag"):  # cannot be interrupted: allow as many sweeps as fit in the cap
+    if solver.startswith(
+        "sag"
+    ):  # it cannot be interrupted, so limit the sweeps to what fits in the cap
         limit = max(1, int(cap / timed(quiet, fit, 0.0, 2)[0] * 2))
     run = Run(solver, None, note="no run")
     for power in range(4, 13):
@@ -200,13 +205,13 @@ def scikit_learn(
 
 def quiet(function: Callable[..., Any], *args: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not converged, line search: judged by the objective
+        warnings.simplefilter("ignore")  # the objective shows whether it converged
         return function(*args)
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `Capped` in code that runs longer (and comes back to Python now and then)."""
+    """Raise `Capped` in code that runs longer, when it next returns to Python."""
 
     def stop(*_: Any) -> None:
         raise Capped

@@ -1,7 +1,8 @@
 """Does the time of a fit of fixed size grow linearly in rows, columns and classes?
 
-Doubles one of the three at a time, the others fixed, for every pool, and fits log time against log
-size by least squares. Data are drawn: classes are centred at random points along 20 of the columns.
+For every pool, one of the three is doubled at a time while the others stay fixed. The slope of log
+time against log size is found by least squares. The data are random: classes are centred at random
+points along 20 of the columns.
 
 Run: python benchmarks/growth.py [--atoms 10] [--repeats 3] [--json FILE]
 """
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def fit_seconds(sizes: dict[str, int], pool: str, atoms: int, repeats: int, seed: int) -> float:
-    """Shortest of some fits: of the time that the work itself takes, the best estimate."""
+    """Return the shortest time of several fits, the best estimate of the work itself."""
     from laconic import ShareBoostClassifier
 
     X, y = drawn(sizes["rows"], sizes["columns"], sizes["classes"], seed)
@@ -67,7 +68,7 @@ def fit_seconds(sizes: dict[str, int], pool: str, atoms: int, repeats: int, seed
 
 
 def drawn(m: int, d: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian columns; the classes differ in the means of the first 20."""
+    """Draw Gaussian columns. The classes differ in the means of the first 20."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(0.0, 0.7, (k, 20))
     y = rng.permutation(np.arange(m) % k)

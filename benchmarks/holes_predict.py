@@ -1,8 +1,9 @@
-"""How many rows a millisecond does a predictor of holes decide, and how many an SVM?
+"""How many rows per millisecond does a predictor with holes decide, compared with an SVM?
 
-Blobs of two classes in 2, 10 and 100 dimensions, a logistic regression and 15 holes with logistic
-regressions inside; a Gaussian SVM of scikit-learn that learned from the same rows, and the logistic
-regression alone as the floor. 100,000 new rows at a time, the median of several goes.
+The data are blobs of two classes in 2, 10 and 100 dimensions. The predictor is a logistic
+regression and 15 holes with logistic regressions inside. It is compared with a Gaussian SVM of
+scikit-learn that learned from the same rows, and with the logistic regression alone as the lower
+limit. Each run decides 100,000 new rows, and the median of several runs counts.
 
 Run: python benchmarks/holes_predict.py [--rows 4000] [--new 100000] [--json FILE]
 """
@@ -17,14 +18,16 @@ from _common import arguments, error, median_time, save, table, verdict
 DIMENSIONS = (2, 10, 100)
 HOLES, BLOBS = 15, 16
 REPEATS = 5
-# Rows a millisecond in two dimensions that shall be reached.
+# Required rows per millisecond in two dimensions.
 ASKED = 1000.0
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=4000, help="to learn from (%(default)s)")
-    parser.add_argument("--new", type=int, default=100_000, help="to decide (%(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=4000, help="number of training rows (%(default)s)"
+    )
+    parser.add_argument("--new", type=int, default=100_000, help="number of new rows (%(default)s)")
     args = parser.parse_args()
     results: dict[str, Any] = {}
     rows = []
@@ -40,13 +43,13 @@ def main() -> None:
 
 
 def blobs(d: int, n_rows: int, rng: np.random.Generator, middles: np.ndarray) -> Any:
-    """Rows and labels; every other blob is of the other class."""
+    """Draw rows and labels. The blobs alternate between the two classes."""
     blob = rng.integers(len(middles), size=n_rows)
     return middles[blob] + rng.standard_normal((n_rows, d)), blob % 2
 
 
 def compare(d: int, args: Any) -> dict[str, dict[str, float]]:
-    """Rows a millisecond and error of every model in ``d`` dimensions."""
+    """Return rows per millisecond and error of every model in ``d`` dimensions."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 

@@ -1,21 +1,21 @@
 """Is the local search as good as FastSparse and abess at every number of columns, and faster?
 
-The columns are stumps ``x > t`` of a training partition, at most 200 thresholds a feature, and
-every method is given the same 0/1 matrix. At every cardinality from 1 to 50 the training objective
-is the mean loss at the best weights of the support, with an intercept and no penalty:
+The columns are stumps ``x > t`` of a training partition, with at most 200 thresholds per feature.
+Every method gets the same 0/1 matrix. At every cardinality from 1 to 50 the training objective is
+the mean loss at the best weights of the support, with an intercept and no penalty:
 
-* exponential loss: laconic.subset.path, one sweep of 3 tries without restarts, against
-  fastsparsegams, one call with its own 100 penalties: algorithm "CD", its default, and "CDPSI",
-  with swaps. Each call has a process of its own, since some crash or do not end within --limit
-  seconds; one that crashes is made up to three times.
-* logistic loss: laconic.subset.path, one sweep of 3 tries and 8 restarts, against
-  abess.LogisticRegression, one fit for every size (its one call over all sizes returns a single
-  model; it is timed too).
+* Exponential loss: laconic.subset.path, one sweep of 3 tries without restarts, against one call of
+  fastsparsegams with its own 100 penalties. Its algorithm is "CD", the default, or "CDPSI", with
+  swaps. Each call has its own process, because some crash or do not end within --limit seconds. A
+  call that crashes is made up to three times.
+* Logistic loss: laconic.subset.path, one sweep of 3 tries and 8 restarts, against
+  abess.LogisticRegression, one fit for every size. Its single call over all sizes, which is timed
+  too, returns only one model.
 
-A peer need not reach every cardinality: it is given its best objective with at most that many
-columns. Its weights are optimised anew on its supports, by the solver that ours are optimised by,
-so that only supports are compared; the objective at its own weights is in the results as well.
-Where columns separate the classes the least objective is 0; less than 1e-6 counts as that.
+A peer need not reach every cardinality. It counts with its best objective with at most that many
+columns. The weights on its supports are optimised again by our solver, so that only supports are
+compared. The results also have the objective at its own weights. If columns separate the classes,
+the lowest objective is 0. Less than 1e-6 counts as 0.
 
 Run: python benchmarks/l0_vs_fastsparse.py [--json FILE]
 """
@@ -51,17 +51,20 @@ RESTARTS = {"exponential": 0, "logistic": 8}
 EFFORT = {"sweeps": 1, "tries": 3}
 SIZES = range(1, 51)
 SHOWN = (1, 2, 5, 10, 20, 30, 40, 50)
-# Objectives that differ by less than this part are equal, whatever solver they come from.
+# Objectives with a relative difference below this count as equal.
 EQUAL = 1e-6
-# Mean losses below this are zero: the columns separate the classes, and weights have no limit.
+# Mean losses below this count as zero: the columns separate the classes, and weights can grow
+# without limit.
 ZERO = 1e-6
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds of a FastSparse call")
-    parser.add_argument("--skip-abess", action="store_true", help="exponential loss only")
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="time limit of a FastSparse call, in seconds"
+    )
+    parser.add_argument("--skip-abess", action="store_true", help="run only the exponential loss")
     args = parser.parse_args()
     warm_up = start_up(lambda: ours(*toy(args.seed), "exponential"))
     results: dict[str, Any] = {"start-up seconds": warm_up, "sets": {}}
@@ -119,16 +122,19 @@ def compare(name: str, B: np.ndarray, y: np.ndarray, args: Any) -> dict[str, Any
 
 
 def with_cpu(function: Any, *args: Any) -> tuple[float, Any]:
-    """Seconds of cores that a call takes, which do not depend on what runs beside; its answer."""
+    """Return the processor seconds of a call, and its result.
+
+    Processor time does not depend on what else runs on the machine.
+    """
     start = time.process_time()
     answer = function(*args)
     return time.process_time() - start, answer
 
 
 def judge(sets: dict[str, Any]) -> list[dict[str, Any]]:
-    """Cardinalities at which ours is worse, and the ratio of the times, over all sets.
+    """Count the cardinalities at which ours is worse, and compute the ratio of the times.
 
-    Times are added up over the sets that the peer has an answer for.
+    Both are over all sets. Times are added up over the sets for which the peer has a result.
     """
     rows, out = [], []
     for peer, loss in PEERS.items():
@@ -177,7 +183,10 @@ def ours(B: np.ndarray, y: np.ndarray, loss: str) -> list[float]:
 def fastsparse(
     B: np.ndarray, y: np.ndarray, algorithm: str, limit: float
 ) -> tuple[float, tuple[float, list[tuple[np.ndarray, float]]]] | None:
-    """Seconds, those of cores, and the path of weights and intercepts, if FastSparse ends."""
+    """Run FastSparse. Return seconds, processor seconds and its path, if the call ends.
+
+    The path holds weights and intercepts.
+    """
     spawn = multiprocessing.get_context("spawn")
     for _ in range(3):
         receive, send = spawn.Pipe(duplex=False)
@@ -188,7 +197,7 @@ def fastsparse(
             if receive.poll(limit):
                 return receive.recv()
             return None
-        except EOFError:  # it has crashed
+        except EOFError:  # it crashed
             continue
         finally:
             child.kill()
@@ -217,7 +226,7 @@ def fastsparse_child(send: Any, B: np.ndarray, y: np.ndarray, algorithm: str) ->
 
 
 def abess(B: np.ndarray, y: np.ndarray, sizes: Iterable[Any]) -> list[tuple[np.ndarray, float]]:
-    """Weights and intercepts of one abess fit for every entry of ``sizes``."""
+    """Return weights and intercepts of one abess fit for each entry of ``sizes``."""
     from abess import LogisticRegression
 
     out = []
@@ -231,7 +240,7 @@ def abess(B: np.ndarray, y: np.ndarray, sizes: Iterable[Any]) -> list[tuple[np.n
 def by_size(
     B: np.ndarray, y: np.ndarray, models: list[tuple[np.ndarray, float]], loss: str
 ) -> tuple[list[float], list[float]]:
-    """Best objectives with at most 1, 2, … columns: at new weights, and at the peer's own."""
+    """Return the best objectives with at most 1, 2, … columns, at new and at the peer's weights."""
     from laconic.subset import make_problem
 
     problem = make_problem(B, y, loss, 0.0, False, True, None)

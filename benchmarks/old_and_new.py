@@ -1,9 +1,9 @@
-"""Two source trees side by side: the same fits, interleaved, each in a process of its own.
+"""Compare two source trees: run the same fits in turns, each in its own process.
 
     python benchmarks/old_and_new.py --other OLD/src
 
-Each fit is that of one of the benchmarks beside this file, ours only. It runs ``--repeats`` times
-with either tree, in turn, after one run that compiles. The ratio is that of the least times.
+Each fit is our fit of one of the other benchmarks in this folder. It runs ``--repeats`` times with
+each tree, in turns, after one run that compiles. The ratio is that of the shortest times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from _common import ROOT, arguments, load, progress, save, table, verdict
 
-# Of which benchmark a fit is, and the fit; with X, y of the training rows and the loaded arrays.
+# The benchmark that each fit comes from, and the fit. X and y are the training rows.
 FITS = {
     "path_vs_abess.py pendigits": "S(40).fit(X, y)",
     "path_vs_abess.py satellite": "S(40).fit(X, y)",
@@ -51,7 +51,9 @@ print(json.dumps([*seconds, model.path_[model.n_atoms_].loss]))
 def main() -> None:
     """Run every fit with both trees and print the ratios."""
     parser = arguments(__doc__)
-    parser.add_argument("--other", type=Path, required=True, help="folder of the other tree, src")
+    parser.add_argument(
+        "--other", type=Path, required=True, help="the src folder of the other tree"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--fits", nargs="+", default=list(FITS), choices=list(FITS))
     args = parser.parse_args()
@@ -63,7 +65,7 @@ def main() -> None:
         for go in range(args.repeats + 1):
             for tree, source in trees.items():
                 found = _run(source, given, FITS[name])
-                if go:  # the first one compiles
+                if go:  # the first run compiles
                     times[tree].append(found)
         least = {tree: [min(t[i] for t in runs) for i in (0, 1)] for tree, runs in times.items()}
         row = {
@@ -89,7 +91,7 @@ def main() -> None:
 
 
 def _rows(args: Any, name: str) -> Path:
-    """A file with the training rows of a fit."""
+    """Write the training rows of a fit to a file, and return its path."""
     if "synthetic" in name:
         rng = np.random.default_rng(args.seed)
         X = rng.standard_normal((200_000, 30))
@@ -104,7 +106,7 @@ def _rows(args: Any, name: str) -> Path:
 
 
 def _run(source: Path, given: Path, fit: str) -> list[float]:
-    """Seconds, processor seconds and loss of one fit in a process of its own."""
+    """Return seconds, processor seconds and loss of one fit in its own process."""
     child = [sys.executable, "-c", CHILD.replace("{fit}", fit), str(given)]
     env = {**os.environ, "PYTHONPATH": str(source)}
     out = subprocess.run(child, env=env, check=True, capture_output=True, text=True).stdout

@@ -1,7 +1,8 @@
-"""Does it harm to store the values of patches in a byte or two?
+"""Does it do harm to store the values of patches in one or two bytes?
 
-The same fit with values stored as uint8, float16 and float32: how many patches are chosen alike
-before the first that is not, how many of all, and the error on other digits of the training set.
+The same fit runs with values stored as uint8, float16 and float32. Measured are the number of
+patches that are the same before the first difference, the number that are shared in all, and the
+error on other digits of the training set.
 
 Run: python benchmarks/patch_storage.py [--rows 4000] [--atoms 60] [--json FILE]
 """
@@ -22,7 +23,7 @@ def main() -> None:
 
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--held", type=int, default=20_000, help="digits to be wrong on")
+    parser.add_argument("--held", type=int, default=20_000, help="number of digits for the error")
     parser.add_argument("--atoms", type=int, default=60)
     parser.add_argument("--templates", type=int, default=150)
     args = parser.parse_args()

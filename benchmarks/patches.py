@@ -1,15 +1,15 @@
-"""What does learning and using 266 of 16,000 patches on MNIST cost, beside a Gaussian SVM?
+"""What does it cost to learn and use 266 of 16,000 patches on MNIST, compared with a Gaussian SVM?
 
-1,000 templates of 7 x 7 pixels by 16 masks over the 60,000 training digits (ShareBoost A.1): time
-of features, scoring and correcting, peak memory, and the fraction of the memory's read bandwidth
-that scoring reaches. Then the fitted predictor against scikit-learn's SVC with Gaussian
-kernel on the same test digits: all 10,000 at once and one at a time. SVC is given C and gamma that
-do well on these pixels, not tuned further, and all training digits; it predicts on one thread, as
-it always does, and Laconic on all cores. (`pieces.py` times the tuned one, on 50 principal
-components: fewer operations, and fewer errors.)
+The patches are 1,000 templates of 7 x 7 pixels times 16 masks, over the 60,000 training digits
+(ShareBoost A.1). Measured are the times of features, scoring and correcting, the peak memory, and
+the fraction of the memory's read bandwidth that scoring reaches. Then the fitted predictor is
+compared with scikit-learn's SVC with Gaussian kernel on the same test digits, all 10,000 at once
+and one at a time. SVC gets all training digits, and C and gamma that do well on these pixels but
+are not tuned further. It predicts on one thread, as it always does, and Laconic on all cores.
+(`pieces.py` times the tuned SVM, on 50 principal components. It has fewer operations and errors.)
 
-Seconds are of the clock; beside them stand those of the processor, which other work on the machine
-does not change: divided by the cores they are what the fit would take alone, at best.
+The table shows wall time and processor time. Other work on the machine does not change the latter.
+Divided by the number of cores, it is the best time of the fit on an idle machine.
 
 Run: python benchmarks/patches.py [--atoms 266] [--without-svc] [--json FILE]
 """
@@ -65,12 +65,12 @@ def main() -> None:
 
 
 def digits(images: np.ndarray) -> np.ndarray:
-    """Rows of pixels from 0 to 1."""
+    """Return rows of pixels from 0 to 1."""
     return images.reshape(len(images), -1) / np.float32(255)
 
 
 class Clocked:
-    """A pool whose parts are timed by the clock and the processor."""
+    """A pool that measures wall time and processor time of its parts."""
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
@@ -106,11 +106,11 @@ class Clocked:
 
 
 def learn(X: np.ndarray, y: np.ndarray, args: Any) -> tuple[dict[str, Any], Any]:
-    """Fit, and say where the time went."""
+    """Fit a model, and report where the time went."""
     from laconic import ShareBoostClassifier
     from laconic.pools import Patches
 
-    few = slice(None, None, 300)  # compile, or load what is compiled
+    few = slice(None, None, 300)  # compile the kernels, or load them
     ShareBoostClassifier(2, pool=Patches(n_templates=1000, storage="uint8")).fit(X[few], y[few])
     pool = Clocked(Patches(n_templates=args.templates, random_state=args.seed))
 
@@ -154,7 +154,7 @@ def learn(X: np.ndarray, y: np.ndarray, args: Any) -> tuple[dict[str, Any], Any]
 
 
 def read_bandwidth() -> float:
-    """Gigabytes a second that all cores read from memory together, in a plain sum."""
+    """Return the gigabytes per second that all cores together read in a plain sum."""
     from laconic.numeric.threads import Threads, row_blocks
 
     block = np.ones(1 << 26)
@@ -167,7 +167,7 @@ def read_bandwidth() -> float:
 
 
 def use(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Seconds of a batch and of a single digit, and the error."""
+    """Return the seconds of a batch and of a single digit, and the error."""
     model.predict(X[:100])
     alone = [timed(model.predict, X[i : i + 1])[0] for i in range(SINGLE)]
     start = time.process_time()
@@ -181,7 +181,7 @@ def use(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def compare(results: dict[str, Any], X: np.ndarray, y: np.ndarray, *test: np.ndarray) -> None:
-    """Fit the SVM and set its predictions beside ours."""
+    """Fit the SVM and compare its predictions with ours."""
     from sklearn.svm import SVC
 
     progress("fitting SVC")

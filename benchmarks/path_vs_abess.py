@@ -1,15 +1,15 @@
 """Is one whole path faster and better than best-subset and mixed-norm selection?
 
-The atoms are all products of two different max-scaled features of pendigits and satellite; every
-method is given the same explicit matrix. Laconic runs at its defaults, with a penalty of 1e-6, with
-rule="projection", and with refine=True. The peers:
+The atoms are all products of two different max-scaled features of pendigits and satellite. Every
+method gets the same explicit matrix. Laconic runs at its defaults, with a penalty of 1e-6, with
+rule="projection", and with refine=True. The peers are:
 
-* abess.MultinomialRegression(support_size=range(1, 41)), one call, on one thread and on all cores;
-  the faster counts. The call returns one size only. The models of the other sizes along its path
-  are those of the call range(1, n + 1) that chooses by training loss; getting them is not timed.
+* abess.MultinomialRegression(support_size=range(1, 41)), one call, on one thread and on all cores.
+  The faster one counts. The call returns only one size. The model of another size n along its path
+  comes from a call with range(1, n + 1) that chooses by training loss. These calls are not timed.
 * 40 single abess fits, one for every size, which start cold.
-* adelie.grpnet, multinomial with one group of coefficients for every feature, 60 penalties. At n
-  atoms it is the path's point with the most active groups that are not more than n. Its shrunken
+* adelie.grpnet, multinomial, with one group of coefficients for every feature and 60 penalties. Its
+  model of n atoms is the point of the path with the most active groups up to n. Its shrunken
   weights are also replaced by a logistic regression on the same features ("refitted").
 
 Nothing is tuned on the test rows. Run: python benchmarks/path_vs_abess.py [--json FILE]
@@ -50,7 +50,9 @@ LOWER = {"laconic": 30, "laconic refine=True": 36}
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(FASTER), choices=list(FASTER))
-    parser.add_argument("--skip-sizes", action="store_true", help="abess: time the one call only")
+    parser.add_argument(
+        "--skip-sizes", action="store_true", help="of abess, time only the single call"
+    )
     args = parser.parse_args()
     results = {}
     for name in args.sets:
@@ -71,7 +73,7 @@ def main() -> None:
 
 
 def products(data: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Products x_i x_j, i < j, of the features scaled by their largest training value."""
+    """Return the products x_i x_j, i < j, of features scaled by their largest training value."""
     top = data["X_train"].max(axis=0).astype(float)
     i, j = np.triu_indices(len(top), 1)
     train, test = data["X_train"] / top, data["X_test"] / top
@@ -134,7 +136,10 @@ def compare(
 def laconic_path(
     P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray, settings: dict[str, Any]
 ) -> tuple[float, float, list[float | None]]:
-    """Seconds of the first fit, whatever loads or compiles in it; of later fits; test errors."""
+    """Return the seconds of the first fit and of later fits, and the test errors.
+
+    The first fit includes all loading and compiling.
+    """
     from laconic import ShareBoostClassifier
 
     model = ShareBoostClassifier(max_atoms=max(SIZES), **settings)
@@ -151,17 +156,17 @@ def abess(P: np.ndarray, y: np.ndarray, sizes: Any, **settings: Any) -> Any:
 
 
 def size_error(model: Any, size: int, Q: np.ndarray, z: np.ndarray) -> float | None:
-    """Test error of an abess model, or nothing where it is not of the size asked for."""
+    """Return the test error of an abess model, or None if it has another size."""
     if np.count_nonzero(np.abs(model.coef_).max(axis=1)) != size:
         return None
-    # argmax of the scores: predict() takes the same, by way of exponentials that may overflow
+    # Take the largest score. predict() gives the same, but its exponentials may overflow.
     return error(model.classes_[(Q @ model.coef_ + model.intercept_).argmax(axis=1)], z)
 
 
 def adelie_path(
     P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray
 ) -> tuple[float, tuple[list[float | None], list[np.ndarray | None]]]:
-    """Seconds; for every size the error and the active features of the point that stands for it."""
+    """Return the seconds, and for every size the error and active features of its path point."""
     import adelie
 
     classes, codes = np.unique(y, return_inverse=True)
@@ -188,7 +193,7 @@ def adelie_path(
 def refitted(
     P: np.ndarray, y: np.ndarray, Q: np.ndarray, z: np.ndarray, supports: list[np.ndarray | None]
 ) -> list[float | None]:
-    """Test errors of logistic regressions on given features, penalised as Laconic's default."""
+    """Return the test errors of logistic regressions on given features, with Laconic's penalty."""
     from sklearn.linear_model import LogisticRegression
 
     known: dict[bytes, float] = {}
@@ -201,16 +206,16 @@ def refitted(
         if key not in known:
             model = LogisticRegression(C=1e6 / len(y), solver="newton-cg", max_iter=1000)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # line searches that end at rounding
+                warnings.simplefilter("ignore")  # line searches that stop because of rounding
                 known[key] = error(model.fit(P[:, support], y).predict(Q[:, support]), z)
         out.append(known[key])
     return out
 
 
 def lower_sizes(ours: list[float | None], peer: list[float | None]) -> tuple[int, int]:
-    """At how many sizes ours is strictly lower, and at how many equal.
+    """Return at how many sizes ours is strictly lower, and at how many it is equal.
 
-    A size that the peer could not deliver does not count for us.
+    A size for which the peer has no model does not count for us.
     """
     pairs = [(a, b) for a, b in zip(ours, peer, strict=True) if a is not None and b is not None]
     return sum(a < b for a, b in pairs), sum(a == b for a, b in pairs)

@@ -1,10 +1,10 @@
 """How long does it take to choose 230 balls out of 52,500, and to predict with them?
 
-MNIST, PCA to 50 dimensions: 60,000 rows, 1,500 centres, 35 radii, groups of 51 columns, with the
-settings of `experiments/share_mnist_pieces.py`. First the fit: its time, what of it goes into
-preparing, choosing and correcting, at how many multiplications a second balls are scored, and the
-peak of memory. Then prediction of one row and of the 10,000 test rows, against scikit-learn's SVC
-with Gaussian kernel on the same rows.
+The data are MNIST, by PCA in 50 dimensions: 60,000 rows, 1,500 centres, 35 radii and groups of 51
+columns, with the settings of `experiments/share_mnist_pieces.py`. The first part measures the fit:
+its time, the parts of it for preparing, choosing and correcting, the multiplications per second of
+scoring, and the peak memory. The second part measures the prediction of one row and of the 10,000
+test rows, compared with scikit-learn's SVC with Gaussian kernel on the same rows.
 
 Run: python benchmarks/pieces.py [--hard] [--rounds N] [--rows N] [--checkpoint FILE]
                                 [--json FILE]
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-# Before this folder: the experiment's helpers, which hold those of the benchmarks.
+# The helpers of the experiments come first on the path. They include those of the benchmarks.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 from _common import arguments, error, load, progress, save, start_up, table, timed, verdict
@@ -49,17 +49,19 @@ MINUTES, GIGABYTES, FASTER = 30.0, 6.0, 20.0
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--hard", action="store_true", help="balls as in the paper, with an edge")
+    parser.add_argument("--hard", action="store_true", help="hard balls, as in the paper")
     parser.add_argument("--rounds", type=int, default=BALLS)
     parser.add_argument("--rows", type=int, default=60_000)
-    parser.add_argument("--checkpoint", type=Path, help="keep the fit, for the experiment to read")
+    parser.add_argument(
+        "--checkpoint", type=Path, help="file to keep the fit in, for the experiment"
+    )
     args = parser.parse_args()
     data = load(args.data, "mnist")
     X, X_test = reduced(data["X_train"], data["X_test"])
     X, y = X[: args.rows], data["y_train"][: args.rows].astype(np.int64)
     y_test = data["y_test"].astype(np.int64)
     results = {"fit": fit(X, y, X_test, y_test, args)}
-    # Memory is the process's peak: the SVM must come after it has been read.
+    # The memory is the peak of the process, so it must be read before the SVM runs.
     results["svm"] = support_vectors(X, y, X_test, y_test, args.seed)
     results["verdicts"] = judge(results)
     save(args.json, args, [], results)
@@ -108,7 +110,7 @@ def fit(
 
 @contextmanager
 def clocks() -> Iterator[dict[str, float]]:
-    """Seconds spent in the three parts of a fit."""
+    """Measure the seconds of the three parts of a fit."""
     parts = [
         (Pieces, "bind", "preparing"),
         (BoundPieces, "best", "choosing"),

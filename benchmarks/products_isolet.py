@@ -1,7 +1,7 @@
-"""Are 100 of the 190,036 products of two features of isolet found in minutes and little memory?
+"""Can 100 of the 190,036 products of two features of isolet be found in minutes and little memory?
 
-Runs `ShareBoostClassifier(max_atoms=100, pool="products")` on isolet in float32, alone in its
-process, so that the peak memory is that of Python, the libraries, the data and the fit.
+This runs `ShareBoostClassifier(max_atoms=100, pool="products")` on isolet in float32, alone in its
+process. So the peak memory is that of Python, the libraries, the data and the fit.
 
 Run: python benchmarks/products_isolet.py [--atoms 100] [--json FILE]
 """
@@ -83,9 +83,11 @@ def main() -> None:
 
 
 def peak_megabytes() -> float:
-    """Largest resident size of this process so far."""
+    """Return the largest resident size of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6  # bytes there, KiB here
+    return (
+        peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+    )  # macOS counts bytes, Linux KiB
 
 
 if __name__ == "__main__":

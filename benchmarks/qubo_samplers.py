@@ -1,10 +1,11 @@
-"""How good, and how long: local search, tabu search, annealing and branch and bound, side by side.
+"""How good and how fast are local search, tabu search, annealing and branch and bound?
 
-The problems are experiment E of TotalQBoost: the T′ stumps of appendix C that unregularised column
-generation picks first on a training partition of each of the twelve sets, weights at least 0,
-exponential loss, ν = 1e-6, and three prices, those at which half, a quarter and an eighth of the
-columns pay. Every method solves the same 36 problems with its defaults; branch and bound has a
-limit of seconds. A hit is an objective within 1e-6 of the best that any method found.
+The problems are those of experiment E of TotalQBoost. On a training partition of each of the twelve
+sets, the columns are the T′ stumps of appendix C that unregularised column generation picks first.
+Weights are at least 0, the loss is exponential, and ν = 1e-6. There are three prices, at which a
+half, a quarter and an eighth of the columns pay off. Every method solves the same 36 problems with
+its defaults. Branch and bound has a time limit. A hit is an objective within 1e-6 of the best that
+any method found.
 
 Run: python benchmarks/qubo_samplers.py [--seconds 20] [--json FILE]
 """
@@ -25,7 +26,9 @@ HIT = 1e-6
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--seconds", type=float, default=20.0, help="limit of branch and bound")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="time limit of branch and bound"
+    )
     args = parser.parse_args()
     found: list[dict[str, Any]] = []
     for name in args.sets:
@@ -41,7 +44,7 @@ def main() -> None:
 
 
 def generated(B: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
-    """The columns of -1 and 1 that unregularised column generation picks first (lines 3 to 8)."""
+    """Return the columns of -1 and 1 that unregularised column generation (lines 3 to 8) picks."""
     from laconic.subset import make_problem
 
     signs = 2 * B.astype(np.int8) - 1
@@ -60,7 +63,7 @@ def generated(B: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
 
 
 def prices(H: np.ndarray, y: np.ndarray) -> list[float]:
-    """Prices at which about a half, a quarter and an eighth of the columns pay."""
+    """Return prices at which a half, a quarter and an eighth of the columns pay off."""
     from laconic.subset import path
 
     found = path(H, y, H.shape[1], l1=L1, nonnegative=True, intercept=False)

@@ -1,11 +1,11 @@
-"""How fast is the exact radius graph, against scikit-learn's, and in how much memory?
+"""How fast is the exact radius graph, and how much memory does it take, compared with scikit-learn?
 
-35,000 MNIST digits of 784 pixels in [0, 1] (a random half of all, as in the paper's section 5), and
-the radius within which 5 % of the pairs lie. Each graph is made in a process of its own, so that
-its peak memory is its own: what is reported is the peak above what the process held before. Time
-counts everything but loading; ours with compiled kernels in the cache. scikit-learn's
-`radius_neighbors_graph` gets its fastest setting here, brute force on all cores, in float32 and in
-float64. The pairs found are compared through the number of neighbours of every row.
+The data are 35,000 MNIST digits of 784 pixels in [0, 1] (a random half of all, as in the paper's
+section 5). The radius is the one within which 5 % of the pairs are. Each graph is made in its own
+process. The memory reported is the peak above what the process held before. The time includes
+everything but loading the data. Ours is with compiled kernels in the cache. scikit-learn's
+`radius_neighbors_graph` runs with its fastest setting here, brute force on all cores, in float32
+and in float64. The graphs are compared through the number of neighbours of every row.
 
 Run: python benchmarks/radius_graph.py [--rows 35000] [--share 0.05] [--json FILE]
 """
@@ -30,7 +30,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=35_000)
     parser.add_argument("--share", type=float, default=0.05)
-    parser.add_argument("--only", choices=METHODS, help="one method, its answer as JSON")
+    parser.add_argument("--only", choices=METHODS, help="run one method and print JSON")
     args = parser.parse_args()
     if args.only:
         print(json.dumps(measured(args)))
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def rows(args: Any) -> np.ndarray:
-    """A random half of all digits, pixels in [0, 1]."""
+    """Return a random half of all digits, with pixels in [0, 1]."""
     data = load(args.data, "mnist")
     X = np.concatenate([data["X_train"], data["X_test"]]).reshape(70_000, -1)
     some = np.random.default_rng(args.seed).permutation(len(X))[: args.rows]
@@ -67,7 +67,7 @@ def rows(args: Any) -> np.ndarray:
 
 
 def measured(args: Any) -> dict[str, Any]:
-    """Seconds, memory and what was found, by one method."""
+    """Return seconds, memory and the graph's figures for one method."""
     from laconic.clumping.neighbours import auto_radius, radius_graph
 
     X = rows(args)
@@ -95,12 +95,15 @@ def measured(args: Any) -> dict[str, Any]:
 
 
 def digest(degrees: np.ndarray) -> str:
-    """Of the number of neighbours of every row."""
+    """Return a digest of the number of neighbours of every row."""
     return hashlib.sha256(degrees.astype(np.int64).tobytes()).hexdigest()[:16]
 
 
 def memory(field: str) -> int:
-    """Bytes that Linux counts for this process: VmRSS, held now, or VmHWM, the most since reset."""
+    """Return the bytes that Linux counts for this process.
+
+    ``field`` is VmRSS for the present size, or VmHWM for the peak since the last reset.
+    """
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field):
             return 1024 * int(line.split()[1])
@@ -108,7 +111,7 @@ def memory(field: str) -> int:
 
 
 def watched(function: Any, *args: Any) -> tuple[float, int, Any]:
-    """Seconds of a call, its peak memory above what was held before, and its answer."""
+    """Return the seconds of a call, its peak memory above what was held before, and its result."""
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = memory("VmRSS")
     seconds, answer = timed(function, *args)

@@ -1,10 +1,10 @@
-"""How near one scoring pass, G = XᵀR, comes to what the machine can do.
+"""How close does one scoring pass, G = XᵀR, come to the limits of the machine?
 
-For a big dense X in either dtype and order, the bytes of X scored per second over the bytes the
-machine reads per second, measured in turns with it; and the operations per second over those of a
-large matrix product. The roof is the lower of the two: from some number of classes on, multiplying
-takes longer than reading. The last line is the least fraction of the read bandwidth over the
-dtypes, for at most 10 classes and C order.
+X is big and dense, in either dtype and order. Two ratios are measured. The first is the bytes of X
+scored per second over the bytes that the machine reads per second, both measured in turns. The
+second is the operations per second over those of a large matrix product. The roof is the lower of
+the two limits: from some number of classes on, multiplying takes longer than reading. The last line
+is the smallest fraction of the read bandwidth over the dtypes, for at most 10 classes and C order.
 
 Run it on an idle machine: ``python benchmarks/roofline.py [--json FILE]``.
 """
@@ -24,13 +24,13 @@ from laconic.numeric.threads import Threads, row_blocks
 COLUMNS = 784
 CLASSES = (3, 10, 26)
 GEMM_ROWS = 3072
-# What each thread reads at a time; large enough that handing it out costs nothing.
+# Size of the pieces that threads read. They are so large that handing them out costs nothing.
 READ_BYTES = 1 << 24
 
 
 @numba.njit(nogil=True, fastmath=True)
 def add_up(values):  # type: ignore[no-untyped-def]
-    """Sum of the values: read them, and do as little else as possible."""
+    """Return the sum of the values, to read them and do as little else as possible."""
     total = values.dtype.type(0)
     for i in range(values.shape[0]):
         total += values[i]
@@ -44,7 +44,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def make_data(n_bytes: float, dtype: type, order: str) -> np.ndarray:
-    """Random numbers, written block by block so that nothing else of that size is held."""
+    """Return random numbers, written block by block to hold no second array of that size."""
     m = int(n_bytes) // (COLUMNS * np.dtype(dtype).itemsize)
     X = np.empty((m, COLUMNS), dtype=dtype, order=order)  # type: ignore[call-overload]
     rng = np.random.default_rng(0)
@@ -55,10 +55,10 @@ def make_data(n_bytes: float, dtype: type, order: str) -> np.ndarray:
 
 
 def measure(X: np.ndarray, k: int, threads: Threads, repeats: int) -> tuple[float, float]:
-    """Seconds of the fastest scoring of X, and of reading X just before or after it.
+    """Return the seconds of the fastest scoring of X, and of reading X just before or after it.
 
-    The bandwidth of a shared machine drifts, so scoring is compared with its neighbours in time,
-    and with the faster of them.
+    The bandwidth of a shared machine drifts. So scoring is compared with the faster of the two
+    reads next to it in time.
     """
     flat = X.reshape(-1, order="A")
     pieces = [flat[s] for s in row_blocks(flat.size, READ_BYTES // X.itemsize)]
@@ -82,14 +82,14 @@ def measure(X: np.ndarray, k: int, threads: Threads, repeats: int) -> tuple[floa
 
 
 def matrix_rate(dtype: type, repeats: int) -> float:
-    """Operations per second of a large matrix product with BLAS on every thread."""
+    """Return the operations per second of a large matrix product with BLAS on every thread."""
     A: np.ndarray = np.random.default_rng(2).random((GEMM_ROWS, GEMM_ROWS)).astype(dtype)
     out = np.empty_like(A)
     return 2 * GEMM_ROWS**3 / min(seconds(lambda: np.matmul(A, A, out=out)) for _ in range(repeats))
 
 
 def first_call() -> float:
-    """Seconds of the first use of a kernel in this process: compiled, or fetched from the cache."""
+    """Return the seconds of the first use of a kernel, which is compiled or read from the cache."""
     X = make_data(2e7, np.float32, "C")
     with Threads() as threads:
         return seconds(lambda: transpose_product(X, X[:, :10], threads, compiled=True))
@@ -97,8 +97,10 @@ def first_call() -> float:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--gigabytes", type=float, default=0.8, help="size of X")
-    parser.add_argument("--repeats", type=int, default=12, help="rounds; the best one counts")
+    parser.add_argument("--gigabytes", type=float, default=0.8, help="size of X in gigabytes")
+    parser.add_argument(
+        "--repeats", type=int, default=12, help="number of rounds; the best one counts"
+    )
     args = parser.parse_args()
     print(f"{Threads().n_jobs} threads; first call, compiled or fetched: {first_call():.2f} s")
     print("dtype   order   k   read  GB/s of read  GEMM Gflop/s of GEMM of roof")

@@ -1,16 +1,16 @@
-"""What does correcting every stump cost, and what does it give, against boosters that do not?
+"""What does correcting all weights after every stump cost, and what does it gain?
 
-200 stumps on a synthetic set of 1,000,000 training rows, 50 features and 3 classes (15 features
-matter, non-linearly; the Bayes error is known), and on adult. Peers: AdaBoost of scikit-learn on
-stumps, and HistGradientBoosting and LightGBM with trees of two leaves. Errors are compared at equal
-numbers of stumps: the last two grow one tree a class and round where there are three classes or
-more, AdaBoost and Laconic one stump a round.
+200 stumps are fitted on a synthetic set of 1,000,000 training rows, 50 features and 3 classes (15
+features matter, non-linearly; the Bayes error is known), and on adult. The peers are boosters that
+do not correct: AdaBoost of scikit-learn on stumps, and HistGradientBoosting and LightGBM with trees
+of two leaves. Errors are compared at equal numbers of stumps. With three classes or more, the last
+two grow one tree per class and round. AdaBoost and Laconic grow one stump per round.
 
-Every method has one setting, chosen separately for every number of stumps on a validation part of
-the training rows: the peers their learning rate among 0.1, 0.3 and 1.0, Laconic its rule among
-"gradient" and "projection". Times are of 200 rounds on all cores: LightGBM's, the shortest of
-three, without the construction of its data set, Laconic's with everything. AdaBoost is timed for
-four rounds on all rows, and learns its errors from 100,000 training rows at most.
+Every method has one setting. It is chosen separately for every number of stumps, on a validation
+part of the training rows. The peers choose their learning rate among 0.1, 0.3 and 1.0, and Laconic
+its rule among "gradient" and "projection". Times are for 200 rounds on all cores. LightGBM's is the
+shortest of three, without the construction of its data set. Laconic's includes everything. AdaBoost
+is timed for four rounds on all rows. For its errors it learns from at most 100,000 training rows.
 
 Run: python benchmarks/stumps.py [--sets synthetic adult] [--rows N] [--json FILE]
 """
@@ -50,9 +50,11 @@ ADABOOST_ROWS = 100_000
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", default=["synthetic", "adult"])
-    parser.add_argument("--rows", type=int, default=1_000_000, help="training rows of synthetic")
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="number of training rows of synthetic"
+    )
     parser.add_argument("--alpha", type=float, help="strength of our penalty (auto)")
-    parser.add_argument("--skip-errors", action="store_true", help="only the times")
+    parser.add_argument("--skip-errors", action="store_true", help="measure only the times")
     args = parser.parse_args()
     alpha = "auto" if args.alpha is None else args.alpha
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -70,7 +72,7 @@ def main() -> None:
 
 
 class Task(NamedTuple):
-    """A classification task, its categories coded by numbers and missing values by NaN."""
+    """A classification task. Categories are coded by numbers and missing values by NaN."""
 
     title: str
     X: np.ndarray
@@ -86,10 +88,10 @@ class Task(NamedTuple):
 
 
 def synthetic(rows: int, seed: int, d: int = 50, k: int = 3, informative: int = 15) -> Task:
-    """Waves and steps of single features and a few products of two; four rows in five to train.
+    """Draw a task whose scores are waves and steps of features and a few products of two.
 
-    Labels are drawn from the softmax of the class scores, so the Bayes error is the mean of
-    1 − the largest probability.
+    Four rows in five are for training. Labels are drawn from the softmax of the class scores, so
+    the Bayes error is the mean of 1 − the largest probability.
     """
     rng = np.random.default_rng(seed)
     size = rng.uniform(0.2, 0.8, (informative, k))
@@ -123,7 +125,7 @@ def synthetic(rows: int, seed: int, d: int = 50, k: int = 3, informative: int = 
 
 
 def adult(data: dict[str, np.ndarray]) -> Task:
-    """The census data with its official split."""
+    """Return the census data with its official split."""
 
     def numbers(X: np.ndarray) -> np.ndarray:
         out = X.astype(np.float64)
@@ -139,32 +141,32 @@ def adult(data: dict[str, np.ndarray]) -> Task:
 
 
 class Booster(ABC):
-    """A booster of stumps: it fits so many rounds, and predicts after every one of them."""
+    """A booster of stumps that can predict after every round."""
 
     name: str
     settings: tuple[Any, ...] = RATES
-    """What it chooses from."""
+    """Settings to choose from."""
     limit: int | None = None
-    """Most rows that its errors are learned from."""
+    """Largest number of training rows for the errors."""
     rounds = ROUNDS
-    """Rounds that are timed."""
+    """Number of rounds that are timed."""
     repeats = 1
-    """How often; the shortest time counts."""
+    """Number of timed fits; the shortest time counts."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
 
     @property
     def trees(self) -> int:
-        """Stumps grown in a round."""
+        """Number of stumps grown in a round."""
         return self.task.k if self.task.k > 2 else 1
 
     @abstractmethod
     def fit(self, X: np.ndarray, y: np.ndarray, setting: Any, rounds: int) -> tuple[float, Any]:
-        """Seconds and the model."""
+        """Return the seconds and the model."""
 
     def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
-        """Classes predicted after every round."""
+        """Yield the classes predicted after every round."""
         return model.staged_predict(X)
 
 
@@ -246,7 +248,10 @@ class AdaBoost(Booster):
 
 
 def curve(peer: Booster, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Error at 1 to `ROUNDS` stumps; before the first whole round that of the commonest class."""
+    """Return the errors at 1 to `ROUNDS` stumps.
+
+    Before the first complete round, this is the error of the most frequent class.
+    """
     out = np.full(ROUNDS, 1.0 - np.bincount(peer.task.y).max() / len(peer.task.y))
     for stage, predicted in enumerate(peer.stages(model, X), start=1):
         if stage * peer.trees > ROUNDS:
@@ -256,7 +261,7 @@ def curve(peer: Booster, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray
 
 
 def chosen_curve(booster: Booster, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Test error and setting at every number of stumps, the setting chosen by validation."""
+    """Return test error and setting at every number of stumps. Validation chooses the setting."""
     task = booster.task
     n = min(len(task.y), int(1.25 * booster.limit)) if booster.limit else len(task.y)
     fit, watch = train_test_split(np.arange(n), test_size=0.2, random_state=seed)
@@ -295,14 +300,14 @@ class Laconic(Booster):
         return timed(model.fit, X, y)
 
     def stages(self, model: Any, X: np.ndarray) -> Iterator[np.ndarray]:
-        """The path is nested: the columns of the last entry serve every size."""
+        """Yield predictions of every size. The path is nested, so all share the same columns."""
         columns = model.path_.entries[-1].map.columns(X)
         for entry in model.path_.entries[1:]:
             scores = columns[:, : entry.size] @ entry.input_weights() + entry.intercept
             yield model.classes_[scores.argmax(axis=1)]
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of a fit at the defaults by what they were spent on."""
+        """Return the seconds of the parts of a fit at the defaults."""
         from laconic import ShareBoostClassifier
 
         X, y, clocked = self.task.X, self.task.y, TimedPool(self.pool)
@@ -327,7 +332,7 @@ def peers_on(task: Task) -> list[Booster]:
 
 
 def times(task: Task, alpha: float | str) -> dict[str, Any]:
-    """Seconds of Laconic by what they were spent on, and of a round of everyone."""
+    """Return the seconds of the parts of Laconic's fit, and of one round of every method."""
     seconds = Laconic(task, alpha).seconds()
     table(
         f"{task.title}: seconds of Laconic, {seconds['rounds']} rounds",
@@ -346,7 +351,7 @@ def times(task: Task, alpha: float | str) -> dict[str, Any]:
 
 
 def compared(task: Task, seed: int, alpha: float | str) -> dict[str, Any]:
-    """Test errors at every number of stumps, and where ours are not the lower ones."""
+    """Return test errors at every number of stumps, and the sizes where ours are not the lowest."""
     errors, chosen = {}, {}
     for booster in (Laconic(task, alpha), *peers_on(task)):
         errors[booster.name], chosen[booster.name] = chosen_curve(booster, seed)

@@ -1,10 +1,10 @@
 """How long does TotalQBoost take with more than two classes, and how good are its models?
 
-Three kinds of problems, all with ``loss="log"``: 300 points in three blobs (20 rounds), 50 classes
-of two rows each (100 rounds), and random problems of three to six classes whose classes overlap
-(15 rounds). ``--other`` gives the source folder of another version of Laconic: both then run in
-turn, each in a process of its own, and the table has the ratio of their processor times and the
-relative difference of their objectives. Processor time is that of the fit, after a small one that
+There are three kinds of problems, all with ``loss="log"``: 300 points in three blobs (20 rounds),
+50 classes of two rows each (100 rounds), and random problems of three to six classes that overlap
+(15 rounds). ``--other`` is the source folder of another version of Laconic. Both versions then run
+in turns, each in its own process. The table shows the ratio of their processor times and the
+relative difference of their objectives. Processor time is that of the fit, after a small fit that
 loads the compiled kernels. A run is cut off after ``--cap`` seconds.
 
 Run: python benchmarks/totalq_classes.py [--other ../other/src] [--cap 100] [--json FILE]
@@ -27,7 +27,7 @@ RANDOM = 6
 
 
 def problem(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Rows, classes and the number of rounds of a problem."""
+    """Return the rows, classes and number of rounds of a problem."""
     from sklearn.datasets import make_blobs
 
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def fit(name: str, seed: int) -> dict[str, Any]:
 
 
 def fit_elsewhere(source: Path, name: str, seed: int, cap: float) -> dict[str, Any] | None:
-    """Fit one problem in a process that uses the sources of a folder; None if it is cut off."""
+    """Fit one problem in a process with the sources of a folder; return None if it is cut off."""
     code = f"import totalq_classes as t, json; print(json.dumps(t.fit({name!r}, {seed})))"
     path = os.pathsep.join([str(source.resolve()), str(Path(__file__).parent)])
     environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
@@ -74,7 +74,7 @@ def main() -> None:
     """Run everything, print a table and save the figures."""
     parser = arguments(__doc__)
     parser.add_argument("--other", type=Path, help="source folder of another version")
-    parser.add_argument("--cap", type=float, default=100.0, help="seconds after which a run ends")
+    parser.add_argument("--cap", type=float, default=100.0, help="time limit of a run, in seconds")
     args = parser.parse_args()
     results, lines = [], []
     for name in ("blobs", "pairs", *map(str, range(RANDOM))):

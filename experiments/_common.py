@@ -1,4 +1,4 @@
-"""What the experiments share: the helpers of the benchmarks, and figures of one look."""
+"""Shared code of the experiments: the helpers of the benchmarks, and figures in one style."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ __all__ = [
     "start_up", "table", "tasks", "timed", "verdict",
 ]  # fmt: skip
 
-# Okabe and Ito's colours, as in `laconic.look.plots`: told apart by readers with any colour vision.
+# Okabe and Ito's colours, as in `laconic.look.plots`. Readers with any colour vision can tell them
+# apart.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, FAINT = "#4B5563", "#E5E7EB"
 
 
 class Task(NamedTuple):
-    """Rows to learn from and rows to be wrong on; classes are numbered from 0."""
+    """Training rows and test rows. Classes are numbered from 0."""
 
     X: np.ndarray
     y: np.ndarray
@@ -48,10 +49,10 @@ class Task(NamedTuple):
 
 
 def tasks(data: dict[str, np.ndarray], dtype: Any, seed: int) -> tuple[Task, Task]:
-    """The task that settings are chosen on, all of training rows, and the one that is reported.
+    """Return the task on which settings are chosen, and the task that is reported.
 
-    A quarter of the training rows is held out, every class in proportion; where the rows come in
-    parts of different speakers (isolet), the last part is.
+    The first uses only training rows. A quarter of them is held out, with every class in
+    proportion. If the rows come in parts of different speakers (isolet), the last part is held out.
     """
     from sklearn.model_selection import train_test_split
 
@@ -68,7 +69,7 @@ def tasks(data: dict[str, np.ndarray], dtype: Any, seed: int) -> tuple[Task, Tas
 
 
 def figure(panels: int, inches: float = 3.8, height: float = 3.4) -> tuple[Any, np.ndarray]:
-    """A figure with panels side by side, drawn without a display."""
+    """Return a figure with panels side by side, drawn without a display."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -82,7 +83,7 @@ def figure(panels: int, inches: float = 3.8, height: float = 3.4) -> tuple[Any, 
 
 
 def frame(ax: Any, title: str, across: str, up: str) -> None:
-    """Axes that stay behind the data: no box, a light grid."""
+    """Give axes a title, labels and a light grid behind the data, without a box."""
     ax.set_title(title, color=INK, fontsize="medium", loc="left")
     ax.set_xlabel(across, color=INK)
     ax.set_ylabel(up, color=INK)
@@ -95,7 +96,7 @@ def frame(ax: Any, title: str, across: str, up: str) -> None:
 
 
 def logarithmic(axis: Any, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
-    """A logarithmic scale with the ticks that people read, written out."""
+    """Set a logarithmic scale whose ticks are written as plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(subs=subs))
@@ -104,6 +105,6 @@ def logarithmic(axis: Any, subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
 
 
 def finish(sheet: Any, args: argparse.Namespace) -> None:
-    """Write the figure beside the results, if a file was asked for."""
+    """Write the figure next to the results, if a file is given."""
     if args.json is not None:
         sheet.savefig(args.json.with_suffix(".png"), dpi=130)

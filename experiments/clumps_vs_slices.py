@@ -1,27 +1,27 @@
-"""Planted slices of errors: found by clumps, by SliceLine and by a tree of errors?
+"""Do clumps, SliceLine and a tree of errors find planted slices of errors?
 
-In a table (the census rows of adult, or six independent numbers) errors are strewn everywhere with
-probability 0.05, and with probability 0.7 in two planted slices of about 5 % of the rows each:
-*boxes*, conjunctions of two conditions, which SliceLine and trees are made to find, or *balls*, the
-rows nearest to a random row, which clumps are made to find. Each method is given half of the rows
-and names regions; on the other half
+A table is the census rows of adult, or six independent numbers. Every row is an error with
+probability 0.05. In two planted slices of about 5 % of the rows each, the probability is 0.7.
+Slices are *boxes*, conjunctions of two conditions, which SliceLine and trees are made to find, or
+*balls*, the rows nearest to a random row, which clumps are made to find. Each method gets half of
+the rows and names regions. On the other half
 
-* precision is the share of the rows of its regions that lie in a planted slice,
-* recall is the share of the rows of planted slices that lie in one of its regions.
+* precision is the share of the rows in its regions that are in a planted slice,
+* recall is the share of the rows in planted slices that are in one of its regions.
 
-The methods:
+The methods are:
 
-* clumps of `laconic.report_holes`, with distances that weigh a feature by how much errors depend on
-  it, and with plain ones: two clumps, nothing is tuned;
-* SliceLine (package sliceline): numbers are cut into equally full bins, and the number of bins (or
-  two numbers, each cut a feature of its own, so that conditions of two widths can be had), the most
-  conditions of a slice and the number of slices are tuned;
-* the tree of Responsible AI's error analysis (package erroranalysis: one LightGBM tree), its leaves
-  ranked by errors in excess of the overall rate: depth, least rows of a leaf and the number of
-  leaves are tuned.
+* Clumps of `laconic.report_holes`, with distances that weigh a feature by how much errors depend on
+  it, and with plain distances. There are two clumps, and nothing is tuned.
+* SliceLine (package sliceline). Numbers are cut into equally full bins. The number of bins, the
+  largest number of conditions of a slice and the number of slices are tuned. There may also be two
+  numbers of bins. Each cut is then a feature, so that conditions can have two widths.
+* The tree of Responsible AI's error analysis (package erroranalysis: one LightGBM tree), with its
+  leaves ranked by errors in excess of the overall rate. The depth, the smallest number of rows of a
+  leaf and the number of leaves are tuned.
 
-Tuned means: of `BUDGET` fits, and the first 2, 4, 8 or 16 regions of each, whatever had the highest
-mean F1 on other planted tables of the same kind.
+To tune a method, `BUDGET` fits are made, and the first 2, 4, 8 or 16 regions of each are tried. The
+choice with the highest mean F1 on other planted tables of the same kind is taken.
 
 Run: python experiments/clumps_vs_slices.py [--rows N] [--repeats N] [--tuning N] [--json FILE]
 """
@@ -58,7 +58,7 @@ from laconic.report.features import NamedTable, as_table, focus
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
 REGIONS, COUNTS = 2, (2, 4, 8, 16)
 BUDGET = 8
-TUNED_APART = 1  # what the seeds of tables to tune on differ by from those to test on
+TUNED_APART = 1  # distinguishes the seeds of tables for tuning from those for testing
 SEEDS_OF_CENTRES = 0
 COLOURS = {
     "clumps": BLUE,
@@ -68,7 +68,8 @@ COLOURS = {
 }
 
 Finder = Callable[..., list[np.ndarray]]
-"""Table, errors, the rows to learn from, settings; rows (of all) in each region, best first."""
+"""A function of table, errors, training rows and settings. For each region it returns the indices
+of its rows, among all rows of the table. The best region comes first."""
 
 
 class Planted(NamedTuple):
@@ -78,15 +79,17 @@ class Planted(NamedTuple):
     planted: np.ndarray
     wrong: np.ndarray
     given: np.ndarray
-    """Rows to learn from."""
+    """Training rows."""
 
 
 def main() -> None:
-    """Plant, tune, find, compare."""
+    """Plant errors, tune the methods, find regions and compare."""
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=4000, help="rows of a table (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=8, help="tables of a kind (%(default)s)")
-    parser.add_argument("--tuning", type=int, default=6, help="others to tune on (%(default)s)")
+    parser.add_argument("--rows", type=int, default=4000, help="rows of each table (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=8, help="tables of each kind (%(default)s)")
+    parser.add_argument(
+        "--tuning", type=int, default=6, help="other tables for tuning (%(default)s)"
+    )
     args = parser.parse_args()
     census = adult(load(args.data, "adult"))
     warm_up()
@@ -115,7 +118,7 @@ def main() -> None:
 
 
 def planted_table(census: Any, name: str, shape: str, n_rows: int, seed: list[int]) -> Planted:
-    """Rows of the census or of numbers, with errors that are many in two slices."""
+    """Return rows of the census or of numbers, with many errors in two slices."""
     rng = np.random.default_rng(seed)
     if name == "adult":
         some = rng.permutation(len(census))[:n_rows]
@@ -130,7 +133,7 @@ def planted_table(census: Any, name: str, shape: str, n_rows: int, seed: list[in
 def tune(
     find: Finder, grid: list[tuple[Any, ...]], tables: list[Planted]
 ) -> tuple[tuple[Any, ...], list[dict[str, Any]]]:
-    """The settings, and number of regions, of the highest mean F1; and all that was tried."""
+    """Return settings and number of regions with the highest mean F1, and all that was tried."""
     if grid == [()]:
         return (REGIONS,), []
     tried = []
@@ -145,7 +148,7 @@ def tune(
 
 
 def adult(data: dict[str, np.ndarray]) -> Any:
-    """The census as a frame."""
+    """Return the census as a frame."""
     import pandas as pd
 
     out = {}
@@ -163,7 +166,7 @@ def adult(data: dict[str, np.ndarray]) -> Any:
 
 
 def plant(rows: NamedTable, shape: str, rng: np.random.Generator) -> np.ndarray:
-    """Which rows lie in one of the planted slices."""
+    """Plant slices, and return a mask of the rows in one of them."""
     inside = np.zeros(len(rows), dtype=bool)
     for _ in range(REGIONS):
         inside |= box(rows, rng) if shape == "boxes" else ball(rows, rng)
@@ -171,7 +174,10 @@ def plant(rows: NamedTable, shape: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def box(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
-    """Rows that meet two conditions; drawn until they are half to twice as many as wanted."""
+    """Return the rows that meet two conditions.
+
+    Conditions are drawn until the rows are between half and twice as many as wanted.
+    """
     while True:
         two = rng.choice(len(rows.columns), 2, replace=False)
         met = condition(rows.columns[two[0]], rng) & condition(rows.columns[two[1]], rng)
@@ -180,7 +186,7 @@ def box(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
 
 
 def condition(column: TableColumn, rng: np.random.Generator) -> np.ndarray:
-    """One category, or an interval between two eighths."""
+    """Return the rows of one category, or of an interval between two quantiles (in eighths)."""
     if column.names is not None:
         return column.values == rng.integers(len(column.names))
     low = rng.integers(0, 6)
@@ -189,7 +195,7 @@ def condition(column: TableColumn, rng: np.random.Generator) -> np.ndarray:
 
 
 def ball(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
-    """The rows nearest to one of them."""
+    """Return the rows nearest to a random row."""
     centre = rows.Z[rng.integers(len(rows))]
     distance = np.linalg.norm(rows.Z - centre, axis=1)
     return distance <= np.quantile(distance, SHARE)
@@ -199,7 +205,7 @@ def ball(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
 
 
 def clumps(weighed: bool) -> Finder:
-    """Clumps as the report finds them."""
+    """Return a function that finds clumps as the report does."""
 
     def find(rows: NamedTable, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
         Z = rows.Z * focus(rows, wrong, given) if weighed else rows.Z
@@ -211,22 +217,25 @@ def clumps(weighed: bool) -> Finder:
 
 
 def codes(rows: NamedTable, bins: tuple[int, ...]) -> np.ndarray:
-    """Features as integers from 1: categories, or equally full bins of numbers, for each count."""
+    """Return features as integers from 1: categories, or equally full bins of numbers.
+
+    There is one feature for each number of bins in ``bins``.
+    """
     out = []
     for column in rows.columns:
-        if column.names is not None:  # what is missing is a category too
+        if column.names is not None:  # missing values are a category too
             out.append(np.where(column.values < 0, len(column.names), column.values))
             continue
         for n in bins:
             cuts = np.unique(np.quantile(column.values, np.arange(1, n) / n))
             out.append(np.searchsorted(cuts, column.values))
-    return np.column_stack(out).astype(np.int64) + 1  # 0 would mean anything
+    return np.column_stack(out).astype(np.int64) + 1  # 0 would stand for any value
 
 
 def sliceline(
     rows: NamedTable, wrong: np.ndarray, given: np.ndarray, bins: tuple[int, ...], conditions: int
 ) -> list[np.ndarray]:
-    """The best slices of SliceLine."""
+    """Return the best slices of SliceLine."""
     from sliceline.slicefinder import Slicefinder
 
     coded = codes(rows, bins)
@@ -245,7 +254,7 @@ def sliceline(
 def error_tree(
     rows: NamedTable, wrong: np.ndarray, given: np.ndarray, depth: int, least: int
 ) -> list[np.ndarray]:
-    """Leaves of the tree of error analysis with the most errors in excess."""
+    """Return the leaves of the tree of error analysis with the most excess errors."""
     from erroranalysis._internal import surrogate_error_tree as tree
 
     X = np.column_stack([column.values for column in rows.columns])
@@ -266,11 +275,11 @@ METHODS: dict[str, tuple[Finder, list[tuple[Any, ...]]]] = {
     "SliceLine": (sliceline, list(product(((3,), (4,), (8,), (4, 8)), (2, 3)))),
     "error tree": (error_tree, list(product((3, 5, 7, 10), (20, 50)))),
 }
-"""Every method and the settings of its fits, `BUDGET` where they are tuned."""
+"""Every method and the settings of its fits: `BUDGET` of them if they are tuned."""
 
 
 def warm_up() -> None:
-    """Whatever compiles or loads does so now, before the clocks."""
+    """Compile and load everything before the clocks start."""
     rng = np.random.default_rng(0)
     rows = as_table(rng.standard_normal((400, 4)))
     wrong = rng.random(400) < np.where(rows.Z[:, 0] > 1, 0.8, 0.1)
@@ -282,7 +291,7 @@ def warm_up() -> None:
 
 
 def measure(found: list[np.ndarray], planted: np.ndarray, given: np.ndarray) -> dict[str, float]:
-    """Precision and recall of the regions together, on rows that were not given."""
+    """Return precision and recall of all regions together, on the rows that were held out."""
     fresh = np.ones(len(planted), dtype=bool)
     fresh[given] = False
     covered = np.zeros(len(planted), dtype=bool)
@@ -300,7 +309,7 @@ def measure(found: list[np.ndarray], planted: np.ndarray, given: np.ndarray) -> 
 
 
 def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means and standard errors over the repeats, printed."""
+    """Print and return means and standard errors over the repeats."""
     out = []
     kinds = list(dict.fromkeys((run["table"], run["shape"]) for run in runs))
     heads = ["method", "precision", "s.e.", "recall", "s.e.", "F1", "s.e.", "seconds"]
@@ -320,7 +329,7 @@ def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def draw(means: list[dict[str, Any]], args: Any) -> None:
-    """Precision against recall, a panel for every kind of table."""
+    """Draw precision against recall, with a panel for every kind of table."""
     kinds = list(dict.fromkeys((line["table"], line["shape"]) for line in means))
     sheet, axes = figure(len(kinds), inches=2.9, height=3.3)
     for ax, (name, shape) in zip(axes, kinds, strict=True):

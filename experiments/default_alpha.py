@@ -1,12 +1,13 @@
 """Which strength of the penalty should `ShareBoostClassifier` have by default?
 
-For every data set, of which only the training part is used, draws of 300, 1,200 and 8,000 rows, or
-of all where they are fewer; for every draw three folds: a path on two thirds, its error on the
-rest. Pools of columns, stumps and products, the errors at 5, 10 and 20 atoms. Candidates are
-constants, and constants divided by the number of rows or its square, between two limits. A
-candidate is judged by its *excess*: its error less the lowest of any candidate on that draw, pool
-and size, in per cent. The means by number of rows tell whether the strength should depend on it.
-Their mean chooses, so that many small draws do not outvote few large ones.
+Only the training part of every data set is used. From each, 300, 1,200 and 8,000 rows are drawn, or
+all if there are fewer. Every draw has three folds: a path is fitted on two thirds, and its error is
+measured on the rest. Pools are columns, stumps and products. Errors are those at 5, 10 and 20
+atoms. Candidates are constants, and constants divided by the number of rows or its square, between
+two limits. A candidate is judged by its *excess*: its error minus the lowest error of any candidate
+on that draw, pool and size, in per cent. The means by number of rows show whether the strength
+should depend on it. The mean of these means decides, so that many small draws do not outvote few
+large ones.
 
 Run: python experiments/default_alpha.py [--rows 300 1200 8000] [--json FILE]
 """
@@ -21,7 +22,8 @@ import numpy as np
 from _common import arguments, load, progress, save, table
 
 CONSTANTS = (1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
-# Divided by a power of the rows, but between the best constants for many rows and for few.
+# Constants to divide by a power of the number of rows. The result is kept between the best
+# constants for many rows and for few.
 FALLING = ((0.03, 1), (0.1, 1), (0.3, 1), (16, 2), (32, 2), (64, 2), (128, 2))
 LOW, HIGH = 1e-6, 3e-4
 POOLS = ("columns", "stumps", "products")
@@ -33,13 +35,15 @@ RAETSCH = (
     "splice", "thyroid", "titanic", "twonorm", "waveform",
 )  # fmt: skip
 BUILT_IN = ("iris", "wine", "breast_cancer", "digits")
-# Products of more columns than this are too many to be tried so often.
+# With more columns than this, there are too many products to try so often.
 MOST_FOR_PRODUCTS = 100
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[300, 1200, 8000], help="of a draw")
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[300, 1200, 8000], help="rows of a draw"
+    )
     args = parser.parse_args()
     names = [f"{c:g}" for c in CONSTANTS] + [f"{c:g} / rows^{power}" for c, power in FALLING]
     found: dict[str, dict[str, dict[str, list[list[float]]]]] = {str(n): {} for n in args.rows}
@@ -66,12 +70,12 @@ def main() -> None:
 
 
 def problems(folder: Path) -> Any:
-    """Name, rows and labels of the training part of every set."""
+    """Yield name, rows and labels of the training part of every set."""
     import sklearn.datasets
 
     for name in BUILT_IN:
         X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
-        # Half of the rows are kept for others to test on.
+        # Half of the rows are kept for the tests of other experiments.
         half = np.random.default_rng(0).permutation(len(y))[: len(y) // 2]
         yield f"sklearn {name}", X[half], y[half]
     for name in RAETSCH:
@@ -87,7 +91,7 @@ def problems(folder: Path) -> Any:
 
 
 def drawn(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many rows, none of a class that folds cannot share."""
+    """Draw at most ``most`` rows, without classes that are too small for the folds."""
     order = np.random.default_rng(seed).permutation(len(y))[:most]
     X, y = X[order], y[order]
     classes, counts = np.unique(y, return_counts=True)
@@ -96,7 +100,7 @@ def drawn(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> tuple[np.ndarra
 
 
 def errors(X: np.ndarray, y: np.ndarray, pool: str, seed: int) -> np.ndarray:
-    """Mean error over the folds, %, (n_candidates, n_sizes)."""
+    """Return the mean error over the folds in per cent, (n_candidates, n_sizes)."""
     from sklearn.model_selection import StratifiedKFold
 
     from laconic import ShareBoostClassifier
@@ -116,7 +120,7 @@ def errors(X: np.ndarray, y: np.ndarray, pool: str, seed: int) -> np.ndarray:
 
 
 def judge(found: dict[str, dict[str, dict[str, list[list[float]]]]]) -> dict[str, list[float]]:
-    """Mean excess of every candidate by pool, by rows and over all, and the worst of any draw."""
+    """Return every candidate's mean excess by pool, by rows and over all, and its worst excess."""
     excess: dict[str, list[np.ndarray]] = {}
     for rows, of_sets in found.items():
         for of_pools in of_sets.values():

@@ -1,4 +1,4 @@
-"""The kernel machine that the paper measures itself by: a Gaussian SVM, scikit-learn's."""
+"""A Gaussian SVM of scikit-learn, the kernel machine that the paper compares itself with."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def choose_svm(
     strengths: Sequence[float] = STRENGTHS,
     gammas: Sequence[float] | None = None,
 ) -> tuple[SVC, dict[str, Any]]:
-    """A machine fitted on (X, y), its C and gamma those of lowest error on the held-out rows.
+    """Return a machine fitted on (X, y), with the C and gamma of lowest error on held-out rows.
 
-    Without ``gammas``, they are factors of `WIDTHS` times scikit-learn's "scale",
-    1 / (features · variance). Of equally good machines the first tried is taken.
+    Without ``gammas``, gamma is a factor of `WIDTHS` times scikit-learn's "scale",
+    1 / (features · variance). Among equally good machines, the first one tried is taken.
     """
     scale = 1.0 / (X.shape[1] * X.var())
     models, tried = [], []

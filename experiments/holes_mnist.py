@@ -1,19 +1,19 @@
 """Test error against the number of holes, with and without error clumping (figure 2 of the paper).
 
-Five ways to split the ten digits into two classes: 0-4 against 5-9, and four random ones. The
-70,000 digits are halved at random, three times; models learn from the first rows of one half and
-are tested on the whole other half.
+There are five ways to split the ten digits into two classes: 0-4 against 5-9, and four random
+splits. The 70,000 digits are halved at random, three times. Models learn from the first rows of one
+half and are tested on the whole other half.
 
-The paper gives neither λ nor ρ, and says that it tuned them. Here λ is one for all, 10: w₀ is then
-wrong on 0-4 against 5-9 nearly as often as the paper's (25.7 %), and still does about the same from
-one sample to the next. (At λ = 100 it has the paper's error, but where it puts its threshold is
-luck, and with it the errors of everything built on it.) Error clumping is by degree; every round of
+The paper gives neither λ nor ρ, and says that it tuned them. Here λ is 10 for all problems. On 0-4
+against 5-9 the error of w₀ is then close to the paper's (25.7 %), and still about the same from one
+sample to the next. (At λ = 100 it has the paper's error. But its threshold is then a matter of
+luck, and so are the errors of everything built on it.) Error clumping is by degree. Every round of
 hole punching compares the balls around 1,000 centres, the same draw for both. The rest is chosen
-for every problem and every halving on its own training half, four settings each: for plain
-classifiers the radius in which errors are counted, for error clumping η and ρ, both as shares of
-the pairs of rows, which mean the same for any number of rows. Validation fits learn from the first
-`--choose-rows` rows of the half and are compared on its last 10,000, by their mean error over 3 to
-20 holes. No choice sees a row that its model is tested on.
+for every problem and every halving on its own training half, among four settings each. For plain
+classifiers this is the radius in which errors are counted. For error clumping it is η and ρ. Radii
+are given as shares of the pairs of rows, which mean the same for any number of rows. Validation
+fits learn from the first `--choose-rows` rows of the half. They are compared on its last 10,000
+rows, by their mean error over 3 to 20 holes. No choice sees a row that its model is tested on.
 
 Run: python experiments/holes_mnist.py [--rows N] [--choose-rows N] [--alpha A] [--json FILE]
 """
@@ -51,7 +51,7 @@ HELD_OUT = 10_000
 SHOWN = [0, 1, 2, 3, 5, 10, 20]
 
 Settings = dict[str, float]
-# η, the share of the pairs of rows that are neighbours, and that within which errors are counted.
+# η, the share of the pairs of rows that are neighbours, and the share for counting errors.
 TRIED: dict[str, list[Settings]] = {
     "plain": [{"discount": 0.0, "near": 0.05, "counted": s} for s in (0.01, 0.02, 0.05, 0.1)],
     "clumping": [
@@ -63,11 +63,11 @@ LABELS = {"plain": "plain, η = 0", "clumping": "error clumping"}
 
 
 def main() -> None:
-    """Choose settings, fit, compare."""
+    """Choose settings, fit models and compare them."""
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=HALF, help="rows to learn from (%(default)s)")
+    parser.add_argument("--rows", type=int, default=HALF, help="training rows (%(default)s)")
     parser.add_argument(
-        "--choose-rows", type=int, default=12_000, help="the same where settings are chosen"
+        "--choose-rows", type=int, default=12_000, help="training rows for the choice of settings"
     )
     parser.add_argument("--alpha", type=float, default=10.0, help="λ (%(default)s)")
     args = parser.parse_args()
@@ -80,14 +80,14 @@ def main() -> None:
     results["tried"], results["runs"] = [], []
     for number in range(HALVINGS):
         experiment(X, digit, number, args, results)
-        save(args.json, args, [], results)  # a run cut short leaves what it has
+        save(args.json, args, [], results)  # so that an interrupted run leaves its results so far
     compare(results)
     save(args.json, args, [], results)
     draw(results, args)
 
 
 def check_rows(args: argparse.Namespace) -> None:
-    """Rows to choose settings with and on must not overlap, and a half has so many."""
+    """Check the numbers of rows. Training and validation rows of a half must not overlap."""
     most = {"rows": HALF, "choose_rows": HALF - HELD_OUT}
     for name, limit in most.items():
         if not 100 <= getattr(args, name) <= limit:
@@ -95,26 +95,26 @@ def check_rows(args: argparse.Namespace) -> None:
 
 
 def problems(seed: int) -> list[np.ndarray]:
-    """The digits of the first class in five binary problems, 0-4 first."""
+    """Return the digits of the first class in five binary problems, 0-4 first."""
     rng = np.random.default_rng(seed)
     others = [np.sort(rng.permutation(10)[:5]) for _ in range(4)]
     return [np.arange(5), *others]
 
 
 def names(first: np.ndarray) -> str:
-    """A problem in words."""
+    """Return the name of a problem."""
     rest = np.setdiff1d(np.arange(10), first)
     return f"{''.join(map(str, first))} | {''.join(map(str, rest))}"
 
 
 def halving(number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to learn from and rows to test on."""
+    """Return training rows and test rows."""
     order = np.random.default_rng([seed, number]).permutation(2 * HALF)
     return order[:HALF], order[HALF:]
 
 
 def punched(X: np.ndarray, y: np.ndarray, settings: Settings, args: argparse.Namespace) -> Any:
-    """A fitted hole puncher."""
+    """Return a fitted hole puncher."""
     near, counted = (auto_radius(X, share=settings[name]) for name in ("near", "counted"))
     discount = settings["discount"]
     base = ErrorClumpingClassifier(args.alpha, discount=discount, radius=near, tol=TOLERANCE)
@@ -130,7 +130,7 @@ def punched(X: np.ndarray, y: np.ndarray, settings: Settings, args: argparse.Nam
 
 
 def staged_errors(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Errors with 0 to 20 holes; a model with fewer keeps its last."""
+    """Return the errors with 0 to 20 holes. A model with fewer holes keeps its last error."""
     errors = [float(np.mean(p != y)) for p in model.staged_predict(X)]
     return np.array(errors + [errors[-1]] * (HOLES + 1 - len(errors)))
 
@@ -142,7 +142,7 @@ def experiment(
     args: argparse.Namespace,
     results: dict[str, Any],
 ) -> None:
-    """One halving: for every problem settings from the training half, then the test errors."""
+    """Run one halving: for every problem, choose settings on the training half, then test."""
     half, test = halving(number, args.seed)
     X_half, X_test = X[half], X[test]
     for problem, first in enumerate(problems(args.seed)):
@@ -166,7 +166,7 @@ def experiment(
 def choose(
     X: np.ndarray, y: np.ndarray, kind: str, args: argparse.Namespace
 ) -> tuple[Settings, list[dict[str, float]]]:
-    """The best settings of a kind on validation rows of a training half, and all that was tried."""
+    """Return the best settings of a kind on validation rows, and all that was tried."""
     fit, held = slice(args.choose_rows), slice(len(y) - HELD_OUT, None)
     tried = []
     for settings in TRIED[kind]:
@@ -179,17 +179,17 @@ def choose(
 
 
 def curves(runs: list[dict[str, Any]], problem: int, kind: str) -> np.ndarray:
-    """Test errors, a row a halving."""
+    """Return the test errors, one row for each halving."""
     return np.array([r["test"] for r in runs if (r["problem"], r["kind"]) == (problem, kind)])
 
 
 def standard_error(values: np.ndarray) -> np.ndarray:
-    """Of the mean over the halvings."""
+    """Return the standard error of the mean over the halvings."""
     return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def compare(results: dict[str, Any]) -> None:
-    """Print test errors, and since how many holes clumping lies below plain."""
+    """Print test errors, and the number of holes from which clumping stays below plain."""
     rows, results["compared"] = [], []
     for number, name in enumerate(results["problems"]):
         plain, clumped = (curves(results["runs"], number, kind) for kind in TRIED)
@@ -215,7 +215,7 @@ def compare(results: dict[str, Any]) -> None:
 
 
 def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
-    """A panel for every problem."""
+    """Draw a panel for every problem."""
     across = np.arange(HOLES + 1)
     sheet, axes = figure(len(results["problems"]), inches=2.7, height=3.0)
     for number, (ax, name) in enumerate(zip(axes, results["problems"], strict=True)):

@@ -1,22 +1,22 @@
-"""Piecewise classifiers with equally many pieces: hole punching beside its peers.
+"""Compare hole punching with other piecewise classifiers of the same number of pieces.
 
-Test error with 1, 2, 4, 8 and 16 pieces of
+Measured is the test error with 1, 2, 4, 8 and 16 pieces of
 
 * hole punching (the part outside and each hole is a piece), around error clumping or logistic
   regression;
 * a linear model tree (package linear-tree) with ridge classifiers in its leaves;
-* LightGBM with linear trees, all leaves of all trees counted (it makes no tree of one leaf);
-* k-means, and a logistic regression in every cluster;
+* LightGBM with linear trees, where all leaves of all trees count (it makes no tree of one leaf);
+* k-means, with a logistic regression in every cluster;
 
-and of a Gaussian SVM, whose size is that of its support vectors. Size is bytes of the numbers that
-predicting needs, at four bytes each. On 0-4 against 5-9 and on odd against even digits of MNIST (30
-principal components), adult (categories as 0/1 columns, numbers scaled) and spambase (logarithms,
-scaled).
+and of a Gaussian SVM, whose size is that of its support vectors. The size is the bytes of the
+numbers that a prediction needs, at four bytes each. The data are MNIST (30 principal components;
+0-4 against 5-9, and odd against even digits), adult (categories as 0/1 columns, numbers scaled) and
+spambase (logarithms, scaled).
 
-Every method has the same budget, `BUDGET` settings. A quarter of the training rows is held out to
-choose among them for every number of pieces; the chosen ones are then fitted to all training rows
-and tested once. All of it is repeated with other training rows (of spambase: another split), and
-the settings are chosen anew; standard errors are over the repeats.
+Every method has the same budget of `BUDGET` settings. A quarter of the training rows is held out to
+choose among them for every number of pieces. The chosen settings are then fitted to all training
+rows and tested once. All of this is repeated with other training rows (of spambase: another split),
+and the settings are chosen again. Standard errors are over the repeats.
 
 Run: python experiments/holes_vs_peers.py [--rows N] [--repeats N] [--sets mnist mnist-odd …]
                                           [--add] [--json FILE]
@@ -68,7 +68,7 @@ COLOURS = {"hole punching": BLUE, "linear tree": ORANGE, "LightGBM, linear leave
            "k-means, then linear": PURPLE}  # fmt: skip
 
 Answer = dict[int, tuple[np.ndarray, int]]
-"""For every number of pieces the predicted labels of new rows, and the bytes of the model."""
+"""Predicted labels of new rows and bytes of the model, for every number of pieces."""
 Method = Callable[..., Answer]
 
 
@@ -76,7 +76,7 @@ Method = Callable[..., Answer]
 
 
 def hole_punching(task: Task, base: str, strength: float, min_rows: int) -> Answer:
-    """One fit gives every number of holes."""
+    """Punch holes. One fit gives every number of holes."""
     outside: Any = (
         ErrorClumpingClassifier(strength, tol=1e-4)
         if base == "clumping"
@@ -88,16 +88,16 @@ def hole_punching(task: Task, base: str, strength: float, min_rows: int) -> Answ
     out = {}
     for n in PIECES:
         part = model.at(min(n - 1, len(model.errors_) - 1))
-        # Four bytes a number, as for the others; the predictor keeps all of them in eight.
+        # Count four bytes per number, as for the others. The predictor stores eight.
         out[n] = part.predict(task.X_new), part.predictor_.cost().bytes // 2
     return out
 
 
 def linear_tree(task: Task, alpha: float, least: float) -> Answer:
-    """One tree, cut off at the depth that has as many leaves as pieces are asked for.
+    """Fit one tree, and cut it off at the depth that has as many leaves as pieces.
 
-    A tree grows from the root by one greedy choice after the other, so that the tree of a smaller
-    ``max_depth`` is this one cut off.
+    A tree grows from the root by one greedy choice after another. So the tree of a smaller
+    ``max_depth`` is the same tree, cut off.
     """
     from lineartree import LinearTreeClassifier
 
@@ -112,8 +112,8 @@ def linear_tree(task: Task, alpha: float, least: float) -> Answer:
 
 
 def cut_off(model: Any, depth: int, X: np.ndarray) -> tuple[np.ndarray, int]:
-    """What a linear tree without the nodes below a depth predicts, and its bytes."""
-    X = X.astype(np.float32)  # as linear-tree sees rows
+    """Return the predictions and bytes of a linear tree without the nodes below a depth."""
+    X = X.astype(np.float32)  # the precision in which linear-tree reads rows
     ends = {key: leaf for key, leaf in model._leaves.items() if len(key) <= depth}
     ends |= {key: node for key, node in model._nodes.items() if len(key) == depth}
     said = np.empty(len(X), dtype=model.classes_.dtype)
@@ -127,9 +127,9 @@ def cut_off(model: Any, depth: int, X: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def split_features(task: Task, most: int = 8) -> list[int]:
-    """Features that a linear tree may split on; refitting for every split of all would take hours.
+    """Return the features that a linear tree may split on, those most correlated with the class.
 
-    Those that are most correlated with the class.
+    Refitting for every split of all features would take hours.
     """
     centred = task.y - task.y.mean()
     size = np.linalg.norm(task.X - task.X.mean(axis=0), axis=0)
@@ -138,7 +138,7 @@ def split_features(task: Task, most: int = 8) -> list[int]:
 
 
 def lightgbm(task: Task, leaves: int, rate: float, shrink: float) -> Answer:
-    """As many trees of so many leaves as make the number of pieces, from two on."""
+    """Fit as many trees of ``leaves`` leaves as give the number of pieces, from two on."""
     from lightgbm import LGBMClassifier
 
     out = {}
@@ -167,7 +167,7 @@ def _tree_numbers(node: dict[str, Any]) -> int:
 
 
 def clustered(task: Task, strength: float, seed: int) -> Answer:
-    """A logistic regression in every cluster of k-means."""
+    """Fit a logistic regression in every cluster of k-means."""
     out = {}
     for n in PIECES:
         groups = KMeans(n, n_init=2, random_state=seed).fit(task.X)
@@ -189,7 +189,7 @@ def clustered(task: Task, strength: float, seed: int) -> Answer:
 
 
 def gaussian_svm(task: Task, C: float, gamma: float) -> Answer:
-    """One model of its own size, whatever the number of pieces."""
+    """Fit one model. Its size does not depend on the number of pieces."""
     model = SVC(C=C, gamma=gamma / task.X.shape[1] / task.X.var()).fit(task.X, task.y)
     return {0: (model.predict(task.X_new), 4 * model.support_vectors_.size)}
 
@@ -207,14 +207,14 @@ METHODS: dict[str, tuple[Method, list[tuple[Any, ...]]]] = {
     "k-means, then linear": (clustered, list(product((1e-4, 1e-3, 1e-2, 1e-1), (0, 1)))),
     "Gaussian SVM": (gaussian_svm, list(product((1.0, 10.0), (0.03, 0.1, 0.3, 1.0)))),
 }
-"""Every method and the settings it may choose from, `BUDGET` of them."""
+"""Every method and its `BUDGET` settings to choose from."""
 
 
 # -- data --------------------------------------------------------------------------------------
 
 
 def task_of(name: str, folder: Any, rows: int, seed: int) -> Task:
-    """Training and test rows, prepared by what the training rows say."""
+    """Return training and test rows. Only the training rows determine how both are prepared."""
     data = load(folder, name.removesuffix("-odd"))
     rng = np.random.default_rng(seed)
     if name == "spambase":
@@ -241,7 +241,7 @@ def task_of(name: str, folder: Any, rows: int, seed: int) -> Task:
 
 
 def spread(X: np.ndarray, data: dict[str, np.ndarray]) -> np.ndarray:
-    """Categories as 0/1 columns; capital gains and losses by their logarithms."""
+    """Turn categories into 0/1 columns, and capital gains and losses into logarithms."""
     columns = []
     for i, name in enumerate(data["feature_names"].tolist()):
         if data["categorical"][i]:
@@ -257,14 +257,16 @@ def spread(X: np.ndarray, data: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def main() -> None:
-    """Choose settings, fit, compare."""
+    """Choose settings, fit models and compare them."""
     warnings.filterwarnings("ignore")
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=3000, help="training rows (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="training sets (%(default)s)")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="number of training sets (%(default)s)"
+    )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument(
-        "--add", action="store_true", help="to the results of other sets in the file of --json"
+        "--add", action="store_true", help="add to the results of other sets in the --json file"
     )
     args = parser.parse_args()
     results = earlier(args) if args.add else {}
@@ -282,7 +284,7 @@ def main() -> None:
 
 
 def earlier(args: Any) -> dict[str, Any]:
-    """Results of other sets, from a run of as many rows and repeats and the same seed."""
+    """Return results of other sets, from a run with the same rows, repeats and seed."""
     stored = json.loads(args.json.read_text())
     for setting in ("rows", "repeats", "seed"):
         if stored["provenance"]["settings"][setting] != getattr(args, setting):
@@ -294,7 +296,7 @@ def earlier(args: Any) -> dict[str, Any]:
 
 
 def validation(whole: Task, seed: int) -> Task:
-    """Training rows alone: three quarters to fit to, and a quarter to compare settings on."""
+    """Split the training rows: three quarters to fit, and a quarter to compare settings."""
     X, X_held, y, y_held = train_test_split(
         whole.X, whole.y, test_size=0.25, random_state=seed, stratify=whole.y
     )
@@ -302,7 +304,7 @@ def validation(whole: Task, seed: int) -> Task:
 
 
 def compare(name: str, label: str, part: Task, whole: Task) -> dict[int, Any]:
-    """Settings chosen on held-out rows for every number of pieces, and what they give."""
+    """Choose settings on held-out rows for every number of pieces, and return their results."""
     method, grid = METHODS[label]
     spent, tried = 0.0, []
     for settings in grid:
@@ -328,7 +330,7 @@ def compare(name: str, label: str, part: Task, whole: Task) -> dict[int, Any]:
 
 
 def summarise(runs: list[dict[int, Any]]) -> dict[int, Any]:
-    """Means and standard errors over the repeats, for every number of pieces."""
+    """Return means and standard errors over the repeats, for every number of pieces."""
     out: dict[int, Any] = {}
     for n in runs[0]:
         tests = np.array([run[n]["test"] for run in runs])
@@ -340,7 +342,7 @@ def summarise(runs: list[dict[int, Any]]) -> dict[int, Any]:
 
 
 def shown(found: dict[int, Any], n: int) -> str:
-    """A test error in per cent, with its standard error."""
+    """Return a test error in per cent, with its standard error."""
     if n not in found:
         return "-"
     spread = found[n]["standard error"]
@@ -360,7 +362,7 @@ def show(name: str, methods: dict[str, Any], task: Task) -> None:
 
 
 def draw(results: dict[str, Any], args: Any) -> None:
-    """Test error against pieces, a panel for every set."""
+    """Draw test error against pieces, with a panel for every set."""
     sheet, axes = figure(len(results), inches=3.2, height=3.4)
     names = [name for name in SETS if name in results]
     for ax, name in zip(axes, names, strict=True):

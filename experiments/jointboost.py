@@ -1,8 +1,8 @@
 """JointBoost (Torralba, Murphy, Freeman 2007): stumps shared by subsets of the classes.
 
-GentleBoost on one-against-all labels z_ic = ±1 with weights w_ic = exp(−z_ic H(x_i, c)). A round
-adds one stump 1[v_f ≤ θ] that a subset S of the classes shares, its two values fitted by weighted
-least squares, and a constant for each class outside S. With the sums over rows
+This is GentleBoost on one-against-all labels z_ic = ±1 with weights w_ic = exp(−z_ic H(x_i, c)). A
+round adds one stump 1[v_f ≤ θ] that a subset S of the classes shares, and a constant for each class
+outside S. The two values of the stump are fitted by weighted least squares. With the sums over rows
 
     A_c = Σ_{v ≤ θ} w_ic z_ic,  B_c = Σ_{v ≤ θ} w_ic,  and their totals Ā_c, B̄_c over all rows,
 
@@ -10,11 +10,12 @@ the squared error that a stump and a subset leave is Σ w − gain, where
 
     gain = (Σ_S A)²/Σ_S B + (Σ_S Ā − A)²/(Σ_S B̄ − B) + Σ_{c ∉ S} Ā_c²/B̄_c.
 
-S is found by the paper's best-first search: start empty, add the class that, with its best stump,
-gives the largest gain, until all k are in; keep the best of the k subsets. That tries k(k + 1)/2
-subsets for each stump instead of 2^k. The sums come from the histograms of `laconic.pools.Stumps`,
-the very candidates that ShareBoost has: a round costs O(rows · features · k + stumps · k²), both
-parts on all threads. The authors' code tries sampled features and thresholds instead.
+S is found by the paper's best-first search. It starts with the empty set and adds the class that,
+with its best stump, gives the largest gain, until all k classes are in. Then it takes the best of
+the k subsets. That tries k(k + 1)/2 subsets for each stump instead of 2^k. The sums come from the
+histograms of `laconic.pools.Stumps`, so the candidates are those of ShareBoost. A round costs
+O(rows · features · k + stumps · k²), both parts on all threads. The authors' code tries sampled
+features and thresholds instead.
 """
 
 from __future__ import annotations
@@ -30,37 +31,37 @@ from laconic.numeric.compiled import compiled
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool
 
-# Stumps that one task of the search looks at: their sums for 26 classes stay in a core's cache.
+# Number of stumps in one task of the search. Their sums for 26 classes stay in a core's cache.
 TASK = 4096
 
 
 class SharedStump(NamedTuple):
-    """What one round adds."""
+    """The stump and the constants that one round adds."""
 
     atom: int
-    """The pool's number of the stump."""
+    """Number of the stump in the pool."""
     yes: np.ndarray
     no: np.ndarray
-    """What each class gets on either side; equal for classes that do not share the stump."""
+    """Values of each class on both sides, which are equal for a class outside the subset."""
     shared: np.ndarray
-    """Whether each class shares it."""
+    """Whether each class shares the stump."""
 
 
 class JointBoost:
-    """A path of shared stumps, one a round.
+    """A path of shared stumps, one per round.
 
     Parameters
     ----------
     max_rounds : int
     rate : float
-        Every round adds this part of its fitted values; 1 is the paper's algorithm.
+        Part of its fitted values that every round adds; 1 is the paper's algorithm.
     n_jobs : int or None
 
     Attributes
     ----------
     rounds : list of SharedStump
     seconds : list of float
-        Time since the fit began after every round.
+        Time from the start of the fit to the end of every round.
     """
 
     def __init__(self, max_rounds: int, rate: float = 1.0, n_jobs: int | None = None) -> None:
@@ -69,7 +70,7 @@ class JointBoost:
         self.n_jobs = n_jobs
 
     def fit(self, pool: Pool, X: Any, codes: np.ndarray) -> JointBoost:
-        """Boost on rows X whose classes are numbered from 0."""
+        """Fit to rows X, with classes numbered from 0."""
         clock = time.perf_counter()
         z = np.where(codes[:, None] == np.arange(codes.max() + 1), 1.0, -1.0)
         H = np.zeros_like(z)
@@ -90,7 +91,7 @@ class JointBoost:
         return self
 
     def staged_scores(self, X: Any) -> Any:
-        """H(x, c) after every round."""
+        """Yield H(x, c) after every round."""
         columns = self._map.columns(X)
         H = np.zeros((len(columns), len(self.rounds[0].yes)))
         for column, stump in zip(columns.T, self.rounds, strict=True):
@@ -98,13 +99,16 @@ class JointBoost:
             yield H
 
     def sizes(self) -> np.ndarray:
-        """Number of different stumps after every round: one met again costs nothing to compute."""
+        """Return the number of different stumps after every round.
+
+        A stump that occurs again costs nothing to compute.
+        """
         seen: set[int] = set()
         return np.array([len(seen := seen | {s.atom}) for s in self.rounds])
 
 
 def best_shared_stump(bound: Any, z: np.ndarray, w: np.ndarray, threads: Threads) -> SharedStump:
-    """The stump and the subset of classes of the best-first search."""
+    """Return the stump and the subset of classes that the best-first search finds."""
     k = z.shape[1]
     both = np.hstack([w * z, w])
     sums = np.empty((2, k, bound.n_atoms))
@@ -138,7 +142,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 def _join(own: np.ndarray, total: np.ndarray, running: np.ndarray) -> None:
-    """Add a class to the sums of the subset: on either side, of wz and of w."""
+    """Add a class to the sums of wz and of w of the subset, on both sides."""
     running[:2] += own
     running[2:] += total[:, None] - own
 
@@ -147,9 +151,10 @@ def _join(own: np.ndarray, total: np.ndarray, running: np.ndarray) -> None:
 def search(
     sums: Any, totals: Any, running: Any, shared: Any, fixed: Any, start: int
 ) -> tuple[float, int, int]:
-    """Largest gain over a task's stumps and the classes outside: gain, stump, class that joins.
+    """Find the largest gain over a task's stumps and the classes outside the subset.
 
-    ``fixed[c]`` is what the classes that stay outside keep when c joins.
+    Return the gain, the stump and the class that joins. ``fixed[c]`` is the gain of the classes
+    that stay outside when c joins.
     """
     best, best_atom, best_class = -np.inf, -1, -1
     stop = min(start + TASK, sums.shape[2])

@@ -1,4 +1,4 @@
-"""Linear predictors over given atoms: what baselines leave behind, and refits of their atoms."""
+"""Linear predictors over given atoms: the results of baselines, and refits of their atoms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Linear(NamedTuple):
     """Scores = columns of the atoms times weights, plus the intercept."""
 
     numbers: np.ndarray
-    """The pool's numbers of the atoms, whose weights are not all zero."""
+    """Numbers in the pool of the atoms with nonzero weights."""
     map: FeatureMap
     weights: np.ndarray
-    """(n_atoms, n_classes) in the units of the input."""
+    """Weights (n_atoms, n_classes) in the units of the input."""
     intercept: np.ndarray
 
     @property
@@ -32,11 +32,11 @@ class Linear(NamedTuple):
         return len(self.numbers)
 
     def scores(self, X: Any) -> np.ndarray:
-        """Scores (n_rows, n_classes) on new rows."""
+        """Return the scores (n_rows, n_classes) of new rows."""
         return self.map.columns(X) @ self.weights + self.intercept
 
     def predict(self, X: Any) -> np.ndarray:
-        """Code of the class of the largest score."""
+        """Return the code of the class with the largest score."""
         return self.scores(X).argmax(axis=1)
 
 
@@ -50,7 +50,7 @@ def make_rows(
     weight: np.ndarray | None = None,
     fit_intercept: bool = True,
 ) -> Rows:
-    """Training rows with no atoms in; classes are numbered from 0."""
+    """Return training rows with no atoms chosen. Classes are numbered from 0."""
     weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
     weight = weight / weight.sum()
     bound = pool.bind(X, weight, threads)
@@ -59,7 +59,10 @@ def make_rows(
 
 
 def linear(rows: Rows, W: np.ndarray) -> Linear:
-    """The predictor of weights W (scaled units, the intercept's first) of single-column atoms."""
+    """Return the predictor with weights W of single-column atoms.
+
+    W is in scaled units, with the intercept first.
+    """
     free = int(rows.intercept)
     scaled = W[free:]
     used = np.abs(scaled).max(axis=1, initial=0.0) > 0
@@ -74,7 +77,7 @@ def linear(rows: Rows, W: np.ndarray) -> Linear:
 
 
 def refit(rows: Rows, atoms: Sequence[int], alpha: float, tol: float = 1e-5) -> Linear:
-    """Weights of given atoms that minimise L + (alpha/2) ‖W‖², whatever chose the atoms."""
+    """Fit weights of given atoms that minimise L + (alpha/2) ‖W‖²."""
     rows.reset([int(atom) for atom in atoms])
     start = np.zeros((rows.n_columns, rows.n_outputs))
     return linear(rows, Newton(tol).solve(rows, L2(alpha), start).weights)

@@ -4,15 +4,16 @@ It solves, for a falling sequence of λ,
 
     min_{W, b} L(W, b) + λ ‖W‖,
 
-with the losses of Laconic and one of three norms of W, whose columns (one for each atom) are the
-rows of the arrays here: ‖W‖_{∞,1}, eq. (5) of ShareBoost (Duchi, Singer 2009); ‖W‖_{2,1}, the group
-lasso; and the entrywise ‖W‖_{1,1}. The intercept b is not penalised.
+with the losses of Laconic and one of three norms of W. The columns of W, one for each atom, are the
+rows of the arrays here. The norms are ‖W‖_{∞,1}, eq. (5) of ShareBoost (Duchi, Singer 2009),
+‖W‖_{2,1}, the group lasso, and the entrywise ‖W‖_{1,1}. The intercept b is not penalised.
 
-FISTA (Beck, Teboulle 2009) with adaptive restarts (O'Donoghue, Candès 2015) on a working set of
-atoms; the pool's gradients then say which atoms outside violate the optimality condition
-‖∇_r L‖_* ≤ λ in the dual norm, and the worst of them come in. So pools that cannot be written down
-(190,036 products) get the exact answer too. A point is done when its duality gap is at most ``tol``
-times its value; the gap bounds the distance from the optimum over the *whole* pool.
+The solver is FISTA (Beck, Teboulle 2009) with adaptive restarts (O'Donoghue, Candès 2015) on a
+working set of atoms. The pool's gradients then show which atoms outside violate the optimality
+condition ‖∇_r L‖_* ≤ λ in the dual norm, and the worst of them are added. So the result is exact
+even for pools that are too large for an explicit matrix (190,036 products). A point is done when
+its duality gap is at most ``tol`` times its value. The gap bounds the distance from the optimum
+over the *whole* pool.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Pool
 
-# Evaluations between two looks at the duality gap, which costs one more.
+# Evaluations between two checks of the duality gap, each of which costs one more evaluation.
 CHECK = 10
-# A working set may at least grow by this many atoms at once, or by half its size.
+# A working set may grow by this many atoms at once, or by half its size if that is more.
 GROWTH = 32
 
 
@@ -40,17 +41,18 @@ class Norm(NamedTuple):
     """A norm of W that is a sum over its columns, here rows of an array (n, k)."""
 
     each: Callable[[np.ndarray], np.ndarray]
-    """Its terms, one for each row."""
+    """Terms of the norm, one for each row."""
     dual: Callable[[np.ndarray], np.ndarray]
     """The dual norm of every row."""
     prox: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """argmin_U ½‖U − V‖² + t · norm(U), row by row, for V (n, k) and t (n, 1)."""
+    """Function of V (n, k) and t (n, 1) that returns argmin_U ½‖U − V‖² + t · norm(U) by rows."""
 
 
 def prox_largest(V: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Prox of t‖·‖_∞: by Moreau V less its projection on the l1 ball of radius t.
+    """Return the prox of t‖·‖_∞.
 
-    Entries are cut at the level θ ≥ 0 above which Σ_q (|v_q| − θ)₊ = t.
+    By Moreau's identity it is V minus its projection on the l1 ball of radius t. Entries are cut at
+    the level θ ≥ 0 at which Σ_q (|v_q| − θ)₊ = t.
     """
     size = np.abs(V)
     down = -np.sort(-size, axis=1)
@@ -61,13 +63,13 @@ def prox_largest(V: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def prox_length(V: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Prox of t‖·‖₂: shorten every row by t."""
+    """Return the prox of t‖·‖₂, which shortens every row by t."""
     length = np.linalg.norm(V, axis=1, keepdims=True)
     return V * np.maximum(1.0 - t / np.maximum(length, np.finfo(float).tiny), 0.0)
 
 
 def prox_entries(V: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Prox of t‖·‖₁: shorten every entry by t."""
+    """Return the prox of t‖·‖₁, which shortens every entry by t."""
     return np.sign(V) * np.maximum(np.abs(V) - t, 0.0)
 
 
@@ -91,7 +93,7 @@ NORMS = {
 
 
 class Penalty:
-    """λ times a norm, with what `laconic.correct.objective.duality_gap` asks of a penalty."""
+    """λ times a norm, with the methods that `laconic.correct.objective.duality_gap` needs."""
 
     def __init__(self, norm: Norm, alpha: float) -> None:
         self.norm = norm
@@ -100,16 +102,16 @@ class Penalty:
         """Largest dual norm of the gradients of atoms that are not in the working set."""
 
     def value(self, W: np.ndarray) -> float:
-        """λ‖W‖."""
+        """Return λ‖W‖."""
         return self.alpha * float(self.norm.each(W).sum())
 
     def shrink(self, U: np.ndarray) -> float:
-        """Factor that brings U, and the gradients outside, into the dual ball of radius λ."""
+        """Return the factor that brings U and gradients outside into the dual ball of radius λ."""
         largest = max(float(self.norm.dual(U).max(initial=0.0)), self.outside)
         return min(1.0, self.alpha / largest) if largest > 0 else 1.0
 
     def conjugate(self, U: np.ndarray) -> float:
-        """Zero in the dual ball."""
+        """Return 0, the conjugate in the dual ball."""
         return 0.0
 
 
@@ -119,16 +121,16 @@ class Point(NamedTuple):
     alpha: float
     model: Linear
     value: float
-    """L + λ‖W‖."""
+    """Value of L + λ‖W‖."""
     gap: float
-    """Bound on how far the value is from the optimum over the whole pool, from duality; proven up
-    to the rounding of the intercept's condition for atoms outside the working set."""
+    """Bound, from duality, on the distance of the value from the optimum over the whole pool. It is
+    proven up to the rounding of the intercept's condition for atoms outside the working set."""
     seconds: float
-    """Time since the path began."""
+    """Time since the start of the path."""
 
 
 class MixedNorm:
-    """Solver for one data set, warm-started from one λ to the next.
+    """Solver for one data set. Each λ starts from the solution of the one before.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ class MixedNorm:
     tol : float
         Largest duality gap relative to the value (a value below 1e-3 counts as 1e-3).
     max_iter : int
-        Most iterations on one working set.
+        Largest number of iterations on one working set.
     weight : ndarray of shape (n_rows,), optional
     fit_intercept : bool
     """
@@ -177,13 +179,13 @@ class MixedNorm:
 
     @property
     def largest_alpha(self) -> float:
-        """The λ from which on all weights are zero."""
+        """Return the smallest λ for which all weights are zero."""
         if self.rows.atoms:
             raise ValueError("the largest λ is known only before the first solve")
         return float(self._dual.max())
 
     def path(self, alphas: Sequence[float], max_atoms: float = np.inf) -> Iterator[Point]:
-        """Solutions for falling λ, until one has more than ``max_atoms`` atoms."""
+        """Yield solutions for falling λ, until one has more than ``max_atoms`` atoms."""
         for alpha in alphas:
             point = self.solve(alpha)
             yield point
@@ -191,7 +193,7 @@ class MixedNorm:
                 return
 
     def solve(self, alpha: float) -> Point:
-        """The solution at one λ, from the last one."""
+        """Return the solution at one λ, starting from the last one."""
         penalty = Penalty(self.norm, alpha)
         if len(self.rows.atoms) > 2 * np.count_nonzero(self._in_use()):
             self._prune()
@@ -206,7 +208,7 @@ class MixedNorm:
                 return self._point(alpha, value, gap)
 
     def start(self, atoms: Sequence[int], scaled: np.ndarray) -> None:
-        """Stand at given weights (scaled units) of some atoms before the next solve."""
+        """Start the next solve from given weights (in scaled units) of some atoms."""
         self.rows.reset(list(atoms))
         self._W = np.vstack([self._W[: self._free], scaled])
         self.rows.evaluate(self._W)
@@ -215,14 +217,14 @@ class MixedNorm:
     # -- the working set -----------------------------------------------------------------------
 
     def _dual_norms(self) -> np.ndarray:
-        """Dual norm of the gradient of every atom at the present weights."""
+        """Return the dual norm of the gradient of every atom at the present weights."""
         out = np.empty(self.rows.pool.n_atoms)
         for first, sums in self.rows.gradients():
             out[first : first + len(sums)] = self.norm.dual(sums)
         return out
 
     def _grow(self, alpha: float) -> None:
-        """Let in the atoms outside that violate the optimality condition most."""
+        """Add the atoms outside that violate the optimality condition most."""
         inside = self.rows.atoms
         dual = self._dual.copy()
         dual[inside] = 0.0
@@ -246,10 +248,10 @@ class MixedNorm:
     # -- one working set -----------------------------------------------------------------------
 
     def _fit_working_set(self, penalty: Penalty, tol: float) -> tuple[float, float]:
-        """FISTA from the present weights, which it replaces; returns loss and value there.
+        """Run FISTA from the present weights and replace them; return the new loss and value.
 
         Steps are taken in the metric of the columns' variances, so that columns of any scale
-        converge alike. The prox stays a column's own affair.
+        converge alike. The prox still works column by column.
         """
         W = V = self._W
         spread = np.diag(self.rows.gram)[:, None]
@@ -275,7 +277,7 @@ class MixedNorm:
         return self._loss, self._loss + penalty.value(W[self._free :])
 
     def _step(self, penalty: Penalty, V: np.ndarray, metric: np.ndarray) -> np.ndarray:
-        """A proximal gradient step from V, short enough for the quadratic model to be above L."""
+        """Take a proximal gradient step from V, so short that the quadratic model is above L."""
         loss, gradient = self.rows.evaluate(V)
         while True:
             stiff = self._stiffness * metric
@@ -286,7 +288,7 @@ class MixedNorm:
             step = new - V
             bend = 0.5 * float(np.vdot(stiff * step, step))
             value, turned = self.rows.evaluate(new)
-            # By convexity the second condition implies the first, and rounding spares it longer.
+            # By convexity the second condition implies the first, and suffers less from rounding.
             if (
                 value <= loss + float(np.vdot(gradient, step)) + bend
                 or float(np.vdot(turned - gradient, step)) <= bend

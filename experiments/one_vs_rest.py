@@ -1,10 +1,10 @@
 """One-vs-rest greedy selection by ShareBoost's own mechanism (section 5, "Feature Sharing").
 
-For every class a binary `ShareBoostClassifier` grows its own path with the binary logistic loss:
-choose the atom of the largest gradient, re-optimise, as often as asked. The multiclass predictor of
-t atoms a class takes the class of the largest binary score. The features it must compute are the
-*union* of those its classes chose (a feature that two classes chose is computed once), which is the
-count most favourable to it; their sum, t times k, is reported as well.
+For every class a binary `ShareBoostClassifier` grows its own path with the binary logistic loss. In
+each step it chooses the atom with the largest gradient and re-optimises all weights. The multiclass
+predictor with t atoms per class predicts the class with the largest binary score. It must compute
+the *union* of the features that its classes chose, because a feature that two classes chose is
+computed once. This is the count most favourable to it. The sum, t times k, is reported as well.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class OneVsRest:
     Parameters
     ----------
     max_atoms : int
-        Atoms of each class.
+        Number of atoms of each class.
     **settings
-        Of every `ShareBoostClassifier`. The loss is the plain log-loss, which for two classes is
-        the binary logistic loss.
+        Settings of every `ShareBoostClassifier`. The loss is the plain log-loss, which for two
+        classes is the binary logistic loss.
     """
 
     def __init__(self, max_atoms: int, **settings: Any) -> None:
@@ -35,7 +35,10 @@ class OneVsRest:
         self.settings = {"loss": "log", **settings}
 
     def fit(self, X: Any, codes: np.ndarray) -> OneVsRest:
-        """Fit one path for each class, numbered from 0; of two classes one path serves both."""
+        """Fit one path for each class. For two classes, one path serves both.
+
+        Classes are numbered from 0.
+        """
         k = int(codes.max()) + 1
         self.n_classes = k
         self.paths: list[list[PathEntry]] = []
@@ -45,9 +48,9 @@ class OneVsRest:
         return self
 
     def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        """Scores (n_rows, k) with t = 1, 2, ... atoms a class.
+        """Yield scores (n_rows, k) with t = 1, 2, ... atoms per class.
 
-        A path that ended early (nothing helped any more) serves all later t as it ended.
+        If a path ended early because nothing helped any more, its last model serves all later t.
         """
         columns = [path[-1].map.columns(X) for path in self.paths]
         for t in range(1, self.max_atoms + 1):
@@ -61,7 +64,7 @@ class OneVsRest:
             yield scores if self.n_classes > 2 else np.hstack([-scores, scores])
 
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Different atoms of all classes together, and their sum, for t = 1, 2, ..."""
+        """Return the number of different atoms of all classes, and the sum, for t = 1, 2, ..."""
         unions, sums = [], []
         for t in range(1, self.max_atoms + 1):
             chosen = [path[min(t, len(path) - 1)].numbers for path in self.paths]

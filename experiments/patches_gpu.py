@@ -1,9 +1,9 @@
 """The fits of `share_mnist_patches.py` on a GPU, with PyTorch: many rounds on many digits.
 
-Pool, rule and objective are those of `ShareBoostClassifier`, and so is the predictor that comes
-out. What differs is the arithmetic: values of candidates, chosen ones too, are kept in half
-precision, and a correction is a number of accelerated gradient steps in the metric of Böhning's
-bound on the curvature (½ XᵀX / m + alpha), warm-started, not a solve to a proven gap. With
+Pool, rule, objective and the resulting predictor are those of `ShareBoostClassifier`. Only the
+arithmetic differs. Values of candidates, including chosen ones, are stored in half precision. A
+correction is a number of accelerated gradient steps in the metric of Böhning's bound on the
+curvature (½ XᵀX / m + alpha), from a warm start. It is not a solve to a proven gap. With
 ``device="cpu"`` the same code runs anywhere, slowly.
 """
 
@@ -21,16 +21,16 @@ from _common import progress
 from laconic.model.patches import PatchesMap
 from laconic.pools import Patches
 
-# Images whose responses are computed together, and rows whose gradients are: halves end at 65,504,
-# and no response is above 4.5 (9 x 9 pixels, zero mean, unit norm).
+# Number of images whose responses are computed together, and of rows whose gradients are. Half
+# precision ends at 65,504, and no response is above 4.5 (9 x 9 pixels, zero mean, unit norm).
 IMAGES, ROWS = 1024, 1 << 13
-# Atoms up to which every size is kept, and the step between sizes kept beyond.
+# Every size up to this number of atoms is kept. Beyond it, sizes are kept at this step.
 EVERY, STEP = 100, 10
 STEPS_LAST = 300
 
 
 class Sized(NamedTuple):
-    """The model of one size, with the names that the entries of a path have."""
+    """The model of one size. Its names are those of the entries of a path."""
 
     numbers: tuple[int, ...]
     map: PatchesMap
@@ -44,7 +44,7 @@ class Sized(NamedTuple):
         return len(self.numbers)
 
     def input_weights(self) -> np.ndarray:
-        """Weights in the units of the input."""
+        """Return the weights in the units of the input."""
         return self.weights
 
 
@@ -58,7 +58,7 @@ def fit(
     costs: str | None = None,
     steps: int = 12,
 ) -> list[Sized]:
-    """Choose patches one by one, all weights re-optimised after each."""
+    """Choose patches one by one, and re-optimise all weights after each."""
     every = pool.fit(X).map_
     columns = Columns(every, device)
     progress(f"{len(every.template)} patches of {len(X)} digits")
@@ -90,7 +90,7 @@ def fit(
 def reweigh(
     X: np.ndarray, y: np.ndarray, chosen: PatchesMap, sizes: list[int], alpha: float, device: str
 ) -> list[Sized]:
-    """Weights of the first patches of a model, for a few sizes, fitted to other images."""
+    """Fit weights of the first patches of a model to other images, for a few sizes."""
     stored = Columns(chosen, device).compute(X)
     scale = inverse_of_largest(stored)
     model = Weights(y, max(sizes), alpha, device)
@@ -107,19 +107,22 @@ def reweigh(
 
 
 def inverse_of_largest(stored: torch.Tensor) -> torch.Tensor:
-    """What brings every column to a largest value of 1."""
+    """Return the factors that make the largest value of every column 1."""
     of_blocks = [stored[rows].amax(dim=0) for rows in blocks(len(stored))]
     largest = torch.stack(of_blocks).amax(dim=0).float()
     return torch.where(largest > 0, 1.0 / largest, torch.zeros_like(largest))
 
 
 def blocks(n: int, length: int = ROWS) -> Iterator[slice]:
-    """Rows a block at a time."""
+    """Yield blocks of rows."""
     return (slice(start, start + length) for start in range(0, n, length))
 
 
 def products(stored: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-    """Sums over rows of every column times every class's residual, in float32 between blocks."""
+    """Return the sums over rows of every column times every class's residual.
+
+    Blocks are added in float32.
+    """
     total = torch.zeros(stored.shape[1], residual.shape[1], device=stored.device)
     for rows in blocks(len(stored)):
         total += torch.mm(stored[rows].T, residual[rows].to(stored.dtype)).float()
@@ -127,7 +130,7 @@ def products(stored: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
 
 
 class Columns:
-    """Values of patches on images, and the operations that each adds to those in a model."""
+    """Values of patches on images, and the operations that each patch adds to a model."""
 
     def __init__(self, every: PatchesMap, device: str) -> None:
         self.device = device
@@ -135,9 +138,9 @@ class Columns:
         self.shape = tuple(int(n) for n in every.shape)
         self.template = torch.tensor(every.template, device=device)
         self.area = torch.tensor(every.size[every.template] ** 2, device=device)
-        # Where each atom needs the response of its template, and where a model has it.
+        # The places where each atom needs the response of its template, and where a model has it.
         support = np.zeros((len(every.template), *self.shape), dtype=bool)
-        # Of every size: its templates, and its masks with the atoms that have them.
+        # For every size: its templates, and its masks with the atoms that use them.
         self.groups = []
         images, masks = every.templates(), every.mask_numbers()
         for size in np.unique(every.size):
@@ -162,7 +165,7 @@ class Columns:
         return torch.tensor(values, dtype=self.kind, device=self.device)
 
     def compute(self, X: np.ndarray) -> torch.Tensor:
-        """Values in half precision (single on a processor), (n_images, n_atoms)."""
+        """Return the values (n_images, n_atoms) in half precision (single precision on a CPU)."""
         out = torch.empty(len(X), len(self.template), dtype=self.kind, device=self.device)
         for rows in blocks(len(X), IMAGES):
             images = self._tensor(X[rows]).view(-1, 1, *self.shape)
@@ -174,24 +177,24 @@ class Columns:
         return out
 
     def cover(self, atom: int) -> None:
-        """The atom is in the model: its template's responses are there from now on."""
+        """Record that the atom is in the model, so that its template's responses are available."""
         self.covered[self.template[atom]] |= self.support[atom]
 
     def operations(self) -> torch.Tensor:
-        """Operations that each atom adds, as `BoundPatches.operations` counts them."""
+        """Return the operations that each atom adds, as `BoundPatches.operations` counts them."""
         new = (self.support & ~self.covered[self.template]).sum(dim=1)
         return (new * self.area + self.support.sum(dim=1)).float()
 
 
 def _boxed(mask: np.ndarray) -> tuple[slice, slice, np.ndarray]:
-    """The box where a mask is not zero, and the mask in it."""
+    """Return the box in which a mask is not zero, and the mask in it."""
     down, across = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     box = slice(int(down[0]), int(down[-1]) + 1), slice(int(across[0]), int(across[-1]) + 1)
     return *box, mask[box]
 
 
 class Weights:
-    """Margin log-loss over the chosen columns and an intercept, and its accelerated descent."""
+    """Weights of the chosen columns and an intercept, fitted to the margin log-loss."""
 
     def __init__(self, y: np.ndarray, atoms: int, alpha: float, device: str) -> None:
         labels = torch.tensor(np.unique(y, return_inverse=True)[1], device=device)
@@ -207,23 +210,23 @@ class Weights:
         self.size = 1
 
     def add(self, column: torch.Tensor) -> None:
-        """Another column, at weight zero."""
+        """Add a column with weight zero."""
         at, self.size = self.size, self.size + 1
         self.columns[:, at] = column
         new = self.columns[:, : self.size].T @ column
         self.gram[at, : self.size] = self.gram[: self.size, at] = new.double()
 
     def in_units(self, scale: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of columns before they were scaled, and the intercept."""
+        """Return the weights for columns that are not scaled, and the intercept."""
         weights = self.weights[: self.size].cpu().numpy().astype(np.float64)
         return weights[1:] * scale.cpu().numpy()[:, None], weights[0]
 
     def residual(self) -> torch.Tensor:
-        """Gradient of the summed loss in every score, at the weights."""
+        """Return the gradient of the summed loss in every score, at the weights."""
         return torch.softmax(self.scores + 1 - self.own, dim=1) - self.own
 
     def correct(self, steps: int) -> float:
-        """Nesterov's steps with restarts; the mean loss at the end."""
+        """Take Nesterov's steps with restarts, and return the mean loss at the end."""
         n, used = len(self.own), self.columns[:, : self.size]
         penalty = torch.full((self.size, 1), self.alpha, device=used.device)
         penalty[0] = 0
@@ -250,6 +253,6 @@ class Weights:
 
 
 def describe(device: str) -> dict[str, Any]:
-    """What the fit ran on."""
+    """Describe the device of the fit."""
     name = torch.cuda.get_device_name(0) if device.startswith("cuda") else "processor"
     return {"device": name, "torch": torch.__version__}

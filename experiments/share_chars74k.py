@@ -1,21 +1,24 @@
 """How does the number of features needed grow with the number of classes? (Figure 2.)
 
-Characters, 2 to 36 classes (digits and capitals). The features are those of appendix A.1: the
-largest response of a 7 x 7 template near one of 16 places, templates by k-means of the training
-images; 100 templates here, 1,600 features (the paper has 1,000 and 16,000). ShareBoost against
-one-vs-rest selection by the same mechanism. A method needs n features for a target if its test
-error with n is the first at or below it. For one-vs-rest n is the number of *different* features of
-all its classes together; their sum over the classes is in the results too.
+The data are characters with 2 to 36 classes (digits and capitals). The features are those of
+appendix A.1: the largest response of a 7 x 7 template near one of 16 places. Templates come from
+k-means of the training images. There are 100 templates and 1,600 features here (the paper has 1,000
+and 16,000). ShareBoost is compared with one-vs-rest selection by the same mechanism. A method needs
+n features for a target error if n is the smallest number at which its test error is at or below the
+target. For one-vs-rest, n is the number of *different* features of all its classes together. Their
+sum over the classes is in the results too.
 
-* Fonts: fonts36, at 20 % and 8 % as in the paper. Families of fonts are split, 60 % to train, 15 %
-  for validation, 25 % to test; of these at most 150, 60 and 120 images a class are drawn.
-* Natural images: chars74k_img, every image at zero mean and unit variance, split 50, 15 and 35 %,
-  at 40 % and 25 %. The error of a Gaussian SVM on the pixels is reported beside it.
+* Fonts: fonts36, with targets of 20 % and 8 % as in the paper. Families of fonts are split, 60 %
+  for training, 15 % for validation, 25 % for the test. Of these at most 150, 60 and 120 images per
+  class are drawn.
+* Natural images: chars74k_img, with every image at zero mean and unit variance, split into 50, 15
+  and 35 %, with targets of 40 % and 25 %. The error of a Gaussian SVM on the pixels is also
+  reported.
 
 Each of three repeats draws a new split, learns new templates, and draws new classes for every
 number below 36. The Frobenius penalty of each method is chosen among `ALPHAS` on the validation
-part of the first repeat with all 36 classes (the fewest features at the lower target) and then kept
-for everything. The test part decides nothing: it is what the figure is read from.
+part of the first repeat with all 36 classes: the one with the fewest features at the lower target.
+It is then used for everything. The test part decides nothing. It only gives the figure.
 
 Run: python experiments/share_chars74k.py [--sets fonts natural] [--repeats 3] [--json FILE]
 """
@@ -52,9 +55,9 @@ TARGETS = {"fonts": (0.20, 0.08), "natural": (0.40, 0.25)}
 DRAWN = (150, 60, 120)
 ALPHAS = (1e-6, 1e-5, 1e-4)
 ATOMS = 60
-"""Of ShareBoost."""
+"""Largest number of atoms of ShareBoost."""
 ATOMS_EACH = 16
-"""Of every class of one-vs-rest."""
+"""Largest number of atoms of every class of one-vs-rest."""
 
 
 class Part(NamedTuple):
@@ -64,20 +67,20 @@ class Part(NamedTuple):
     y: np.ndarray
 
     def only(self, classes: np.ndarray) -> Part:
-        """The rows of some classes, numbered anew."""
+        """Return the rows of some classes, with the classes numbered from 0 again."""
         rows = np.isin(self.y, classes)
         return Part(self.F[rows], np.searchsorted(classes, self.y[rows]))
 
 
 class Curve(NamedTuple):
-    """Errors of growing models, and the features they use: different ones, and in sum."""
+    """Errors of growing models, and their numbers of features: different ones, and the sum."""
 
     errors: np.ndarray
     features: np.ndarray
     in_sum: np.ndarray
 
     def needed(self, target: float) -> tuple[int, int] | None:
-        """Features, different and in sum, at which the error is first at most the target."""
+        """Return the features, different and in sum, at which the target is first reached."""
         there = np.flatnonzero(self.errors <= target)
         return (int(self.features[there[0]]), int(self.in_sum[there[0]])) if len(there) else None
 
@@ -98,7 +101,7 @@ def main() -> None:
 
 
 def images(name: str, args: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Pixels, classes and, where there are such, families of which none may be in two parts."""
+    """Return pixels, classes and families, if any. No family may be in two parts."""
     data = load(args.data, "fonts36" if name == "fonts" else "chars74k_img")
     X = data["X"].reshape(len(data["X"]), -1).astype(np.float32) / 255.0
     if name == "natural":
@@ -108,7 +111,7 @@ def images(name: str, args: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | N
 
 
 def parts(y: np.ndarray, family: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
-    """Rows to train, to choose settings, and to test."""
+    """Return the rows for training, for choosing settings, and for the test."""
     if family is None:
         order = rng.permutation(len(y))
         return [np.sort(p) for p in np.split(order, [len(y) // 2, int(0.65 * len(y))])]
@@ -125,7 +128,7 @@ def parts(y: np.ndarray, family: np.ndarray | None, rng: np.random.Generator) ->
 
 
 def experiment(name: str, args: Any) -> dict[str, Any]:
-    """Features needed by both methods at every number of classes, target and repeat."""
+    """Find the features that both methods need at every number of classes, target and repeat."""
     X, y, family = images(name, args)
     found: dict[str, Any] = {"needed": [], "alpha": {}, "errors at 36": {}}
     for repeat in range(args.repeats):
@@ -168,7 +171,7 @@ def experiment(name: str, args: Any) -> dict[str, Any]:
 
 
 def shareboost(train: Part, new: Part, alpha: float) -> Curve:
-    """One path for all classes together."""
+    """Fit one path for all classes together."""
     model = ShareBoostClassifier(ATOMS, alpha=alpha, tol=1e-3).fit(train.F, train.y)
     errors = np.array([error(p, new.y) for p in model.staged_predict(new.F)])[1:]
     sizes = model.path_.sizes[1:]
@@ -176,7 +179,7 @@ def shareboost(train: Part, new: Part, alpha: float) -> Curve:
 
 
 def one_vs_rest(train: Part, new: Part, alpha: float) -> Curve:
-    """A path for every class."""
+    """Fit a path for every class."""
     model = OneVsRest(ATOMS_EACH, alpha=alpha, tol=1e-3).fit(train.F, train.y)
     errors = np.array([error(s.argmax(axis=1), new.y) for s in model.staged_scores(new.F)])
     return Curve(errors, *model.sizes())
@@ -186,7 +189,7 @@ METHODS = {"ShareBoost": shareboost, "one-vs-rest": one_vs_rest}
 
 
 def choose_alpha(method: str, train: Part, held: Part, targets: tuple[float, float]) -> float:
-    """The penalty that needs the fewest features for the lower target on the validation part."""
+    """Return the penalty with the fewest features for the lower target, on the validation part."""
 
     def need(alpha: float) -> tuple[float, float]:
         seen = METHODS[method](train, held, alpha)
@@ -199,9 +202,9 @@ def choose_alpha(method: str, train: Part, held: Part, targets: tuple[float, flo
 def summarise(
     needed: list[tuple[Any, ...]], targets: tuple[float, float]
 ) -> dict[str, list[tuple[float | None, float, float | None]]]:
-    """Mean and standard error over the repeats, and the mean sum, for every number of classes.
+    """Return mean, standard error and mean sum over the repeats, for every number of classes.
 
-    Nothing where a repeat did not reach the target.
+    If a repeat did not reach the target, there is no value.
     """
     out: dict[str, list[tuple[float | None, float, float | None]]] = {}
     for method in METHODS:
@@ -219,7 +222,7 @@ def summarise(
 
 
 def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Features at 36 classes: ours over one-vs-rest's."""
+    """Compare the features at 36 classes: ours divided by those of one-vs-rest."""
     print()
     verdicts = []
     for target in TARGETS[name]:
@@ -233,7 +236,7 @@ def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Features needed against the number of classes, as in the paper's figure."""
+    """Draw the features needed against the number of classes, as in the paper's figure."""
     sheet, axes = figure(len(results), 4.6, 3.6)
     titles = {"fonts": "Fonts", "natural": "Natural images"}
     for ax, (name, found) in zip(axes, results.items(), strict=True):

@@ -1,20 +1,21 @@
 """How few patches read handwritten digits? (ShareBoost section 5, figure 3, on MNIST)
 
-Every feature is the largest masked response of a small template (appendix A.1); ShareBoost chooses
-the ones worth computing. The paper has 0.71 % test error with 266 of them on the 60,000 training
-digits, 0.47 % with 305 (3.3 million multiply-accumulates a digit) on 360,000, five deformed copies
-of every digit added, and under 1 % with fewer than 75.
+Every feature is the largest masked response of a small template (appendix A.1). ShareBoost chooses
+the ones worth computing. The paper has 0.71 % test error with 266 patches on the 60,000 training
+digits. It has 0.47 % with 305 patches (3.3 million multiply-accumulates per digit) on 360,000
+digits, with five deformed copies of every digit added, and under 1 % with fewer than 75 patches.
 
-Settings are chosen with --choose: each of `CANDIDATES` is fitted on --rows training digits (and the
-copies of these alone, with --deform) and compared on 20,000 others of the training digits. The
+Settings are chosen with --choose. Each of `CANDIDATES` is fitted on --rows training digits (with
+--deform, also on copies of these digits only) and compared on 20,000 other training digits. The
 choice is written into `CHOSEN`. Without --choose, that setting is fitted on everything, and its
-error on the test digits is reported for every size: the test digits are read for that only.
+error on the test digits is reported for every size. The test digits are used only for that.
 
-There are three fits: of the 60,000 digits, of deformed ones too (--deform) with the fewest patches,
-and of deformed ones too with the fewest operations (--deform --cheap): many patches that share
-templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`. There --weights FILE takes
-the patches of a predictor as they are and fits weights, for the first so many of them (--sizes), to
---copies copies of every digit: more than could be kept while patches were chosen.
+There are three fits: on the 60,000 digits; with deformed digits too (--deform), for the fewest
+patches; and with deformed digits too, for the fewest operations (--deform --cheap), with many
+patches that share templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`. There
+--weights FILE keeps the patches of a predictor and fits new weights for the first patches, in the
+numbers of --sizes, to --copies copies of every digit. These are more copies than could be kept
+while patches were chosen.
 
 Run: python experiments/share_mnist_patches.py [--deform] [--cheap] [--choose NAME ...]
                                                [--device cuda] [--weights FILE] [--json FILE]
@@ -71,7 +72,7 @@ PAPER = {
     "cheap": {(305, 0.47): "the paper, 0.47 %"},
 }
 
-# Settings of the pool, and of the estimator, by name.
+# Settings of the pool and of the estimator, by name.
 WIDTHS = (3.0, 4.5, 6.0, 9.0)
 CANDIDATES: dict[str, dict[str, Any]] = {
     "paper": {"pool": {}, "alpha": 1e-5, "tol": 1e-4},
@@ -150,23 +151,27 @@ ATOMS = {"plain": 266, "deformed": 305, "cheap": 2000}
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--deform", action="store_true", help="add deformed copies of every digit")
-    parser.add_argument("--cheap", action="store_true", help="fewest operations, not patches")
-    parser.add_argument("--copies", type=int, help="how many; the setting's by default")
+    parser.add_argument(
+        "--cheap", action="store_true", help="aim for few operations, not few patches"
+    )
+    parser.add_argument("--copies", type=int, help="number of copies (default: from the setting)")
     parser.add_argument(
         "--choose", nargs="+", metavar="NAME", choices=CANDIDATES, help="settings to compare"
     )
-    parser.add_argument("--atoms", type=int, help="most patches (266, 305 or 2,000)")
-    parser.add_argument("--minutes", type=float, help="stop growing after so long")
-    parser.add_argument("--rows", type=int, default=60_000, help="training digits to fit")
+    parser.add_argument("--atoms", type=int, help="largest number of patches (266, 305 or 2,000)")
+    parser.add_argument("--minutes", type=float, help="stop growing after this many minutes")
+    parser.add_argument("--rows", type=int, default=60_000, help="number of training digits")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
-    parser.add_argument("--device", help="cuda, or cpu: fit with PyTorch there")
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="predictor to weigh anew")
+    parser.add_argument("--device", help="fit with PyTorch on this device: cuda or cpu")
+    parser.add_argument(
+        "--weights", type=Path, metavar="FILE", help="predictor that gets new weights"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[1300, 2000], help="for --weights")
     args = parser.parse_args()
     if args.weights and not args.device:
         parser.error("--weights needs --device")
     if args.cheap and not args.deform:
-        parser.error("--cheap is a fit of deformed digits: add --deform")
+        parser.error("--cheap needs --deform")
     args.kind = "cheap" if args.cheap else "deformed" if args.deform else "plain"
     args.atoms = args.atoms or ATOMS[args.kind]
     data = load(args.data, "mnist")
@@ -183,12 +188,12 @@ def main() -> None:
 
 
 def digits(images: np.ndarray) -> np.ndarray:
-    """Rows of pixels from 0 to 1."""
+    """Return rows of pixels from 0 to 1."""
     return images.reshape(len(images), -1) / np.float32(255)
 
 
 def choose(X: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> None:
-    """Errors of the named settings on training digits held out."""
+    """Compare the named settings by their errors on held-out training digits."""
     order = np.random.default_rng(args.seed).permutation(len(X))
     held, kept = order[:HELD_OUT], order[HELD_OUT:][: args.rows]
     results: dict[str, Any] = {}
@@ -201,7 +206,7 @@ def choose(X: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> None:
 def fit(
     X: np.ndarray, y: np.ndarray, X_new: np.ndarray, y_new: np.ndarray, name: str, args: Any
 ) -> dict[str, Any]:
-    """Fit one setting, and measure every size of its path on other digits."""
+    """Fit one setting, and measure the error of every size of its path on other digits."""
     from laconic.deform import Deform
     from laconic.look.mosaic import plot_patches
     from laconic.pools import Patches
@@ -245,7 +250,7 @@ def fit(
 def on_processor(
     X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """The library's own fit."""
+    """Fit with the library itself."""
     from laconic import ShareBoostClassifier
 
     start = time.perf_counter()
@@ -265,7 +270,7 @@ def on_processor(
 def on_device(
     X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """The same fit with PyTorch; its corrections have no tolerance."""
+    """Run the same fit with PyTorch. Its corrections have no tolerance."""
     import patches_gpu
 
     from laconic.model.predictor import Predictor
@@ -284,7 +289,10 @@ def on_device(
 
 
 def errors(entries: Any, classes: np.ndarray, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
-    """Error in percent and multiply-accumulates of every size; patches are computed once."""
+    """Return error in per cent and multiply-accumulates of every size.
+
+    Patches are computed once for all sizes.
+    """
     *_, last = entries
     columns = last.map.columns(X)
     place = {number: at for at, number in enumerate(last.numbers)}
@@ -306,7 +314,7 @@ def errors(entries: Any, classes: np.ndarray, X: np.ndarray, y: np.ndarray) -> l
 
 
 def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
-    """The curve of figure 3, against patches and against operations, with the paper's marks."""
+    """Draw the curve of figure 3, against patches and operations, with the paper's results."""
     curve = [c for c in results["curve"] if c["atoms"] > 0]
     sheet, (left, right) = figure(2, inches=4.6)
     title = f"MNIST, {results['training_digits']:,} training digits"
@@ -333,7 +341,7 @@ def draw(results: dict[str, Any], args: argparse.Namespace) -> None:
 
 
 def draw_copies(X: np.ndarray, n: int, file: Path) -> None:
-    """The first digits, and below each its deformed copies."""
+    """Draw the first digits, with the deformed copies below each."""
     across, down = 20, min(len(X) // n, 6)
     lines = [
         np.hstack([image.reshape(28, 28) for image in X[copy * n : copy * n + across]])

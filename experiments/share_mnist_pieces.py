@@ -1,13 +1,14 @@
-"""MNIST by balls with a linear function inside, beside the Gaussian SVM (figure 4 of the paper).
+"""Compare balls with a linear function inside with a Gaussian SVM on MNIST (figure 4 of the paper).
 
-PCA to 50 dimensions, 1,500 candidate centres by clustering, 35 radii: 52,500 balls to choose from,
-of which 230 are taken. Against the number of balls: the error on the training and the test rows;
-beside it the error of a support vector machine with Gaussian kernel on the same 50 dimensions, its
-number of support vectors, and what predicting a row and a batch of 10,000 costs either.
+PCA reduces the images to 50 dimensions. With 1,500 candidate centres from clustering and 35 radii,
+there are 52,500 balls to choose from, and 230 are taken. The error on the training and test rows is
+measured against the number of balls. It is compared with the error of a support vector machine with
+Gaussian kernel on the same 50 dimensions. The number of support vectors is reported too, and for
+both methods the time to predict one row and a batch of 10,000.
 
-Settings are chosen by `--tune`: fits of 50 balls on 10,000 training rows, compared on the last
-10,000 training rows. C and gamma of the SVM are chosen on the same rows in every run. The test rows
-are read once, by the models fitted to all training rows.
+Settings are chosen by `--tune`: 50 balls are fitted on 10,000 training rows, and compared on the
+last 10,000 training rows. C and gamma of the SVM are chosen on the same rows in every run. The test
+rows are used once, by the models fitted to all training rows.
 
 Run: python experiments/share_mnist_pieces.py [--tune] [--hard] [--checkpoint FILE] [--json FILE]
 """
@@ -50,7 +51,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "hard": {"soft": False, "max_share": 0.25},
 }
 FIT: dict[str, Any] = {"alpha": 5e-4, "tol": 0.1}
-# What --tune tries, each beside the settings above.
+# Changes of the settings above that --tune compares.
 TRIED: list[dict[str, Any]] = [
     {},
     {"max_share": 0.6},
@@ -67,18 +68,20 @@ TRIED: list[dict[str, Any]] = [
 TUNED_ON, TUNED_BALLS, TUNED_CENTRES = 10_000, 50, 500
 HELD = 10_000
 GRID = {"strengths": (2.0, 5.0, 10.0), "gammas": (0.03, 0.04, 0.05, 0.06)}
-# Read off figure 4: the Gaussian SVM's error, which ShareBoost comes close to at 230 balls.
+# The Gaussian SVM's error, read off figure 4. ShareBoost comes close to it at 230 balls.
 PAPER = 0.014
 SHOWN = (1, 2, 5, 10, *range(20, BALLS + 1, 10))
 
 
 def main() -> None:
-    """Tune, or fit and compare."""
+    """Tune the settings, or fit and compare."""
     parser = arguments(__doc__)
-    parser.add_argument("--tune", action="store_true", help="compare settings, read no test row")
-    parser.add_argument("--hard", action="store_true", help="balls as in the paper, with an edge")
+    parser.add_argument("--tune", action="store_true", help="compare settings without any test row")
+    parser.add_argument("--hard", action="store_true", help="hard balls, as in the paper")
     parser.add_argument("--balls", type=int, default=BALLS)
-    parser.add_argument("--checkpoint", type=Path, help="file that the fit is resumed from")
+    parser.add_argument(
+        "--checkpoint", type=Path, help="file to save the fit to and resume it from"
+    )
     args = parser.parse_args()
     data = load(args.data, "mnist")
     X, X_test = reduced(data["X_train"], data["X_test"])
@@ -94,25 +97,25 @@ def main() -> None:
 
 
 def reduced(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Principal components of the training images, pixels in [0, 1]."""
+    """Return the principal components of the training images, with pixels in [0, 1]."""
     from sklearn.decomposition import PCA
     from threadpoolctl import threadpool_limits
 
     flat = [(images.reshape(len(images), -1) / np.float32(255)) for images in (train, test)]
-    with threadpool_limits(1):  # so that a checkpoint knows the rows again to the last bit
+    with threadpool_limits(1):  # a checkpoint needs the same rows to the last bit
         pca = PCA(DIMENSIONS, svd_solver="covariance_eigh").fit(flat[0])
         return pca.transform(flat[0]), pca.transform(flat[1])
 
 
 def parts(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
-    """Rows to try settings on and rows to compare them by, both from the training rows."""
+    """Return rows to fit settings on and rows to compare them on, both from the training rows."""
     held = min(HELD, len(X) // 5)
     some = np.random.default_rng(seed).permutation(len(X) - held)[:TUNED_ON]
     return X[some], y[some], X[-held:], y[-held:]
 
 
 def tune(X: np.ndarray, y: np.ndarray, seed: int) -> list[dict[str, Any]]:
-    """Error of every setting on the held part of the training rows."""
+    """Return the error of every setting on the held-out part of the training rows."""
     X_fit, y_fit, X_held, y_held = parts(X, y, seed)
     out = []
     for changed in TRIED:
@@ -133,7 +136,7 @@ def tune(X: np.ndarray, y: np.ndarray, seed: int) -> list[dict[str, Any]]:
 def pieces(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """Fit all sizes, and measure errors and prediction."""
+    """Fit all sizes, and measure errors and prediction times."""
     pool = Pieces(random_state=args.seed, **POOL, **KINDS["hard" if args.hard else "soft"])
 
     def told(state: Any) -> None:
@@ -168,7 +171,7 @@ def pieces(
 def support_vectors(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """The Gaussian SVM, its settings chosen on the held part of the training rows."""
+    """Fit the Gaussian SVM, with settings chosen on the held-out part of the training rows."""
     from sklearn.svm import SVC
 
     _, chosen = choose_svm(*parts(X, y, seed), **GRID)
@@ -187,7 +190,7 @@ def support_vectors(
 
 
 def prediction_times(predict: Any, X: np.ndarray, repeats: int) -> dict[str, float]:
-    """Seconds of a batch of all rows and of a single row."""
+    """Return the seconds of a batch of all rows and of a single row."""
     rows = iter(np.resize(np.arange(len(X)), 220))
     for _ in range(20):
         predict(X[[next(rows)]])
@@ -221,7 +224,7 @@ def show_prediction(ours: dict[str, Any], svm: dict[str, Any]) -> None:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Figure 4: error against the number of balls."""
+    """Draw figure 4: error against the number of balls."""
     ours, svm = results["pieces"], results["svm"]
     sheet, (ax,) = figure(1, 5.6, 3.8)
     frame(ax, "MNIST, 50 principal components", "balls", "error (%)")

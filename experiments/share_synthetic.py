@@ -1,25 +1,26 @@
-"""How do the features needed grow with the number of classes? (Appendix C, both examples.)
+"""How does the number of features needed grow with the number of classes? (Appendix C.)
 
-k from 4 to 4,096 classes; bin(y) is the number of a class in ±1, b = log₂ k bits.
+There are k classes, from 4 to 4,096. bin(y) is the number of a class in binary digits ±1, with
+b = log₂ k bits. Both examples of the appendix are run.
 
-First example: x = [bin(y), 2 b e_y], one row a class. The b bits are enough for all classes.
-ShareBoost and the mixed norm ‖W‖_{∞,1} should find them; the entrywise l1 norm should use k
-features (and so does the Frobenius norm: at its optimum W_r = −∇_r L/α, and the gradient of no e_y
-is zero). The l1 solution has a closed form. At W = c e_y e_yᵀ every wrong class has the same
-probability p; the gradient is −2b (k−1) p/k on the diagonal, 2b p/k beside it and ±p at the bits,
-so for every λ = 2b (k−1) p/k below the largest one it is optimal: exactly k features. The solver is
-run up to `SOLVED` classes and must agree; above, the closed form is what is reported.
+First example: x = [bin(y), 2 b e_y], with one row per class. The b bits are enough for all classes.
+ShareBoost and the mixed norm ‖W‖_{∞,1} should find them. The entrywise l1 norm should use k
+features. So does the Frobenius norm: at its optimum W_r = −∇_r L/α, and the gradient of no e_y is
+zero. The l1 solution has a closed form. At W = c e_y e_yᵀ every wrong class has the same
+probability p. The gradient is −2b (k−1) p/k on the diagonal, 2b p/k off the diagonal and ±p at the
+bits. So this W, with exactly k features, is optimal for every λ = 2b (k−1) p/k below the largest
+one. The solver runs up to `SOLVED` classes and must agree. Above, the closed form is reported.
 
-Second example: 4 blocks, each equal to bin(y). Two rows a class: one whole, of weight 0.9, and one,
-of weight 0.1, with one block zeroed, every block equally often. One copy of each bit is enough to
-be right but for a share of 0.1/4. The mixed norm should use all 4 b.
+Second example: 4 blocks, each equal to bin(y). Each class has two rows. One is complete and has
+weight 0.9. The other has weight 0.1 and one block of zeros, every block equally often. One copy of
+each bit is enough to be right except for a share of 0.1/4. The mixed norm should use all 4 b.
 
-Counted are the features of the sparsest solution whose training error is at most 0 (first example)
-or 0.1 (second). Rivals get two λ, `FRACTIONS` of the largest; above `SOLVED` classes only the
-first, which was never the denser one below, and single precision. There the mixed norm starts near
-its solution, at W = c bin(y) on every copy with c = ½ ln 3 / copies (half the largest λ leaves a
-bit wrong with probability ¼); it would end at the same place from zero, only later. No intercept,
-columns as they are, no test rows: nothing is random but which rows lose which block.
+The features of the sparsest solution whose training error is at most 0 (first example) or 0.1
+(second) are counted. Rivals get two λ, `FRACTIONS` of the largest. Above `SOLVED` classes they get
+single precision and only the first λ, which was never the denser one below. There the mixed norm
+starts near its solution, at W = c bin(y) on every copy with c = ½ ln 3 / copies (half the largest λ
+leaves a bit wrong with probability ¼). From zero it would end at the same place, only later. There
+is no intercept, no scaling and no test rows. Only the choice of rows that lose a block is random.
 
 Run: python experiments/share_synthetic.py [--most 4096] [--json FILE]
 """
@@ -91,18 +92,18 @@ def main() -> None:
 
 
 def binary(k: int) -> np.ndarray:
-    """bin(y) in ±1 for every class y, (k, log₂ k)."""
+    """Return bin(y) in ±1 for every class y, (k, log₂ k)."""
     bits = np.arange(int(np.log2(k)))
     return 2.0 * ((np.arange(k)[:, None] >> bits) & 1) - 1.0
 
 
 def kind(k: int) -> type:
-    """Single precision for the largest problems, to save time and memory."""
+    """Return single precision for the largest problems, to save time and memory."""
     return np.float64 if k <= SOLVED else np.float32
 
 
 def first_example(k: int) -> dict[str, Any]:
-    """Features that every method uses, and seconds of ours."""
+    """Return the number of features of every method, and the seconds of ours."""
     bits = int(np.log2(k))
     X = sparse.csr_matrix(sparse.hstack([binary(k), 2 * bits * sparse.eye(k)]), dtype=kind(k))
     y = np.arange(k)
@@ -116,7 +117,7 @@ def first_example(k: int) -> dict[str, Any]:
 
 
 def second_example(k: int, seed: int) -> dict[str, Any]:
-    """Features that ShareBoost and the mixed norm use, and seconds of ours."""
+    """Return the number of features of ShareBoost and the mixed norm, and the seconds of ours."""
     bits = int(np.log2(k))
     whole = np.tile(binary(k), (1, BLOCKS)).reshape(k, BLOCKS, bits)
     lost = np.random.default_rng(seed).permutation(k) % BLOCKS
@@ -134,7 +135,7 @@ def second_example(k: int, seed: int) -> dict[str, Any]:
 
 
 def shareboost_size(X: Any, y: np.ndarray, weight: np.ndarray | None, target: float) -> int | None:
-    """Atoms at which the training error first is at most ``target``."""
+    """Return the number of atoms at which the training error is first at most ``target``."""
     enough: list[int] = []
 
     def stop(state: Any) -> bool:
@@ -151,9 +152,9 @@ def shareboost_size(X: Any, y: np.ndarray, weight: np.ndarray | None, target: fl
 def rival_size(
     norm: str, X: Any, y: np.ndarray, weight: np.ndarray | None, target: float, copies: int = 1
 ) -> int | None:
-    """Features of the sparsest regularised solution whose training error is at most ``target``.
+    """Return the number of features of the sparsest solution with at most the ``target`` error.
 
-    The first columns hold so many copies of every bit.
+    The first columns hold ``copies`` copies of every bit.
     """
     sizes = []
     with Threads(None) as threads:
@@ -174,7 +175,7 @@ def rival_size(
 
 
 def draw(examples: dict[str, list[dict[str, Any]]]) -> Any:
-    """Features against classes, both logarithmic."""
+    """Draw features against classes, both on logarithmic scales."""
     sheet, axes = figure(2, 4.6)
     titles = {
         "first": "Example 1: bits or one-hot",

@@ -1,21 +1,24 @@
-"""Stumps chosen by ShareBoost or by JointBoost: error at every size, and time. (Figure 5, bottom.)
+"""Compare stumps of ShareBoost and JointBoost: error at every size, and time. (Figure 5, bottom.)
 
-Satellite, pendigits and isolet with decision stumps (appendix A.4). Both methods choose from the
-same stumps, every feature cut at up to 254 thresholds, found from the same histograms on the same
-threads; JointBoost searches subsets of the classes best-first over precomputed class sums, which
-makes its rounds far cheaper than those of a search that passes over the rows for every subset.
+The data are satellite, pendigits and isolet, with decision stumps (appendix A.4). Both methods
+choose from the same stumps, with up to 254 thresholds per feature, found from the same histograms
+on the same threads. JointBoost searches subsets of the classes best-first over precomputed class
+sums. Its rounds are thus far cheaper than those of a search that passes over the rows for every
+subset.
 
-At n stumps a method is at its last round with at most n *different* ones (JointBoost meets some
-again, and is not charged for that). Settings are chosen for every n on a validation part of the
-training rows (a quarter at random; for isolet the speakers of isolet4), by the error there averaged
-over five neighbouring sizes: ShareBoost's rule and Frobenius penalty, `SETTINGS`; JointBoost's
-shrinkage, `RATES`. Then all training rows are used and the test error is computed, once.
+At n stumps, a method counts with its last round of at most n *different* stumps. (JointBoost
+chooses some stumps again, and these are not counted twice.) Settings are chosen for every n on a
+validation part of the training rows: a quarter at random, or for isolet the speakers of isolet4.
+The error there, averaged over five neighbouring sizes, decides. ShareBoost chooses its rule and
+Frobenius penalty among `SETTINGS`, and JointBoost its shrinkage among `RATES`. Then all training
+rows are used and the test error is computed, once.
 
-Time is given twice, from the fits on all training rows: for the same number of stumps, and until
-the test error is first as low as the best that JointBoost ever reaches. ShareBoost's is the time of
-the setting chosen at the largest size, JointBoost's that of its plain form, without shrinkage.
+Two times are reported, from the fits on all training rows: the time for the same number of stumps,
+and the time until the test error is first as low as the best that JointBoost ever reaches.
+ShareBoost's time is that of the setting chosen at the largest size. JointBoost's is that of its
+plain form, without shrinkage.
 
-Cut for time: isolet gets two settings of ShareBoost, plain JointBoost and 100 stumps, not 200.
+To save time, isolet gets two settings of ShareBoost, plain JointBoost and 100 stumps, not 200.
 
 Run: python experiments/share_vs_jointboost.py [--sets satellite pendigits isolet] [--json FILE]
 """
@@ -85,7 +88,7 @@ def main() -> None:
 
 
 def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]:
-    """Test errors and seconds of both methods at every size."""
+    """Return test errors and seconds of both methods at every size."""
     held, whole = tasks(data, np.float32, seed)
     most = STUMPS[name]
     warm(whole.X, whole.y)
@@ -137,7 +140,7 @@ def warm(X: np.ndarray, y: np.ndarray) -> None:
 
 
 def curve(setting: str, task: Task, most: int) -> Curve:
-    """Errors and seconds of one fit, read at 1 to ``most`` different stumps."""
+    """Return errors and seconds of one fit at 1 to ``most`` different stumps."""
     if setting in RATES:
         joint = JointBoost(int(1.3 * most), RATES[setting]).fit(Stumps(), task.X, task.y)
         sizes, seconds = joint.sizes(), np.array(joint.seconds)
@@ -153,19 +156,22 @@ def curve(setting: str, task: Task, most: int) -> Curve:
 
 
 def steadied(errors: np.ndarray) -> np.ndarray:
-    """Means over up to five neighbouring sizes, so that a choice does not hang on a few rows."""
+    """Return means over up to five neighbouring sizes.
+
+    So the choice does not depend on a few rows.
+    """
     window = np.ones(5)
     return np.convolve(errors, window, "same") / np.convolve(np.ones_like(errors), window, "same")
 
 
 def first_time(found: Curve, goal: float) -> tuple[float, int] | None:
-    """Seconds and stumps until the error is first at most ``goal``."""
+    """Return seconds and stumps until the error is first at most ``goal``."""
     there = np.flatnonzero(found.errors <= goal)
     return (float(found.seconds[there[0]]), int(there[0]) + 1) if len(there) else None
 
 
 def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Errors at every size, and the two ratios of times."""
+    """Judge the errors at every size, and the two ratios of times."""
     print()
     ours, theirs = found["errors"]["ShareBoost"], found["errors"]["JointBoost"]
     found["not below"] = np.flatnonzero(ours >= theirs) + 1
@@ -185,7 +191,7 @@ def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Test error against the number of stumps, a panel a set."""
+    """Draw test error against the number of stumps, with a panel for every set."""
     sheet, axes = figure(len(results), 4.0, 3.5)
     for ax, (name, found) in zip(axes, results.items(), strict=True):
         sizes = np.arange(1, found["stumps"] + 1)

@@ -1,23 +1,24 @@
 """Is greedy selection better than its convex relaxation, and where? (Figure 5, top; appendix A.3.)
 
-Satellite, pendigits and isolet; the features are all products of two columns: 630, 120 and 190,036.
-ShareBoost against min L(W) + λ‖W‖ for the mixed norm ‖W‖_{∞,1} of eq. (5) and, on the two small
-sets, ‖W‖_{2,1} (the group lasso). All minimise the same loss, eq. (3), over the same scaled
-columns. The convex solutions are those over the whole pool, mostly to a duality gap of 0.2 %
-(isolet: 1 %) of the objective; the largest gap of a path is in the results. No feature is left out
-in advance.
+The data are satellite, pendigits and isolet. The features are all products of two columns: 630, 120
+and 190,036. ShareBoost is compared with min L(W) + λ‖W‖ for the mixed norm ‖W‖_{∞,1} of eq. (5)
+and, on the two small sets, ‖W‖_{2,1} (the group lasso). All minimise the same loss, eq. (3), over
+the same scaled columns. The convex solutions are those over the whole pool, mostly to a duality gap
+of 0.2 % (isolet: 1 %) of the objective. The results have the largest gap of each path. No feature
+is left out in advance.
 
-The weights of the mixed norm are shown as they are, as in the paper, and refitted: its features,
-with weights that minimise the loss with a Frobenius penalty instead. ShareBoost's weights get the
-same refit. What is left to choose for n features is chosen on a validation part of the training
-rows (a quarter drawn at random, or for isolet the speakers of isolet4): for the mixed norm as it
-is, λ, among all whose solution has at most n features; for the others the strength of the Frobenius
-penalty, and the path that ShareBoost takes (`PATHS`: rule and alpha), by the error averaged over n
-and the sizes before and after it in the table, of the largest model of at most n features. Then
-all training rows are used and the test error is computed, once.
+The weights of the mixed norm are shown in two forms: as they are, as in the paper, and refitted.
+Refitted weights of the same features minimise the loss with a Frobenius penalty instead.
+ShareBoost's weights get the same refit. The other settings for n features are chosen on a
+validation part of the training rows: a quarter drawn at random, or for isolet the speakers of
+isolet4. For the mixed norm as it is, this is λ, among all whose solution has at most n features.
+For the others it is the strength of the Frobenius penalty, and for ShareBoost also the path
+(`PATHS`: rule and alpha). The error decides, of the largest model of at most n features, averaged
+over n and the sizes before and after n in the table. Then all training rows are used and the test
+error is computed, once.
 
-Cut for time: the mixed norm's paths end at 1/5,000 of the largest λ (isolet: three hundredths, or
-500 features), ShareBoost's at 100 to 150 atoms. On isolet the curves so end long before ten per
+To save time, the mixed norm's paths end at 1/5,000 of the largest λ (isolet: three hundredths, or
+500 features), and ShareBoost's at 100 to 150 atoms. So on isolet the curves end long before ten per
 cent of the features, which would be 19,003.
 
 Run: python experiments/share_vs_mixed_norm.py [--sets satellite pendigits isolet] [--json FILE]
@@ -77,14 +78,14 @@ COLOURS = {
 
 
 class Plan(NamedTuple):
-    """How far a set's paths go, and how finely."""
+    """Length and spacing of a set's paths."""
 
     atoms: int
     features: int
     smallest: float
-    """Smallest λ as a part of the largest."""
+    """Smallest λ, as a fraction of the largest."""
     penalties: int
-    """How many λ below 0.7 of the largest; there are twelve above it."""
+    """Number of λ below 0.7 of the largest. There are twelve above."""
     tol: float
     paths: Sequence[str]
     norms: Sequence[str]
@@ -113,7 +114,7 @@ def main() -> None:
 
 
 def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]:
-    """Test errors of every method at every size."""
+    """Return the test errors of every method at every size."""
     plan = PLANS[name]
     held, whole = tasks(data, np.float32 if name == "isolet" else np.float64, seed)
     watched = candidates(f"{name}, validation", held, plan)
@@ -144,7 +145,7 @@ def compare(name: str, data: dict[str, np.ndarray], seed: int) -> dict[str, Any]
 
 
 def neighbours(sizes: list[int]) -> list[list[int]]:
-    """Every size with the one before and the one after."""
+    """Return every size with the one before and the one after it."""
     return [sizes[max(at - 1, 0) : at + 2] for at in range(len(sizes))]
 
 
@@ -152,9 +153,9 @@ Models = dict[str, list[tuple[int, float]]]
 
 
 def choose(n: int, near: list[int], watched: Models, settings: Models) -> str | None:
-    """The setting of lowest validation error, averaged over a size and its neighbours.
+    """Return the setting with the lowest validation error, averaged over a size and its neighbours.
 
-    Among ``settings`` that have a model of at most n features when fitted to all training rows.
+    Only ``settings`` that have a model of at most n features on all training rows count.
     """
     scores = {}
     for setting in settings:
@@ -166,13 +167,13 @@ def choose(n: int, near: list[int], watched: Models, settings: Models) -> str | 
 
 
 def at_most(n: int, models: list[tuple[int, float]]) -> float | None:
-    """Error of the largest model of at most n features."""
+    """Return the error of the largest model of at most n features."""
     fitting = [m for m in models if m[0] <= n]
     return max(fitting, key=lambda m: m[0])[1] if fitting else None
 
 
 def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
-    """For every method and setting: (size, error) of its models; and seconds of the paths."""
+    """Return (size, error) of the models of every method and setting, and seconds of the paths."""
     out: dict[str, Any] = {SHARE: {}, "seconds": {}, "gaps": {}}
     with Threads(None) as threads:
         rows = make_rows(Products(), task.X, task.y, threads)
@@ -202,7 +203,7 @@ def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
                 f"{title}: {MIXED[norm]} took {last.seconds:.1f} s, {last.model.size} features"
             )
             models = [p.model for p in points if p.model.size > 0]
-            # Every λ is a setting of its own, known by its place on the path.
+            # Every λ is a separate setting, named by its place on the path.
             out[MIXED[norm]] = {
                 f"λ {place}": [(p.model.size, wrong(p.model, task))] if p.model.size else []
                 for place, p in enumerate(points)
@@ -215,20 +216,20 @@ def candidates(title: str, task: Task, plan: Plan) -> dict[str, Any]:
 
 
 def mixed_path(norm: str, task: Task, plan: Plan, threads: Threads) -> Any:
-    """Points for falling λ."""
+    """Return the points for falling λ."""
     solver = MixedNorm(Products(), task.X, task.y, threads, norm=norm, tol=plan.tol, max_iter=3000)
-    # Close together where the first features come in, far apart where the last ones do.
+    # The λ are close together where the first features enter, and farther apart later.
     parts = np.append(np.linspace(0.99, 0.7, 12), np.geomspace(0.6, plan.smallest, plan.penalties))
     return solver.path(solver.largest_alpha * parts, plan.features)
 
 
 def wrong(model: Linear, task: Task) -> float:
-    """Error on the new rows."""
+    """Return the error on the new rows."""
     return error(model.predict(task.X_new), task.y_new)
 
 
 def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Sizes at which ShareBoost is not below, up to a tenth of the features and in all."""
+    """Count sizes at which ShareBoost is not below, up to a tenth of the features and in all."""
     print()
     verdicts = []
     few = found["features"] / 10
@@ -250,7 +251,7 @@ def judge(name: str, found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Test error against the number of features, a panel a set."""
+    """Draw test error against the number of features, with a panel for every set."""
     sheet, axes = figure(len(results), 4.2, 3.9)
     for ax, (name, found) in zip(axes, results.items(), strict=True):
         frame(ax, f"{name}, {found['features']:,} products", "features", "test error (%)")

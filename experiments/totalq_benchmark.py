@@ -1,19 +1,25 @@
 """Does a price on every weak learner help? (TotalQBoost section 5.1: figure 3 and table 1.)
 
-Twelve sets of the Rätsch collection, decision stumps with every threshold, exponential loss. On
-every split: A, l1-regularised column generation for `NU`; B, unregularised with early stopping,
-every round; C, with a price for every atom, for `PRICES`; D, the same hot-started from T′ columns;
-E, one subset search over those. T = 100, T′ of appendix C, the local search. ν, λ and the tolerance
-of 5e-4 are for the loss summed over the m rows, as in the paper; the estimator gets them by m.
+The data are twelve sets of the Rätsch collection, with decision stumps at every threshold and the
+exponential loss. On every split there are these experiments:
 
-Split 0 is the paper's 80/20 (drawn here: the paper's own is not known), splits 1 to 10 are the
-collection's partitions. One split's frontier is read as the paper reads its own. That reading is
-optimistic: the best of many points on the rows they are judged by. So two more: the frontier of
-errors *averaged* over the partitions, setting by setting; and models chosen on the first half of
-the validation rows and judged on the second. Beyond the paper, F: C with an l1 term that is not
-negligible, `BOTH_NU` times `BOTH_PRICES`.
+* A, l1-regularised column generation for `NU`;
+* B, unregularised with early stopping, every round;
+* C, with a price for every atom, for `PRICES`;
+* D, the same, hot-started from T′ columns;
+* E, one subset search over those columns;
+* F, beyond the paper: C with an l1 term that is not negligible, `BOTH_NU` times `BOTH_PRICES`.
 
-Splits are cached one by one (`--cache`), so that a run that was interrupted goes on.
+T = 100, T′ is that of appendix C, and subsets are found by local search. ν, λ and the tolerance of
+5e-4 are for the loss summed over the m rows, as in the paper. The estimator gets them divided by m.
+
+Split 0 is 80/20, as in the paper. It is drawn here, because the paper's own split is not known.
+Splits 1 to 10 are the collection's partitions. The frontier of one split is read as in the paper.
+That reading is optimistic, because it takes the best of many points on the same rows that judge
+them. So there are two more readings: the frontier of errors *averaged* over the partitions, setting
+by setting; and models chosen on the first half of the validation rows and judged on the second.
+
+Splits are cached one by one (`--cache`), so that an interrupted run can continue.
 
 Run: python experiments/totalq_benchmark.py [--splits 0 1 2] [--sets heart] [--json FILE]
 """
@@ -53,7 +59,7 @@ PAPER = {
 
 
 def one_split(result: dict[str, Any]) -> dict[str, Any]:
-    """Table 1's reading of one split: the five best points with a gain, and how many there are."""
+    """Read one split as table 1 does: the five best points with a gain, and their number."""
     convex = reading.points(result, reading.CONVEX)
     found = reading.gains(reading.points(result, reading.PRICED), convex)
     found.sort(key=lambda gain: gain["error"])
@@ -68,7 +74,10 @@ def one_split(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Errors averaged over the partitions, their frontiers' gains, and models chosen honestly."""
+    """Return errors averaged over the partitions, gains of their frontiers, and chosen models.
+
+    Models are chosen on the first half of the validation rows and judged on the second.
+    """
     letters_known = "".join(x for x in "ABCDEF" if all(x in r["points"] for r in results))
     means = {letter: reading.averaged(results, letter) for letter in letters_known}
 
@@ -82,7 +91,10 @@ def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
     def against(letters: str) -> dict[str, list[float]]:
-        """How much less error and how many atoms fewer than the best of A and B, ± one error."""
+        """Return how much less error and how many fewer atoms than the best of A and B.
+
+        Both are means with one standard error.
+        """
         pairs = list(zip(picked["AB"], picked[letters], strict=True))
         lead, fewer = [b[1] - c[1] for b, c in pairs], [b[0] - c[0] for b, c in pairs]
         return {
@@ -107,7 +119,7 @@ def many_splits(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def consistency(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """How often E is worse than B at the same size, and D than E."""
+    """Return how often E is worse than B, and D than E, at the same size."""
     out: dict[str, Any] = {}
     for one, other in ("EB", "DE"):
         found = [(r, reading.worse(r, one, other)) for r in results]
@@ -124,7 +136,7 @@ def consistency(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw(by_set: dict[str, dict[str, Any]], args: Any) -> None:
-    """Figure 3 with averaged errors: a panel for every set."""
+    """Draw figure 3 with averaged errors, with a panel for every set."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -162,7 +174,7 @@ def draw(by_set: dict[str, dict[str, Any]], args: Any) -> None:
 
 
 def report(results: list[dict[str, Any]], args: Any) -> dict[str, Any]:
-    """Print the tables; return all of it."""
+    """Print the tables, and return all results."""
     names = [name for name in SETS if any(r["set"] == name for r in results)]
     single = {r["set"]: one_split(r) for r in results if r["split"] == 0}
     several = {
@@ -241,9 +253,11 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
     parser.add_argument("--splits", nargs="+", type=int, default=list(range(11)), metavar="N")
-    parser.add_argument("--jobs", type=int, default=CORES, help="splits at a time (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=CORES, help="splits run at a time (%(default)s)"
+    )
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "totalq")
-    parser.add_argument("--known", action="store_true", help="report on what is cached, no more")
+    parser.add_argument("--known", action="store_true", help="report only on cached splits")
     args = parser.parse_args()
     todo = [(name, number) for number in args.splits for name in args.sets]
 

@@ -1,12 +1,12 @@
 """Is experiment E solved to optimality? (TotalQBoost section 4: the paper could not say.)
 
-E on partition 1 of every set: T′ columns of early stopping, then one subset problem for every
-price. Branch and bound starts from what the local search found and proves a bound; a problem
-counts as solved where the gap that is left is at most `CLOSED` of the objective (on separable
-columns, solves in floating point leave as much even where every node is closed). Besides, whether
-the local search had found that objective already.
+E is run on partition 1 of every set: T′ columns of early stopping, then one subset problem for
+every price. Branch and bound starts from the result of the local search and proves a bound. A
+problem counts as solved if the remaining gap is at most `CLOSED` of the objective. (On separable
+columns, floating-point solves leave as much even if every node is closed.) The table also shows
+whether the local search had already found that objective.
 
-Problems are cached one by one (`--cache`), so that a run that was interrupted goes on.
+Problems are cached one by one (`--cache`), so that an interrupted run can continue.
 
 Run: python experiments/totalq_exact.py [--seconds 60] [--sets heart] [--json FILE]
 """
@@ -26,11 +26,14 @@ from laconic import TotalQBoostClassifier
 
 CLOSED = 1e-3
 SAME = 1e-6
-SURE = 20  # largest T′ at which every price is asked to be solved
+SURE = 20  # largest T′ at which every price must be solved
 
 
 def solve(name: str, args: Any) -> list[dict[str, Any]]:
-    """Every price's problem of one set: objectives of both searches, the bound, and the time."""
+    """Solve the problem of every price on one set.
+
+    Return the objectives of both searches, the bound, and the time.
+    """
     file = args.cache / f"exact_{name}_{args.seed}_{args.seconds:g}.json"
     if file.exists():
         known: list[dict[str, Any]] = json.loads(file.read_text())
@@ -66,8 +69,10 @@ def solve(name: str, args: Any) -> list[dict[str, Any]]:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for one problem (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=CORES, help="sets at a time (%(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="limit for one problem (%(default)s)"
+    )
+    parser.add_argument("--jobs", type=int, default=CORES, help="sets run at a time (%(default)s)")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "totalq")
     args = parser.parse_args()
     order = sorted(args.sets, key=lambda name: SETS[name][1])

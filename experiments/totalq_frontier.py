@@ -1,7 +1,8 @@
-"""Frontiers of error against cardinality, and what the paper reads off them (section 5.1).
+"""Frontiers of error against cardinality, and the gains that the paper reads off them (5.1).
 
-A point is (atoms, error). Results are those of `totalq_runs.run`; their points hold the setting,
-atoms, risk, and rows wrong of the training rows and of both halves of the new ones.
+A point is (atoms, error). Results are those of `totalq_runs.run`. Their points hold the setting,
+the atoms, the risk, and the numbers of errors on the training rows and on both halves of the new
+rows.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 
 Point = tuple[float, float]
 CONVEX, PRICED = "AB", "CDE"
-# What two solves of the same problem to the same tolerance may differ by.
+# Two solves of the same problem to the same tolerance may differ by this.
 SAME = 1e-7
 
 
 def frontier(points: Iterable[Point]) -> list[Point]:
-    """Points that no other one is at least as small and as good as, smallest first.
+    """Return the points that no other point matches in both size and error, smallest first.
 
     Examples
     --------
@@ -33,11 +34,12 @@ def frontier(points: Iterable[Point]) -> list[Point]:
 
 
 def gains(priced: Iterable[Point], convex: Iterable[Point]) -> list[dict[str, Any]]:
-    """Sparsity and generalisation gains of the points of the priced frontier, as in table 1.
+    """Return the gains of the points of the priced frontier, as in table 1.
 
-    *Sparsity gain*: fewer atoms, in per cent, than the sparsest convex point that errs no more.
-    *Generalisation gain*, where no convex point errs as little: less error, in per cent, than the
-    best of them. Points with neither are left out, and so are those of less than one atom.
+    *Sparsity gain*: the reduction in atoms, in per cent, from the sparsest convex point with no
+    more error. *Generalisation gain*, if no convex point has so little error: the reduction in
+    error, in per cent, from the best convex point. Points with neither gain, and points with less
+    than one atom, are left out.
 
     Examples
     --------
@@ -60,15 +62,15 @@ def gains(priced: Iterable[Point], convex: Iterable[Point]) -> list[dict[str, An
 
 
 def points(result: dict[str, Any], letters: str) -> list[Point]:
-    """Points with their error on all new rows, of some experiments on one split."""
+    """Return the points of some experiments on one split, with their error on all new rows."""
     new = sum(result["rows"][1:])
     return [(p[1], (p[4] + p[5]) / new) for letter in letters for p in result["points"][letter]]
 
 
 def averaged(results: list[dict[str, Any]], letter: str) -> list[dict[str, float]]:
-    """For every setting of an experiment, atoms and error over the splits: mean, standard error.
+    """Return mean and standard error of atoms and error over the splits, for every setting.
 
-    B's settings are its rounds; a split on which it ended before one keeps its last model.
+    The settings of B are its rounds. On a split where B ended earlier, its last model counts.
     """
     longest = max(len(r["points"][letter]) for r in results)
     out = []
@@ -87,15 +89,16 @@ def averaged(results: list[dict[str, Any]], letter: str) -> list[dict[str, float
 
 
 def standard_error(values: Iterable[float]) -> float:
-    """Standard error of a mean; 0 for a single value."""
+    """Return the standard error of a mean; 0 for a single value."""
     listed = np.array(list(values))
     return float(listed.std(ddof=1) / np.sqrt(len(listed))) if len(listed) > 1 else 0.0
 
 
 def chosen(result: dict[str, Any], letters: str) -> tuple[int, float]:
-    """Atoms, and error on the second half, of the point that errs least on the first half.
+    """Choose the point with the least error on the first half of the new rows.
 
-    Ties go to fewer atoms.
+    Return its atoms and its error on the second half. Of equal points, the one with fewer atoms is
+    chosen.
     """
     every = [p for letter in letters for p in result["points"][letter]]
     best = min(every, key=lambda p: (p[4], p[1]))
@@ -103,10 +106,10 @@ def chosen(result: dict[str, Any], letters: str) -> tuple[int, float]:
 
 
 def worse(result: dict[str, Any], one: str, other: str) -> dict[str, list[Any]]:
-    """Where ``one`` has as many atoms as ``other``: how often, and where it is worse.
+    """Return how often ``one`` has a size that ``other`` has too, and where it is worse.
 
-    In risk (by more than rounding) and in rows wrong of the training rows. Every point of ``one``
-    is held against the best of ``other`` of that size.
+    Compared are the risk (worse by more than rounding) and the number of errors on the training
+    rows. Every point of ``one`` is compared with the best point of ``other`` of the same size.
     """
     rivals: dict[int, list[list[Any]]] = {}
     for point in result["points"][other]:

@@ -1,7 +1,7 @@
-"""One split of one set of the Rätsch collection: the experiments A to E of TotalQBoost, section 4.
+"""Run the experiments A to E of TotalQBoost, section 4, on one split of a set of Rätsch et al.
 
-Split 0 is the paper's, 80 % to learn from and 20 % to validate on; splits 1 to 10 are the
-collection's own partitions where they are stored, else drawn in its sizes.
+Split 0 is that of the paper, 80 % for training and 20 % for validation. Splits 1 to 10 are the
+collection's own partitions if they are stored. Otherwise they are drawn in the same sizes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from benchmarks._raetsch import SETS
 from laconic import TotalQBoostClassifier
 
 ROUNDS = 100
-# As in the paper for the loss summed over the m rows; the estimator is given them by m.
+# As in the paper, for the loss summed over the m rows. The estimator gets them divided by m.
 L1 = 1e-4  # negligibly small yet nonzero
 TOLERANCE = 5e-4
 NU = np.geomspace(0.1, 60.0, 8)
 PRICES = np.geomspace(0.3, 30.0, 8)
-# Beyond the paper, F: a price beside an l1 term that is not negligible.
+# Beyond the paper, F: a price and an l1 term that is not negligible.
 BOTH_NU = (1.0, 5.0, 15.0)
 BOTH_PRICES = np.array([0.1, 0.3, 1.0, 3.0])
 
 
 def settings(rows: int) -> dict[str, Any]:
-    """What all experiments share, for so many training rows."""
+    """Return the settings of all experiments, for a number of training rows."""
     return {"l1": L1 / rows, "tol": TOLERANCE / rows, "fit_intercept": False, "n_jobs": 1}
 
 
 class Split(NamedTuple):
-    """Rows to learn from, and rows to validate on: the first half of them to choose by."""
+    """Training rows and validation rows. Models can be chosen on the first half of the latter."""
 
     X: np.ndarray
     y: np.ndarray
@@ -45,7 +45,7 @@ class Split(NamedTuple):
 
 
 def split_of(folder: Path, name: str, number: int, seed: int) -> Split:
-    """One split of one set; what is drawn depends on the seed, the set and the number alone."""
+    """Return one split of one set. Draws depend only on the seed, the set and the number."""
     data = load(folder, f"raetsch_{name}")
     X, y = data["X"].astype(np.float64), data["y"].astype(np.int64)
     draw = np.random.default_rng([seed, sorted(SETS).index(name), number])
@@ -59,7 +59,10 @@ def split_of(folder: Path, name: str, number: int, seed: int) -> Split:
 
 
 def points_of(entries: Any, settings: Any, split: Split) -> list[list[Any]]:
-    """Setting, atoms, risk with its l1 term, and rows wrong: training, both halves of the new."""
+    """Return the points: setting, atoms, risk with its l1 term, and three numbers of errors.
+
+    The errors are those on the training rows and on both halves of the new rows.
+    """
     half, out = len(split.y_new) // 2, []
     for entry, setting in zip(entries, settings, strict=True):
         wrong = (entry.scores(split.X)[:, 0] > 0) != (split.y > 0)
@@ -70,7 +73,7 @@ def points_of(entries: Any, settings: Any, split: Split) -> list[list[Any]]:
 
 
 def version(*settings: Any) -> str:
-    """Settings as a few letters, for the names of files: other settings have other names."""
+    """Return a few letters for the names of files, which differ for other settings."""
     plain = json.dumps([np.asarray(setting).tolist() for setting in settings])
     return hashlib.sha256(plain.encode()).hexdigest()[:8]
 
@@ -78,10 +81,11 @@ def version(*settings: Any) -> str:
 def run(
     name: str, number: int, folder: Path, seed: int, cache: Path, only_known: bool = False
 ) -> dict[str, Any] | None:
-    """All experiments on one split, A to E and F each from a file where they are known.
+    """Return the results of all experiments on one split.
 
-    A file is known by its name, which says the settings too. With ``only_known`` nothing else:
-    ``None`` without A to E.
+    A to E, and F, are each read from a file if there is one. The name of a file includes the
+    settings. With ``only_known`` nothing is run, and the result is ``None`` without a file for A to
+    E.
     """
     task, stem = (name, number, folder, seed), f"{name}_{number}_{seed}"
     shared = (ROUNDS, TOLERANCE, SETS[name])
@@ -109,7 +113,7 @@ def _last(models: list[TotalQBoostClassifier]) -> list[Any]:
 
 
 def _both(name: str, number: int, folder: Path, seed: int) -> dict[str, Any]:
-    """C with an l1 term beside the price."""
+    """Run C with an l1 term and a price."""
     split = split_of(folder, name, number, seed)
     m, found, seconds = len(split.y), [], time.process_time()
     warnings.filterwarnings("ignore", message="no atom is worth its price")
@@ -121,7 +125,7 @@ def _both(name: str, number: int, folder: Path, seed: int) -> dict[str, Any]:
 
 
 def _paper(name: str, number: int, folder: Path, seed: int) -> dict[str, Any]:
-    """The paper's five experiments."""
+    """Run the paper's five experiments."""
     split = split_of(folder, name, number, seed)
     hot, m = SETS[name][1], len(split.y)
     X, y, common = split.X, split.y, settings(m)

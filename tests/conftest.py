@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def pytest_collection_modifyitems(items):
-    """A test that asks for the real data sets is a ``data`` test."""
+    """Mark every test that uses the real data sets as a ``data`` test."""
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
@@ -27,16 +27,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def data_dir():
-    """Folder of the real data sets, beside the repository."""
+    """Folder of the real data sets, next to the repository."""
     folder = REPOSITORY.parent / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip("the real data sets are not beside the repository")
+        pytest.skip("the real data sets are not next to the repository")
     return folder
 
 
 @pytest.fixture
 def three_classes():
-    """150 rows of 8 columns; three classes of different sizes live in the first four, noisily."""
+    """150 noisy rows of 8 columns. Three classes of different sizes differ in the first four."""
     rng = np.random.default_rng(7)
     X = rng.standard_normal((150, 8)) * [1, 3, 0.2, 1, 1, 10, 1, 1]
     scores = (X / np.abs(X).max(axis=0))[:, :4] @ rng.standard_normal((4, 3)) + [0.3, 0, -0.3]
@@ -44,8 +44,8 @@ def three_classes():
     return X, y
 
 
-# A process that imports the package once and forks a child for each case: the child runs `die`,
-# which is to kill it. Prints the signals that ended the children.
+# A process that imports the package once and forks a child for each case. The child runs `die`,
+# which must kill it. The process prints the signals that ended the children.
 FORKS = """
 import json, os, signal, sys
 import numpy as np
@@ -67,7 +67,7 @@ print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children
 
 @pytest.fixture(scope="session")
 def killed_fits(python):
-    """Run ``die(*case)`` of some code for each case, in a process that must end by SIGKILL."""
+    """Run ``die(*case)`` of the given code for each case, in a process that must die by SIGKILL."""
 
     def run(code, cases):
         if not hasattr(signal, "SIGKILL"):
@@ -81,7 +81,7 @@ def killed_fits(python):
 
 @pytest.fixture(scope="session")
 def python():
-    """Start a fresh interpreter that can import this very package; returns a `Popen`."""
+    """Start a fresh interpreter that imports the package under test; return a `Popen`."""
     source = str(Path(laconic.__file__).resolve().parents[1])
     path = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -99,10 +99,10 @@ def python():
 
 @pytest.fixture(scope="session")
 def unprivileged(python):
-    """Run code that root's rights do not help; returns what it printed.
+    """Run code without root's rights, and return what it printed.
 
-    The modules that the code imports first are loaded before any right is given up, because the
-    interpreter itself may be out of reach of other users.
+    The modules in ``imports`` are loaded before the rights are given up, because other users may
+    have no access to the interpreter itself.
     """
     change = "os.setgroups([]), os.setgid(65534), os.setuid(65534)"
 
@@ -118,7 +118,7 @@ def unprivileged(python):
 
 @pytest.fixture
 def open_folder():
-    """A folder that every user reaches and writes to; pytest's are their owner's alone."""
+    """A folder that every user can write to. Only their owner can use pytest's folders."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -126,7 +126,7 @@ def open_folder():
 
 @pytest.fixture(scope="session")
 def full_disk():
-    """A context in which no file grows beyond a number of bytes."""
+    """A context in which no file can grow beyond a number of bytes."""
     resource = pytest.importorskip("resource")
 
     @contextmanager
@@ -143,7 +143,7 @@ def full_disk():
 
 @pytest.fixture
 def full_device(tmp_path):
-    """A device without space: for root a copy, since root's mistakes could replace the true one."""
+    """A device without space. Root gets a copy, because a fault could replace the real device."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     if os.getuid() != 0:
@@ -159,7 +159,7 @@ def full_device(tmp_path):
 
 @pytest.fixture
 def assert_identical():
-    """Compare two fits to the last bit: every size of the path, and the model in use."""
+    """Check that two fits are identical to the last bit, at every size and in the chosen model."""
 
     def compare(one, other):
         assert one.n_atoms_ == other.n_atoms_

@@ -1,8 +1,8 @@
-"""Files as a stranger might write them: sound to the digest, and wrong in what they say.
+"""Make files with a valid digest and wrong contents, as a stranger might write them.
 
-``mutants`` changes a header and its arrays at random and seals them again. Whatever comes of it,
-loading gives a `ValueError` or a model that answers, and takes little memory. The tests try some;
-more by hand, for every kind of file or for one:
+``mutants`` changes a header and its arrays at random and gives them a valid digest again. Loading
+such a file must give a `ValueError` or a model that works, and take little memory. The tests try
+some mutants. Try more by hand, for every kind of file or for one:
 
     python tests/fuzz.py --mutants 5000 [--kind regions]
 """
@@ -34,7 +34,7 @@ from laconic.files.store import digest
 from laconic.pools import Patches
 from problems import random_problem, saving_always
 
-# Bytes that a file of a few kilobytes may take while it is read and used.
+# Most memory in bytes that a file of a few kilobytes may take while it is read and used.
 MOST_MEMORY = 100e6
 
 ODD = [
@@ -47,7 +47,7 @@ TYPES = ["<f8", ">f8", "<f4", "<f2", "<c16", "<i8", ">i4", "<u8", "|u1", "|i1", 
 
 
 def sealed(header, arrays):
-    """The bytes of an archive whose digest is right, whatever it holds."""
+    """Return the bytes of an archive with a valid digest, whatever it holds."""
     seal = digest(header, arrays)
     stream = BytesIO()
     text = json.dumps({"header": header, "sha256": seal})
@@ -56,7 +56,7 @@ def sealed(header, arrays):
 
 
 def mutants(header, arrays, n, seed=0):
-    """Changed copies of a header and its arrays, each changed in one to three places."""
+    """Yield copies of a header and its arrays, each changed in one to three places."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         new_header, new_arrays = copy.deepcopy(header), dict(arrays)
@@ -69,7 +69,7 @@ def mutants(header, arrays, n, seed=0):
 
 
 def _change_header(header, rng):
-    """Change, leave out or add one thing, at any depth."""
+    """Change, remove or add one item, at any depth."""
     place = header
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
@@ -92,7 +92,7 @@ def _change_header(header, rng):
 
 
 def _change_arrays(arrays, rng):
-    """Change the type, shape or values of an array, leave it out, or put it elsewhere too."""
+    """Change the type, shape or values of an array, remove it, or copy it to another name."""
     names = list(arrays)
     name, other = (names[i] for i in rng.integers(len(names), size=2))
     array = arrays[name]
@@ -147,7 +147,7 @@ def _changed_values(array, rng):
 
 
 def outcome(attempt):
-    """What came of an attempt that may only succeed or raise a `ValueError`."""
+    """Return the outcome of an attempt, which may only succeed or raise a `ValueError`."""
     tracemalloc.start()
     try:
         with warnings.catch_warnings():
@@ -174,7 +174,7 @@ def data():
 
 
 def predictors():
-    """A small predictor of every kind."""
+    """Return a small predictor of every kind."""
     import pandas as pd
 
     X, y, images, seen = data()
@@ -200,7 +200,7 @@ def predictors():
 
 
 def parts_of(predictor, folder):
-    """Header and arrays of a predictor's file."""
+    """Return header and arrays of a predictor's file."""
     predictor.save(Path(folder) / "whole")
     with np.load(Path(folder) / "whole") as file:
         arrays = dict(file)
@@ -208,7 +208,7 @@ def parts_of(predictor, folder):
 
 
 def try_predictors(predictor, n, seed=0):
-    """Outcomes of so many mutants of a predictor's file."""
+    """Return the outcomes of ``n`` mutants of a predictor's file."""
     counted: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutant"
@@ -222,7 +222,7 @@ def try_predictors(predictor, n, seed=0):
 
 
 def use(path):
-    """Load a file, and do with it what people do."""
+    """Load a file, and use the predictor as people do."""
     predictor = Predictor.load(path)
     rows = np.random.default_rng(1).random((3, min(predictor.n_features, 100)))
     if predictor.n_features <= 100:
@@ -239,9 +239,9 @@ def use(path):
 
 
 def fits():
-    """A small fit with a checkpoint of every kind, by what it is called in its file.
+    """Return a small fit for every kind of checkpoint, by the name of the kind in the file.
 
-    Every round is written down.
+    Every round is written.
     """
     X, y, *_ = data()
     two = (y > 0).astype(int)
@@ -263,7 +263,7 @@ def fits():
 
 
 def read_records(path):
-    """The first line of a journal, and header and arrays of its records."""
+    """Return the first line of a journal, and the header and arrays of its records."""
     raw = path.read_bytes()
     at = raw.index(b"\n") + 1
     line, out = raw[:at], []
@@ -277,7 +277,7 @@ def read_records(path):
 
 
 def write_records(path, line, records):
-    """A journal of any records, each put after the one before."""
+    """Write a journal of any records, each after the one before."""
     out, last = [line], ""
     for header, arrays in records:
         record, last = sealed({**header, "after": last}, arrays)
@@ -286,9 +286,9 @@ def write_records(path, line, records):
 
 
 def try_checkpoints(fit, n, seed=0):
-    """Outcomes of so many mutants of a fit's checkpoint.
+    """Return the outcomes of ``n`` mutants of a fit's checkpoint.
 
-    Pickles in it are left as they are: who lets them in trusts them.
+    Pickles in it are not changed, because a user who allows them trusts them.
     """
     counted: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -327,8 +327,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--mutants", type=int, default=1000, help="of each kind (%(default)s)")
-    parser.add_argument("--kind", help="one kind of file only")
+    parser.add_argument(
+        "--mutants", type=int, default=1000, help="mutants of each kind (%(default)s)"
+    )
+    parser.add_argument("--kind", help="try only this kind of file")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     attempts = {name: (try_predictors, p) for name, p in predictors().items()}

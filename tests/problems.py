@@ -1,4 +1,4 @@
-"""Small problems and naive twins that several tests share."""
+"""Small problems and naive implementations that several tests share."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from laconic.rows.rows import rows_in_memory
 
 
 def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
-    """Overlapping classes: the unpenalised optimum is finite."""
+    """Draw overlapping classes, so that the unpenalised optimum is finite."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (m, d)).astype(dtype)
     W = 2 * rng.standard_normal((d, k))
@@ -24,7 +24,7 @@ def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
 
 
 def blobs(m=400, classes=2, seed=0, flipped=0.0):
-    """Blobs over the plane that no linear classifier tells apart; some labels are flipped."""
+    """Draw blobs in the plane that no linear classifier separates, with some labels flipped."""
     rng = np.random.default_rng(seed)
     middles = rng.uniform(-6, 6, (5 * classes, 2))
     blob = rng.integers(len(middles), size=m)
@@ -34,14 +34,14 @@ def blobs(m=400, classes=2, seed=0, flipped=0.0):
 
 
 def saving_always(model):
-    """The model; its fit writes every round into its checkpoint, whatever the time."""
+    """Return the model, changed so that its fit writes every round to its checkpoint."""
     model._save_every = 0.0
     return model
 
 
 def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, groups=None, n_jobs=1,
               limits=None):  # fmt: skip
-    """Rows over the columns of X, none of them in yet."""
+    """Return `Rows` over the columns of X, with none chosen yet."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     weight = weight / weight.sum()
     threads = Threads(n_jobs)
@@ -51,9 +51,9 @@ def make_rows(X, y, loss="margin", weight=None, scale=None, intercept=True, grou
 
 
 def naive_objective(X, y, W, margin, penalty, weight=None, intercept=True, centred=True):
-    """Φ(W) from its definition; W has the intercept's row first where there is one.
+    """Compute Φ(W) from its definition. The first row of W is the intercept, if there is one.
 
-    Beside an intercept, rows keep their columns centred.
+    With an intercept, rows keep their columns centred.
     """
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     if intercept and centred:
@@ -69,7 +69,7 @@ def clumping_problem(
     m=60, d=4, discount=0.5, normalize="degree", alpha=1e-2, seed=0, weight=None,
     dtype=np.float64, intercept=True, radius=1.2,
 ):  # fmt: skip
-    """Noisy labels: many errors, near and far from each other."""
+    """Draw noisy labels, with many errors near and far from each other."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((m, d)).astype(dtype)
     y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(m) > 0.3, 1, -1)
@@ -78,7 +78,7 @@ def clumping_problem(
 
 
 def shop(m=1600, seed=0):
-    """A frame in which a linear model is wrong about old people who buy by phone."""
+    """Draw a frame in which a linear model is wrong about old people who buy by phone."""
     rng = np.random.default_rng(seed)
     age, income = rng.uniform(18, 90, m), rng.lognormal(10, 0.4, m)
     way = rng.choice(["web", "shop", "phone"], m, p=[0.5, 0.3, 0.2])
@@ -89,7 +89,7 @@ def shop(m=1600, seed=0):
 
 
 class KnowsIncome:
-    """A classifier of the people of `shop` that looks at incomes only."""
+    """A classifier of the people of `shop` that uses only incomes."""
 
     def __init__(self, frame):
         self.middle = frame.income.median()
@@ -99,5 +99,5 @@ class KnowsIncome:
 
 
 def flipped(y, wrong):
-    """Predictions that are wrong in these rows."""
+    """Return predictions that are wrong in these rows."""
     return np.where(wrong, 1 - y, y)

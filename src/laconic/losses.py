@@ -1,8 +1,8 @@
 """Losses of a score matrix, shared by every estimator.
 
-A loss sees blocks of scores laid out class-major, ``(n_outputs, n_rows)``, so that sums over
-classes run along contiguous rows. It does not know what an atom is. Every value is weighted by the
-row weights it is given; weights that sum to one make it a weighted mean.
+A loss gets blocks of scores of shape ``(n_outputs, n_rows)``, so that sums over classes run along
+contiguous rows. It does not know what an atom is. Every value is a sum weighted by the given row
+weights. If they sum to one, it is a weighted mean.
 """
 
 from __future__ import annotations
@@ -14,58 +14,62 @@ import numpy as np
 
 
 class Loss(Protocol):
-    """What rows and correctors need of a loss: convex in the scores, and never below 0.
+    """What rows and correctors need of a loss.
 
-    The certificates rest on both: a duality gap, a dual value.
+    A loss must be convex in the scores and never below 0. The certificates (duality gaps and dual
+    values) rely on both.
     """
 
     name: str
     shift_invariant: bool
-    """Whether adding one number to all scores of a row leaves its loss as it is."""
+    """Whether the loss of a row stays the same if one number is added to all its scores."""
 
     def n_outputs(self, n_classes: int) -> int:
-        """Number of scores a row gets."""
+        """Return the number of scores of a row."""
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
-        """What `evaluate` is given of the class codes ``y`` of a block."""
+        """Convert the class codes ``y`` of a block to the form that `evaluate` takes."""
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
-        """Weighted sum of the losses; fills ``state`` for the methods below."""
+        """Return the weighted sum of the losses, and fill ``state`` for the methods below."""
 
     def residual(self, target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """Negative gradient of the weighted sum in the scores."""
+        """Return the negative gradient of the weighted sum in the scores."""
 
     def curve(self, weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """Second derivative in the scores applied to ``direction``, row by row."""
+        """Return the second derivative in the scores times ``direction``, row by row."""
 
     def curvature(self, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """Diagonal of the second derivative in the scores."""
+        """Return the diagonal of the second derivative in the scores."""
 
     def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
-        """A mixture that makes the intercept's gradient zero: its share t and distribution σ.
+        """Return a mixing weight t and class distribution σ that cancel the intercept's gradient.
 
-        In it every row has the distribution σ to the part t. ``gradient`` is that of the intercept,
-        ``share`` that of every class. See `laconic.correct.objective.duality_gap`, which
-        also asks for the next two.
+        In the mixture, each row has the distribution σ with weight t and its own with weight 1 − t.
+        ``gradient`` is the intercept's gradient. ``share`` holds the share of each class.
+        `laconic.correct.objective.duality_gap` calls this method and the next two.
         """
 
     def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:
-        """Gradient in the weights where every row has the distribution ``sigma``."""
+        """Return the gradient in the weights if every row has the distribution ``sigma``."""
 
     def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
-        """Dual value of giving every row the distribution ``sigma``; ``share`` of each class."""
+        """Return the dual value if every row has the distribution ``sigma``.
+
+        ``share`` holds the share of each class.
+        """
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Class probabilities that scores (n_rows, n_outputs) stand for."""
+        """Return the class probabilities for scores of shape (n_rows, n_outputs)."""
 
 
 class _SoftmaxLoss:
     """ln Σ_q exp(margin·1[q ≠ y] + f_q − f_y), with ``margin`` 0 or 1.
 
-    The state is the matrix of probabilities ρ_q of eq. (6); the gradient in the scores is
-    ρ − e_y and the second derivative diag(ρ) − ρρᵀ, at most ½ (I − 11ᵀ/k).
+    The state is the matrix of probabilities ρ_q of eq. (6). The gradient in the scores is ρ − e_y.
+    The second derivative is diag(ρ) − ρρᵀ, at most ½ (I − 11ᵀ/k).
     """
 
     margin: float
@@ -76,17 +80,17 @@ class _SoftmaxLoss:
         return n_classes
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
-        """Flat positions of the true classes in a class-major block."""
+        """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
         return y.astype(np.int64) * len(y) + np.arange(len(y))
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
-        """Weighted sum of the losses; ``state`` becomes ρ."""
+        """Return the weighted sum of the losses, and store ρ in ``state``."""
         flat = state.reshape(-1)
         np.add(scores, scores.dtype.type(self.margin), out=state)
         flat[target] = scores.reshape(-1)[target]
-        # Shifting by the largest entry first keeps every exponent at most 0: no overflow to NaN.
+        # Subtracting the largest entry keeps every exponent at most 0, so nothing overflows.
         state -= state.max(axis=0)
         true = flat[target]
         np.exp(state, out=state)
@@ -114,8 +118,8 @@ class _SoftmaxLoss:
         return (state - state * state) * weight
 
     def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
-        """The least part of a distribution that lies in the simplex."""
-        excess = gradient - gradient.sum() * share  # sums to zero but for rounding, here exactly
+        """Return the smallest t for which σ is a distribution, and that σ."""
+        excess = gradient - gradient.sum() * share  # make its sum exactly zero
         need = float((excess / share).max())
         if need <= 1e-14:  # the gradient is zero up to rounding
             return 0.0, share
@@ -129,7 +133,7 @@ class _SoftmaxLoss:
         return out
 
     def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
-        """Margin times the mass off the true class, plus the entropy of ``sigma``."""
+        """Return the margin times the mass outside the true class, plus the entropy of σ."""
         inside = sigma[sigma > 0]
         entropy = -float(np.dot(inside, np.log(inside)))
         return self.margin * (1.0 - float(np.dot(share, sigma))) + entropy
@@ -145,11 +149,11 @@ class MarginLoss(_SoftmaxLoss):
     margin = 1.0
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities under which the scores would be the population optimum.
+        """Return the probabilities under which the scores would be the population optimum.
 
-        The margin stretches the scores, so their softmax s is over-confident. Setting the
-        expected gradient Σ_y p_y (ρ(y) − e_y) to zero and solving for p gives
-        p_q ∝ s_q (e − (e − 1) s_q): same ranking, less extreme.
+        The margin stretches the scores, so their softmax s is over-confident. Setting the expected
+        gradient Σ_y p_y (ρ(y) − e_y) to zero and solving for p gives p_q ∝ s_q (e − (e − 1) s_q).
+        These probabilities have the same ranking but are less extreme.
         """
         s = softmax(scores)
         p: np.ndarray = s * (np.e - (np.e - 1.0) * s)
@@ -164,15 +168,15 @@ class LogLoss(_SoftmaxLoss):
     margin = 0.0
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """The softmax of the scores."""
+        """Return the softmax of the scores."""
         return softmax(scores)
 
 
 class BinaryLoss(ABC):
     """A convex loss l of the margin y f, y = ±1, for one score f (TotalQBoost eq. (1)).
 
-    A subclass has a name and the four abstract methods; the first two see margins of any shape. The
-    state is u = −l′(margin), the dual weight of every row, eq. (5). The second class is the
+    A subclass defines a name and the four abstract methods. The first two take arrays of any shape.
+    The state is u = −l′(margin), the dual weight of every row, eq. (5). The second class is the
     positive one.
     """
 
@@ -182,38 +186,38 @@ class BinaryLoss(ABC):
     @staticmethod
     @abstractmethod
     def at(margin: Any) -> tuple[Any, Any]:
-        """The loss, and the dual weight u = −l′, eq. (5)."""
+        """Return the loss and the dual weight u = −l′, eq. (5)."""
 
     @staticmethod
     @abstractmethod
     def bend(u: Any) -> Any:
-        """l″, as a function of u."""
+        """Return l″ as a function of u."""
 
     @abstractmethod
     def dual(self, u: float) -> float:
-        """−l*(−u), what a row of dual weight u adds to the dual (7)."""
+        """Return −l*(−u), the contribution of a row of dual weight u to the dual (7)."""
 
     @abstractmethod
     def positive(self, score: np.ndarray) -> np.ndarray:
-        """Probability of the second class under which a score is the population optimum."""
+        """Return the probability of the second class that makes a score the population optimum."""
 
     def n_outputs(self, n_classes: int) -> int:
-        """One score for two classes."""
+        """Return 1, the number of scores for two classes."""
         if n_classes != 2:
             raise ValueError(
                 f"Only binary classification is supported. The {self.name} loss is for two "
-                f'classes, not {n_classes}: loss="log" and loss="margin" are for more'
+                f'classes, not {n_classes}; use loss="log" or loss="margin" for more'
             )
         return 1
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
-        """Labels -1 and 1."""
+        """Return the labels as -1 and 1."""
         return 2 * y.astype(np.int64) - 1
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
-        """Weighted sum of the losses; ``state`` becomes u."""
+        """Return the weighted sum of the losses, and store u in ``state``."""
         value, u = self.at(scores[0] * target.astype(scores.dtype))
         state[0] = u
         return float(np.dot(value.astype(np.float64), weight.astype(np.float64)))
@@ -232,7 +236,10 @@ class BinaryLoss(ABC):
         return out
 
     def balance(self, gradient: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
-        """A dual weight of one half for all rows of the class whose dual weights sum to less."""
+        """Return a mixture in which all rows of one class have the dual weight one half.
+
+        This is the class whose dual weights have the smaller sum.
+        """
         g = float(gradient[0])
         light = int(g > 0)
         sigma = np.zeros(2)
@@ -240,15 +247,15 @@ class BinaryLoss(ABC):
         return abs(g) / (abs(g) + 0.5 * share[light]), sigma
 
     def constant_gradient(self, sigma: np.ndarray, class_sums: np.ndarray) -> np.ndarray:
-        """−Σ_i weight_i y_i u_i x_i with u_i = σ of the class that row i is not of."""
+        """Return −Σ_i weight_i y_i u_i x_i, where u_i is σ of the class that row i is not in."""
         return class_sums[:, :1] * sigma[1] - class_sums[:, 1:] * sigma[0]
 
     def constant_value(self, sigma: np.ndarray, share: np.ndarray) -> float:
-        """Dual value of those u."""
+        """Return the dual value of the u of `constant_gradient`."""
         return float(share[1] * self.dual(sigma[0]) + share[0] * self.dual(sigma[1]))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Both classes' probabilities."""
+        """Return the probabilities of both classes."""
         p = self.positive(scores[:, 0])
         return np.column_stack([1.0 - p, p])
 
@@ -256,20 +263,20 @@ class BinaryLoss(ABC):
 class ExponentialLoss(BinaryLoss):
     """e^−margin, the loss of AdaBoost and of all the paper's experiments.
 
-    Where a margin lies below -80 the loss stands still, so that no score overflows it.
+    The loss is constant for margins below -80, so that no score makes it overflow.
     """
 
     name = "exponential"
 
     @staticmethod
     def at(margin: Any) -> tuple[Any, Any]:
-        """The loss is its own dual weight."""
+        """Return the loss twice: it is its own dual weight."""
         u = np.exp(np.minimum(-margin, 80.0))
         return u, u
 
     @staticmethod
     def bend(u: Any) -> Any:
-        """And its own curvature."""
+        """Return u: the loss is also its own curvature."""
         return u
 
     def dual(self, u: float) -> float:
@@ -288,7 +295,7 @@ class LogisticLoss(BinaryLoss):
 
     @staticmethod
     def at(margin: Any) -> tuple[Any, Any]:
-        """The dual weight is the probability of the wrong class."""
+        """Return the loss and the dual weight, which is the probability of the wrong class."""
         small = np.exp(-np.abs(margin))
         wrong = np.exp(-np.maximum(margin, 0.0)) / (1.0 + small)
         return np.log1p(small) + np.maximum(-margin, 0.0), wrong
@@ -299,7 +306,7 @@ class LogisticLoss(BinaryLoss):
         return u * (1.0 - u)
 
     def dual(self, u: float) -> float:
-        """The entropy of u."""
+        """Return the entropy of u."""
         return float(-u * np.log(u) - (1.0 - u) * np.log1p(-u)) if 0 < u < 1 else 0.0
 
     def positive(self, score: np.ndarray) -> np.ndarray:
@@ -314,13 +321,13 @@ class SquaredHingeLoss(BinaryLoss):
 
     @staticmethod
     def at(margin: Any) -> tuple[Any, Any]:
-        """Twice what is short of a margin of 1."""
+        """Return the loss and the dual weight, 2 max(1 − margin, 0)."""
         short = np.maximum(1.0 - margin, 0.0)
         return short * short, 2.0 * short
 
     @staticmethod
     def bend(u: Any) -> Any:
-        """2 where the margin is short."""
+        """Return 2 where the margin is below 1, else 0."""
         return 2.0 * np.sign(u)
 
     def dual(self, u: float) -> float:
@@ -340,24 +347,28 @@ def sigmoid(score: np.ndarray) -> np.ndarray:
 
 
 def decide(scores: np.ndarray) -> np.ndarray:
-    """Class code of every row: of the largest score; of one score, whether it is above zero."""
+    """Return the class code of every row.
+
+    It is the position of the largest score. With a single score, it is 1 above zero and else 0.
+    """
     return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
 
 
 class OneVsRest:
-    """Scores of one squared hinge problem per class; a predictor's loss, nothing is boosted by it.
+    """Link for the scores of one squared hinge problem per class.
 
-    The population optimum of the squared hinge is f = 2p − 1.
+    Predictors use it; no fit minimises it. The population optimum of the squared hinge is
+    f = 2p − 1.
     """
 
     name = "one_vs_rest"
 
     def n_outputs(self, n_classes: int) -> int:
-        """One score per class."""
+        """Return one score per class."""
         return n_classes
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """(1 + f)/2 of every class, at least 0 and at most 1, made to sum to one."""
+        """Return (1 + f)/2 of every class, clipped to [0, 1] and scaled to sum to one."""
         p: np.ndarray = 0.5 * (1.0 + np.clip(scores, -1.0, 1.0))
         p[p.sum(axis=1) == 0.0] = 1.0
         p /= p.sum(axis=1, keepdims=True)
@@ -365,20 +376,20 @@ class OneVsRest:
 
 
 class ScoresOnly:
-    """One score per class that stands for no probability, as those of error clumping.
+    """Link for one score per class that gives no probability, as in error clumping.
 
-    A discount moves scores away from the f = 2p − 1 that the squared hinge would aim at.
+    A discount moves scores away from f = 2p − 1, the optimum of the squared hinge.
     """
 
     name = "scores"
 
     def n_outputs(self, n_classes: int) -> int:
-        """One score per class."""
+        """Return one score per class."""
         return n_classes
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
+    """Return the row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
     shifted /= shifted.sum(axis=1, keepdims=True)
     return shifted
@@ -387,16 +398,16 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 LOSSES: dict[str, type[MarginLoss] | type[LogLoss]] = {
     loss.name: loss for loss in (MarginLoss, LogLoss)
 }
-"""Losses of one score per class."""
+"""Losses with one score per class."""
 
 BINARY_LOSSES: dict[str, type[BinaryLoss]] = {
     loss.name: loss for loss in (ExponentialLoss, LogisticLoss, SquaredHingeLoss)
 }
-"""Losses of the margin of one score, for two classes."""
+"""Losses for two classes, functions of the margin of one score."""
 
 
 def find_loss(loss: Any) -> Loss:
-    """The loss of that name, or a loss object as it is."""
+    """Return the loss of a name, or a loss object unchanged."""
     known: dict[str, Any] = {**LOSSES, **BINARY_LOSSES}
     if isinstance(loss, str):
         if loss not in known:
@@ -415,22 +426,23 @@ def find_loss(loss: Any) -> Loss:
 class Link(Protocol):
     """What a predictor's scores mean.
 
-    It also has ``probabilities(scores)``, (n_rows, n_classes), where scores stand for any.
+    If the scores give probabilities, a link also has the method ``probabilities(scores)``, which
+    returns them in the shape (n_rows, n_classes).
     """
 
     name: str
 
     def n_outputs(self, n_classes: int) -> int:
-        """Scores of a row."""
+        """Return the number of scores of a row."""
 
 
 LINKS: dict[str, Any] = {
     **LOSSES, **BINARY_LOSSES, OneVsRest.name: OneVsRest, ScoresOnly.name: ScoresOnly,
 }  # fmt: skip
-"""Links that predictors can be saved with, by name."""
+"""Links that a saved predictor can have, by name."""
 
 
 def find_link(link: Any) -> Link:
-    """The link of that name, or a loss object as it is."""
+    """Return the link of a name, or a loss object unchanged."""
     made: Link = LINKS[link]() if isinstance(link, str) and link in LINKS else find_loss(link)
     return made

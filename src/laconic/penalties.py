@@ -1,11 +1,11 @@
 """Penalties on the weights of the chosen columns (ShareBoost section 2.1).
 
-Weights are (n_columns, n_outputs) in scaled units; the intercept, where there is one, is the first
-row and is never penalised: correctors pass the other rows only. Each penalty knows its convex
-conjugate, from which the corrector makes its certificate.
+Weights have the shape (n_columns, n_outputs) and are in scaled units. The first row holds the
+intercept, if there is one. It is never penalised, so correctors pass only the other rows. Each
+penalty knows its convex conjugate. The corrector needs it for its certificate.
 
-A solver declares what it needs of a penalty, and `check_penalty` sees to it before the solver
-starts: a solver never runs with a penalty whose optimum it cannot find.
+A solver declares what it needs of a penalty. `check_penalty` checks this before the solver starts,
+so a solver never runs with a penalty whose optimum it cannot find.
 """
 
 from __future__ import annotations
@@ -15,66 +15,70 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# The smooth norms are all but linear far from zero, where nothing but a shift of all classes may
-# move them. So little slows the end of a solve by next to nothing.
+# Factor of the damping. Far from zero the smooth norms are almost linear, and along a shift of all
+# classes nothing else may bend. So small a factor hardly slows the end of a solve.
 DAMPING = 0.05
 
 
 class Penalty(Protocol):
-    """A convex penalty Ω, smooth but for a kink of every weight at zero."""
+    """A convex penalty Ω. It is smooth except for a kink at zero in every weight.
+
+    All methods take weights without the intercept's row.
+    """
 
     alpha: float
-    """Strength; 0 means that there is no penalty."""
+    """Strength; 0 means no penalty."""
     centred: bool = False
-    """Whether Ω(W) = f(W − W̄) + g(W̄), where W̄ holds the means over the outputs of the rows of W,
-    and g is least at zero. Taking the mean off every row of W then never raises Ω, and leaves ∇Ω
-    with row means of zero. The best weights for a shift-invariant loss have row means of zero, and
-    Newton looks for no others. It checks the row means of ∇Ω wherever it evaluates Ω, and takes Ω
-    as not centred where they are not zero. A penalty need not have this attribute."""
+    """Whether Ω(W) = f(W − W̄) + g(W̄), where every row of W̄ holds the mean of that row of W, and
+    the minimum of g is at zero. Then subtracting the mean from every row of W never raises Ω, and
+    ∇Ω has row means of zero there. So the best weights for a shift-invariant loss have row means
+    of zero, and Newton searches only among those. It checks the row means of ∇Ω whenever it
+    evaluates Ω. If they are not zero, it treats Ω as not centred. This attribute is optional."""
 
     @property
     def kink(self) -> float:
-        """Slope of the kinks: Ω(W) − kink ‖W‖₁ is smooth. 0 where Ω itself is smooth."""
+        """Slope of the kinks: Ω(W) − kink ‖W‖₁ is smooth. It is 0 if Ω itself is smooth."""
 
     def value(self, W: np.ndarray) -> float:
-        """Ω(W)."""
+        """Return Ω(W)."""
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """∇Ω(W); the middle of the slopes where a weight lies on a kink."""
+        """Return ∇Ω(W). At a kink, this is the mean of the slopes on both sides."""
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """∇²Ω(W) applied to V; of the smooth part alone where there are kinks."""
+        """Return ∇²Ω(W) times V. If there are kinks, only the smooth part of Ω counts."""
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Diagonal of ∇²Ω(W)."""
+        """Return the diagonal of ∇²Ω(W)."""
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """Curvature to add to the diagonal, for steps that stay in reach where Ω is flat."""
+        """Return curvature to add to the diagonal. It keeps steps short where Ω is flat."""
 
     def shrink(self, U: np.ndarray) -> float:
-        """Largest factor in [0, 1] that brings U into the domain of the conjugate."""
+        """Return the largest factor in [0, 1] that brings U into the domain of the conjugate."""
 
     def conjugate(self, U: np.ndarray) -> float:
-        """Ω*(U), to rounding."""
+        """Return Ω*(U), exact up to rounding."""
 
 
 NUMBERS = ("alpha", "kink")
-# What solvers ask for: values, slopes and a certificate; or curvature as well.
+# What first-order solvers need (values, gradients and a certificate), and what second-order solvers
+# need (also curvature).
 FIRST_ORDER: tuple[str, ...] = (*NUMBERS, "value", "gradient", "shrink", "conjugate")
 SECOND_ORDER: tuple[str, ...] = (*FIRST_ORDER, "curve", "curvature", "damping")
 
 
 class Solver(Protocol):
-    """What minimises with a penalty, and declares what it needs of that."""
+    """An object that minimises an objective with a penalty, and declares what it needs of it."""
 
     needs: tuple[str, ...]
-    """Names of the numbers and methods of `Penalty` that it asks for."""
+    """Names of the numbers and methods of `Penalty` that the solver uses."""
     takes_kinks: bool
-    """Whether it finds the optimum where weights may lie on kinks."""
+    """Whether the solver finds the optimum of a penalty with kinks."""
 
 
 def check_penalty(solver: Solver, penalty: Any) -> None:
-    """Refuse a penalty that the solver could not minimise with; the error names what is missing."""
+    """Refuse a penalty that the solver cannot handle. The error names what is missing."""
     who, name = type(solver).__name__, type(penalty).__name__
     if isinstance(penalty, type):
         raise TypeError(f"{who} needs a penalty object, not a class: pass {penalty.__name__}(...)")
@@ -84,7 +88,7 @@ def check_penalty(solver: Solver, penalty: Any) -> None:
         if not hasattr(penalty, need):
             raise TypeError(
                 f"{who} cannot minimise with a penalty of type {name}, which has no {need!r}; "
-                f"give it that {kind} (see laconic.penalties.Penalty)"
+                f"add that {kind} (see laconic.penalties.Penalty)"
             )
         found = getattr(penalty, need)
         if not (isinstance(found, Real) if number else callable(found)):
@@ -93,8 +97,8 @@ def check_penalty(solver: Solver, penalty: Any) -> None:
             raise ValueError(f"{who} needs {need} of {name} to be finite and >= 0, not {found}")
     if penalty.kink > 0 and not solver.takes_kinks:
         raise ValueError(
-            f"{who} cannot minimise with a penalty of type {name}: it needs a smooth one, and this "
-            f"has a kink of {penalty.kink:g} at zero; laconic.correct.Orthant takes kinks"
+            f"{who} cannot minimise with a penalty of type {name}: it needs a smooth penalty, but "
+            f"this one has a kink of {penalty.kink:g} at zero; use laconic.correct.Orthant"
         )
 
 
@@ -124,11 +128,11 @@ class L2:
         return np.full_like(W, self.alpha)
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """A quadratic is never flat."""
+        """Return zeros, because a quadratic is never flat."""
         return np.zeros_like(W)
 
     def shrink(self, U: np.ndarray) -> float:
-        """The conjugate is finite everywhere, unless alpha is 0."""
+        """Return 1, because the conjugate is finite everywhere; 0 if alpha is 0."""
         return 1.0 if self.alpha > 0 else 0.0
 
     def conjugate(self, U: np.ndarray) -> float:
@@ -137,10 +141,11 @@ class L2:
 
 
 class L1:
-    """alpha ‖W‖₁ itself, ν 1ᵀw of TotalQBoost eq. (1) where every atom also comes negated.
+    """The exact l1 penalty alpha ‖W‖₁.
 
-    It bends nowhere and has a kink at zero, where ``gradient`` gives the middle of its slopes:
-    `laconic.correct.Orthant` minimises with it.
+    It is ν 1ᵀw of TotalQBoost eq. (1) if the pool has every atom with both signs. It has a kink at
+    zero and no curvature. At zero, ``gradient`` gives the mean of the slopes on both sides.
+    `laconic.correct.Orthant` can minimise with it.
     """
 
     centred = False
@@ -150,7 +155,7 @@ class L1:
 
     @property
     def kink(self) -> float:
-        """All of it is kinks."""
+        """Slope of the kinks, alpha: without them nothing of the penalty is left."""
         return self.alpha
 
     def value(self, W: np.ndarray) -> float:
@@ -158,32 +163,35 @@ class L1:
         return self.alpha * float(np.abs(W).sum())
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """alpha times the signs."""
+        """Return alpha times the signs of the weights."""
         return self.alpha * np.sign(W)
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Zero."""
+        """Return zeros."""
         return np.zeros_like(V)
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Zero."""
+        """Return zeros."""
         return np.zeros_like(W)
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """None: steps end where a sign would change."""
+        """Return zeros, because a step ends where a sign would change."""
         return np.zeros_like(W)
 
     def shrink(self, U: np.ndarray) -> float:
-        """Every entry must lie within ±alpha."""
+        """Return the factor that brings every entry within ±alpha."""
         return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:
-        """Zero within ±alpha."""
+        """Return 0, the conjugate within ±alpha."""
         return 0.0
 
 
 class SmoothL1:
-    """alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}): alpha‖W‖₁ to within alpha·ln 2/β an entry."""
+    """The smooth l1 penalty alpha Σ_ij (1/β) ln(e^{βW_ij} + e^{−βW_ij}).
+
+    It differs from alpha‖W‖₁ by at most alpha·ln 2/β for each entry.
+    """
 
     kink = 0.0
     centred = False
@@ -209,13 +217,16 @@ class SmoothL1:
         return self.alpha * self.beta * (1.0 - np.tanh(self.beta * W) ** 2)
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """A part of the sharpest quadratic that touches Ω at W and lies above it, alpha·tanh/W."""
+        """Return `DAMPING` times alpha·tanh(βW)/W.
+
+        That is the curvature of the sharpest quadratic that touches Ω at W and is never below it.
+        """
         A = self.beta * np.abs(W)
         sharp = np.divide(np.tanh(A), A, out=np.ones_like(A), where=A > 1e-8)
         return DAMPING * self.alpha * self.beta * sharp
 
     def shrink(self, U: np.ndarray) -> float:
-        """Every entry must lie within ±alpha."""
+        """Return the factor that brings every entry within ±alpha."""
         return _fit_within(float(np.abs(U).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:
@@ -229,7 +240,7 @@ class SmoothL1:
 class SmoothLinfL1:
     """alpha Σ_j (1/β) ln Σ_i (e^{βW_ij} + e^{−βW_ij}), the smooth ‖W‖_{∞,1} of section 2.1.
 
-    Within alpha·ln(2k)/β of alpha·‖W‖_{∞,1} for every column.
+    It differs from alpha·‖W‖_{∞,1} by at most alpha·ln(2k)/β for each column.
     """
 
     kink = 0.0
@@ -240,7 +251,7 @@ class SmoothLinfL1:
         self.beta = beta
 
     def _parts(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """ln of each column's sum, and the soft-max weights of +W and −W."""
+        """Return the logarithm of each column's sum, and the softmax weights of +W and −W."""
         A = self.beta * W
         top = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
         up, down = np.exp(A - top), np.exp(-A - top)
@@ -268,23 +279,24 @@ class SmoothLinfL1:
         return self.alpha * self.beta * (up + down - (up - down) ** 2)
 
     def damping(self, W: np.ndarray) -> np.ndarray:
-        """A part of the Hessian's diagonal before its rank-one term is taken off."""
+        """Return `DAMPING` times the Hessian's diagonal without its rank-one term."""
         _, up, down = self._parts(W)
         return DAMPING * self.alpha * self.beta * (up + down)
 
     def shrink(self, U: np.ndarray) -> float:
-        """The l1 norm of every column must be at most alpha."""
+        """Return the factor that brings the l1 norm of every column to at most alpha."""
         return _fit_within(float(np.abs(U).sum(axis=1).max(initial=0.0)), self.alpha)
 
     def conjugate(self, U: np.ndarray) -> float:
-        """Per column Σ_i v_i asinh(C v_i) − ln 2C, with v = U/alpha and Σ_i √(1 + C²v_i²) = C.
+        """Sum Σ_i v_i asinh(C v_i) − ln 2C over the columns, times alpha/β.
 
-        Stationarity of ⟨a, v⟩ − ln Σ 2 cosh a_i says sinh a_i = C v_i with C = Σ cosh a_i.
+        Here v = U/alpha, and C is the root of Σ_i √(1 + C²v_i²) = C. This follows because
+        ⟨a, v⟩ − ln Σ 2 cosh a_i is stationary where sinh a_i = C v_i with C = Σ cosh a_i.
         """
         if self.alpha == 0 or U.size == 0:
             return 0.0
         v = U / self.alpha
-        # Bracket the root: the left side less C falls from k at C = 0 to below 0 as C grows.
+        # Bracket the root: the left side minus C falls from k at C = 0 to below 0 as C grows.
         room = np.maximum(1.0 - np.abs(v).sum(axis=1), np.finfo(float).tiny)
         low, high = np.full(len(v), 1.0), np.maximum(v.shape[1] / room, 2.0 * v.shape[1])
         for _ in range(200):
@@ -294,14 +306,14 @@ class SmoothLinfL1:
             if np.all(high - low <= 1e-13 * high):
                 break
         C = 0.5 * (low + high)
-        # The value is stationary at the root: an error in C counts to second order only.
+        # The value is stationary at the root, so an error in C has only a second-order effect.
         a = np.arcsinh(C[:, None] * v)
         value = (a * v).sum(axis=1) - np.log(2.0 * np.sqrt(1.0 + (C[:, None] * v) ** 2).sum(axis=1))
         return self.alpha / self.beta * float(value.sum())
 
 
 def _fit_within(size: float, limit: float) -> float:
-    """Factor that brings ``size`` just inside ``limit``."""
+    """Return the factor that brings ``size`` just inside ``limit``."""
     return 1.0 if size < limit else (limit / size * (1.0 - 1e-12) if size > 0 else 1.0)
 
 
@@ -317,7 +329,7 @@ PENALTIES: dict[str, type[L2] | type[SmoothL1] | type[SmoothLinfL1]] = {
 
 
 def find_penalty(penalty: Any, alpha: float, beta: float) -> Penalty:
-    """The penalty of that name and strength, or a penalty object as it is."""
+    """Return the penalty of a name and strength, or a penalty object unchanged."""
     if isinstance(penalty, str):
         if penalty not in PENALTIES:
             known = ", ".join(map(repr, PENALTIES))

@@ -1,6 +1,6 @@
-"""The built-in pools and kinds of atoms: the one place where a new one is entered.
+"""The built-in pools and kinds of atoms. Register a new one here and nowhere else.
 
-Only names are kept here. What they stand for is imported when it is first asked for.
+This module holds only names. The code behind a name is imported at first use.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ class BuiltIn(NamedTuple):
     """A pool that has a name."""
 
     pool: str
-    """Its class."""
+    """Module and name of its class."""
     takes: tuple[str, ...] = ()
-    """Settings of an estimator that it takes, in order: its scale and its groups of features."""
+    """Settings of an estimator that are passed to the class, in order, such as ``"scale"``."""
     allows_missing: bool = False
-    """Whether values may be missing, and text columns of a data frame are categories."""
+    """Whether values may be missing and text columns of a data frame are taken as categories."""
 
 
 POOLS = {
@@ -26,7 +26,7 @@ POOLS = {
     "products": BuiltIn("laconic.pools.products:Products", ("scale",)),
     "pieces": BuiltIn("laconic.pools.pieces:Pieces"),
 }
-"""Pools that an estimator knows by name."""
+"""Pools that an estimator accepts by name."""
 
 MAPS = {
     "columns": "laconic.model.atoms:ColumnsMap",
@@ -36,10 +36,10 @@ MAPS = {
     "pieces": "laconic.model.pieces:PiecesMap",
     "regions": "laconic.model.regions:RegionsMap",
 }
-"""Feature maps that files of models hold, by their kinds."""
+"""Feature maps in model files, by kind."""
 
 
 def find(where: str) -> Any:
-    """What a ``module:name`` stands for."""
+    """Import and return the object of a text ``module:name``."""
     module, name = where.split(":")
     return getattr(import_module(module), name)

@@ -261,7 +261,7 @@ def test_zeros_at_the_end_are_cut_off(tmp_path, assert_identical):
     path.write_bytes(contents + bytes(300))
     assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
     path.write_bytes(contents + journal.prefix(300) + bytes(300))
-    with pytest.warns(RuntimeWarning, match=r"fit ends in a damaged record.*goes on from the one"):
+    with pytest.warns(RuntimeWarning, match=r"fit ends in a damaged record.*from the record"):
         assert_identical(ShareBoostClassifier(3, checkpoint=path).fit(X, y), whole)
 
 
@@ -326,7 +326,7 @@ def test_a_record_that_was_moved_or_left_out_is_refused(tmp_path):
         at = end
     for order in ([1, 0, 2, 3], [0, 2, 3], [0, 1, 1, 2, 3]):
         path.write_bytes(start + b"".join(parts[i] for i in order))
-        with pytest.raises(ValueError, match=r"fit is damaged.*not where it was written"):
+        with pytest.raises(ValueError, match=r"fit is damaged.*not in its original place"):
             ShareBoostClassifier(3, checkpoint=path).fit(X, y)
 
 
@@ -360,7 +360,7 @@ def test_what_cannot_be_read_again_is_no_checkpoint(model, three_classes, tmp_pa
     X, y = three_classes
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/null", "/dev/full"):
-        with pytest.raises(ValueError, match=f"{path} cannot be a checkpoint: it is no plain file"):
+        with pytest.raises(ValueError, match=f"{path} cannot be a checkpoint: it is not a regular"):
             clone(model).set_params(checkpoint=path).fit(X, y == 0)
 
 

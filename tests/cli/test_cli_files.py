@@ -116,7 +116,7 @@ def test_an_output_needs_a_name(folder, capsys, no_reading):
 
 def test_pipes_may_be_named_twice(folder, capsys, monkeypatch):
     os.mkfifo("pipe")
-    monkeypatch.setattr("laconic.cli.tables.read_table", lambda *_: 1 / 0)
+    monkeypatch.setattr("laconic.cli.tables.read_table", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(*FIT, "--out", "pipe", "--plot", "pipe", "--checkpoint", "pipe")
 

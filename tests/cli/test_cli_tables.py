@@ -231,7 +231,7 @@ def test_a_stray_cell_among_decimal_commas_is_named_and_not_the_others(tmp_path,
         assert main([*map(str, ["fit", bad, *fit, *other])]) == 0
         told = capsys.readouterr().err
         assert "'price' looks like numbers, but 'n.v.' in row 18 is text, so the column" in told
-        assert "mend or empty such cells to have numbers" in told
+        assert "correct or empty such cells to read the column as numbers" in told
 
 
 def test_quoted_decimal_commas_get_the_option_named(tmp_path, capsys):
@@ -702,3 +702,42 @@ def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
     found = pd.read_parquet(out)
     assert found.columns.tolist() == ["when", "prediction"]
     assert (found.when == rows().when).all()
+
+
+# -- codes -----------------------------------------------------------------------------------------
+
+
+def test_codes_with_leading_zeros_are_pointed_out(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    frame = rows().assign(zip=[f"{n:05d}" for n in range(990, 990 + M)])
+    frame.to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--pool", "stumps", "--max-atoms", "1"]
+    fit = [*map(str, fit), "--keep-id", "zip"]
+    assert main(fit) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "column 'zip' has codes such as 00990, which are read as numbers" in told
+    assert "Add --categorical zip to read them as text" in told
+    for settled in ("--categorical", "--ignore"):
+        assert main([*fit[:-2], settled, "zip"]) == 0
+        assert "codes such as" not in capsys.readouterr().err
+
+
+def test_few_rows_want_a_higher_price(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--method", "totalq", "--max-rounds", "3"]
+    fit = [*map(str, fit)]
+    assert main(fit) == 0
+    hint = "The default price, 0.001, is for thousands of rows. For 120 rows, choose"
+    assert hint in " ".join(capsys.readouterr().out.split())
+    for chosen in (["--price", "0.01"], ["--max-atoms", "2"], ["--cv", "3"]):
+        assert main([*fit, *chosen]) == 0
+        assert "default price" not in capsys.readouterr().out
+
+
+def test_the_model_learns_from_rows_that_are_not_set_aside(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--test-fraction", "0.25"]
+    assert main([*map(str, fit), "--max-atoms", "1"]) == 0
+    assert "learned from the 90 rows that were not set aside" in capsys.readouterr().out

@@ -262,7 +262,7 @@ def test_a_stray_date_of_a_table_is_named(cell, tmp_path, capsys):
     frame = pd.DataFrame({"day": day, "year": money()["year"]})
     assert fit(frame, tmp_path, "--pool", "stumps", "--max-atoms", "2") == 0
     told = capsys.readouterr().err
-    assert f"column 'day' looks like dates, but {cell!r} in row 7 is no date such as" in told
+    assert f"column 'day' looks like dates, but {cell!r} in row 7 is not a date such as" in told
     assert columns_learned(tmp_path) == ["day", "year"]
     assert fit(frame, tmp_path) == 2
     assert f"column 'day' holds text ({cell!r} in row 7)" in capsys.readouterr().err

@@ -385,7 +385,7 @@ def test_cells_that_are_no_values_are_refused_in_words():
     frame = pl.DataFrame({"pair": [[1, 2]] * M})
     with pytest.raises(ValueError, match="column 'pair' of X holds objects of type"):
         ShareBoostClassifier(2, pool="stumps").fit(frame, target(values()))
-    with pytest.raises(TypeError, match=r"LazyFrame; call its collect\(\) first"):
+    with pytest.raises(TypeError, match=r"LazyFrame, not .* in memory; call its collect\(\) first"):
         ShareBoostClassifier(2).fit(in_polars(some(values(), ["age"])).lazy(), target(values()))
 
 

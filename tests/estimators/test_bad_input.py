@@ -416,7 +416,7 @@ def test_early_stopping_needs_rows_of_every_class_to_fit(X, y):
     answers = [refusal(fit, X, y, random_state=seed, **settings) for seed in range(12)]
     refused = [words for words in answers if words]
     assert 0 < len(refused) < 12
-    assert all("took every row of a class; lower validation_fraction" in w for w in refused)
+    assert all("has every row of a class; lower validation_fraction" in w for w in refused)
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -751,7 +751,7 @@ def test_a_checkpoint_of_format_version_1_is_refused_and_kept(X, y, tmp_path):
     path = tmp_path / "fit"
     write_archive(path, "checkpoint", {"fingerprint": "0"}, {})
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"older version of Laconic.*delete it to start anew"):
+    with pytest.raises(ValueError, match=r"older version of Laconic.*delete it to start again"):
         fit(X, y, checkpoint=path)
     assert path.read_bytes() == before
 

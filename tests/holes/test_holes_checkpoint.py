@@ -93,5 +93,5 @@ def test_pickles_that_cannot_be_read_are_named(tmp_path, monkeypatch):
         "laconic.holes.checkpoint._pickled", lambda model: np.zeros(9, dtype=np.uint8)
     )
     holes(tmp_path / "fit").fit(X, y)
-    with pytest.raises(ValueError, match=r"fit is not sound.*delete it to start anew"):
+    with pytest.raises(ValueError, match=r"fit is not sound.*delete it to start again"):
         holes(tmp_path / "fit").fit(X, y)

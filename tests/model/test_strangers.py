@@ -321,7 +321,7 @@ def test_members_that_overlap_are_refused(models, tmp_path):
     with zipfile.ZipFile(out, "a") as archive:
         archive.filelist += [biggest] * 1000
         archive._didModify = True
-    refused(tmp_path / "overlap", out.getvalue(), "larger than the file|there twice")
+    refused(tmp_path / "overlap", out.getvalue(), "larger than the file|occurs twice")
 
 
 def test_members_of_one_name_are_refused(models, tmp_path):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from laconic.cli.console import (
@@ -84,7 +87,9 @@ def run(args: argparse.Namespace) -> int:
         say(console, "no picture", str(error))
 
     console.print("\n[bold]Next[/bold]")
-    say(console, f"laconic describe {file}", "show every weight")
-    say(console, "laconic fit TABLE.csv --target COLUMN", "do the same with your own table")
+    command = "laconic" if shutil.which("laconic") else os.path.relpath(sys.argv[0])
+    say(console, f"{command} describe {file}", "show every weight")
+    own = f"{command} fit TABLE.csv --target COLUMN --pool stumps --cv 5"
+    say(console, own, "do the same with your own table")
     say(console, "laconic.ShareBoostClassifier().fit(X, y)", "do the same in Python")
     return INTERRUPTED if model.status_ == "interrupted" else 0

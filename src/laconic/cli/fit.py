@@ -14,6 +14,8 @@ from laconic.cli.tables import training_table
 from laconic.data.errors import UserError
 
 SUMMARY = "Fit a classifier to a table and save it."
+# Rows from which TotalQBoost's default price is high enough.
+MANY = 3000
 
 
 def add_arguments(fit: argparse.ArgumentParser) -> None:
@@ -123,6 +125,14 @@ def run(args: argparse.Namespace) -> int:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         at = f" at a price of {model.price_:g}," if args.method == "totalq" else ","
         console.print(f"In use: {count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
+    few = args.method == "totalq" and args.price is None and not args.cv and len(y) < MANY
+    if few and args.max_atoms is None:
+        console.print(
+            f"The default price, {model.price_:g}, is for thousands of rows. For {len(y):,} rows, "
+            "choose the price by --cv 5, or set a higher one, such as --price 0.01.\n"
+        )
+    if args.test_fraction:
+        console.print(f"The model learned from the {len(y):,} rows that were not set aside.\n")
     if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
         console.print(
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -17,6 +18,8 @@ from laconic.data.errors import UserError, cause
 
 # Bytes that tell the kind of a file, and lines that tell the separator of its cells.
 START, LINES = 65536, 100
+# Rows that tell whether whole numbers are codes such as 01004.
+FIRST_ROWS = 1000
 # Text is taken for UTF-16 if more than this share of its bytes, only every second one, is zero.
 ZEROS = 0.1
 # First bytes of packed files, and their endings. A text may begin with PAR1 or BZh too, so these
@@ -40,12 +43,14 @@ def read_table(
     decimal: str | None = None,
     dates: str | None = None,
     dated: Iterable[str] = (),
+    unread: Iterable[str] | None = None,
 ) -> Any:
     """Read a table as a data frame with string column names.
 
     ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a text
     file, which is found if it is None. ``dates`` is the order of dates that are not written in
-    ISO 8601. ``dated`` names columns in ``text`` that hold dates.
+    ISO 8601. ``dated`` names columns in ``text`` that hold dates. ``unread`` names columns that are
+    not used. If it is given, a warning names the other columns with codes such as 01004.
     """
     text, dated = list(text), list(dated)
     pandas = need("pandas", "data")
@@ -53,7 +58,7 @@ def read_table(
         frame = _read_parquet(pandas, file)
     else:
         try:
-            frame = _read_csv(pandas, file, text, target, decimal)
+            frame = _read_csv(pandas, file, text, target, decimal, unread)
         except UnicodeDecodeError as error:
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
@@ -94,7 +99,12 @@ def _read_parquet(pandas: Any, file: str) -> Any:
 
 
 def _read_csv(
-    pandas: Any, file: str, text: Sequence[str], target: str | None, decimal: str | None
+    pandas: Any,
+    file: str,
+    text: Sequence[str],
+    target: str | None,
+    decimal: str | None,
+    unread: Iterable[str] | None,
 ) -> Any:
     """Read a CSV file.
 
@@ -127,6 +137,10 @@ def _read_csv(
     frame = read(text)
     if sep != "," or decimal == ",":
         mend_numbers(frame, file, text, decimal, lambda names: read(names)[names])
+    if unread is not None and set(text) <= set(frame.columns):  # an error follows otherwise
+        passed = {*text, *unread}
+        numbers = [n for n in frame.columns if frame[n].dtype.kind in "if" and n not in passed]
+        _warn_of_codes(file, read(numbers, nrows=FIRST_ROWS)[numbers])
     gaps = frame.columns[frame.isna().any()]
     spelled = {*text, *(n for n in gaps if is_text(frame[n]))}
     if target in gaps and frame[target].isna().all():
@@ -135,6 +149,19 @@ def _read_csv(
     if again:
         frame[again] = read(again, keep_default_na=False, na_values=[""])[again]
     return frame
+
+
+def _warn_of_codes(file: str, spelled: Any) -> None:
+    """Warn of columns of numbers with codes such as 01004, which lose their zeros."""
+    for name in spelled.columns:
+        codes = spelled[name].dropna()
+        codes = codes[codes.str.fullmatch(r"0\d+")]
+        if len(codes):
+            warnings.warn(
+                f"{file}: column {name!r} has codes such as {codes.iloc[0]}, which are read as "
+                f"numbers. Add --categorical {name} to read them as text.",
+                stacklevel=2,
+            )
 
 
 @contextmanager

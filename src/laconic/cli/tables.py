@@ -34,7 +34,9 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
     if args.categorical and not POOLS[args.pool].allows_missing:
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories.")
-    frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
+    written = args.decimal, args.dates
+    unread = [args.target, *args.ignore]
+    frame = read_table(args.table, args.categorical, args.target, *written, unread=unread)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:

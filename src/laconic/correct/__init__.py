@@ -1,4 +1,4 @@
-"""Correctors: the best weights of the columns in, and how far from the best they can be."""
+"""Correctors: they find the best weights of the chosen columns and bound what is left to gain."""
 
 from laconic.correct.nesterov import Nesterov
 from laconic.correct.newton import Newton, conjugate_gradients

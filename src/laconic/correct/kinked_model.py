@@ -1,24 +1,25 @@
-"""The least point of a dense quadratic model with kinks: where a Newton step of `Orthant` goes.
+"""Minimise a dense quadratic model with kinks, to find the Newton step of `Orthant`.
 
 Notes
 -----
-With G and H the gradient and the curvature of all that is smooth at W, the model is
+Let G and H be the gradient and the Hessian of the smooth part of Φ at W. The model is
 
     q(X) = ⟨G, X − W⟩ + ½ ⟨X − W, H (X − W)⟩ + kink (‖X‖₁ − ‖W‖₁)
 
-over the weights that may move; intercepts have no kink. It is lowered face by face, as in
-`laconic.subset.quadratic`. A face has the weights that are not zero, with their signs, and those at
-zero that the slope of q moves out of it. A step of the face may take many weights through zero.
-They all stop there if q falls enough that way; otherwise the step ends where the first one does.
+over the weights that may move. Intercepts have no kink. The model is lowered face by face, as in
+`laconic.subset.quadratic`. A face consists of the weights that are not zero, with their signs, and
+of the weights at zero that the slope of q moves away from zero. A step on a face may take many
+weights through zero. They all stop at zero if q falls enough that way. Otherwise the step ends
+where the first weight reaches zero.
 
-A loss that does not see a shift of all outputs leaves a column of weights, one for every class,
-free to shift as a whole: H bends by nothing that way, and only the kinks pull. So a column that is
-on the face with all its classes takes its step without a shift, and then shifts to where its l1
-norm is least: the median of the weights goes to zero. The two kinds of steps end together only at
-the least point. Say that neither moves a column, P of whose k weights have the sign + and N the
-sign −, and let P > N. The slopes of the column are then all kink (P − N) / k > 0, so that a weight
-at zero is on the face only with the sign −, and more than half of the weights are above zero. Then
-their median is not zero, and the column shifts after all.
+If the loss is shift-invariant, a column of weights, one for every class, can shift as a whole. H
+has no curvature in that direction, and only the kinks pull. So if all classes of a column are on
+the face, the column first takes its step without a shift. Then it shifts to where its l1 norm is
+smallest, which makes the median of its weights zero. Both kinds of steps end only at the minimum.
+To see this, suppose that neither moves a column. Let P of its k weights have the sign + and N the
+sign −, with P > N. Then all slopes of the column are kink (P − N) / k > 0. So a weight at zero is
+on the face only with the sign −, and more than half of the weights are above zero. Then their
+median is not zero, and the column would shift: a contradiction.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-# Added to curvatures, by their mean: weights that rows all but agree on do not run away.
+# Added to the curvatures, as a part of their mean. It keeps weights finite that the rows hardly
+# determine.
 RIDGE = 1e-11
-# Share of the fall so far below which a step to the next face is not worth taking.
+# A step to the next face must gain more than this part of the gain so far.
 NOTHING = 1e-2
-# Most faces of one model: a Hessian at a better point is worth more than its last few.
+# Most faces of one model. A Hessian at a better point gains more than further faces.
 FACES = 5
 
 
 def least_shift(W: np.ndarray) -> np.ndarray:
-    """Rows of weights, each shifted to where its l1 norm is least; as they are where they are.
+    """Shift each row of weights to where its l1 norm is smallest, so that its median is zero.
 
-    A median goes to zero. Between two medians the norm is the same.
+    Between two medians the norm is constant, so a row with zero between them does not move.
     """
     n = W.shape[1]
     middle = np.sort(W, axis=1)[:, [(n - 1) // 2, n // 2]]
@@ -51,18 +53,20 @@ class KinkedModel:
     Parameters
     ----------
     hessian : ndarray of shape (n, n)
-        Among those entries.
+        Hessian of the smooth part among these entries.
     gradient : ndarray of shape (n,)
-        Of all that is smooth.
+        Gradient of the smooth part.
     weights : ndarray of shape (n,)
-        The entries now.
+        Present values of the entries.
     columns : ndarray of shape (n,)
-        Which column each belongs to, ascending.
+        Column of each entry, in ascending order.
     kink : float
+        Slope of the kinks.
     free : int
-        How many of the first entries are intercepts, without a kink.
+        Number of intercepts. They are the first entries and have no kink.
     whole : int
-        Entries of a column that can shift as one; 0 where the loss sees a shift.
+        Number of entries of a column that can shift as a whole; 0 if the loss is not
+        shift-invariant.
     """
 
     def __init__(
@@ -85,10 +89,10 @@ class KinkedModel:
         self._shifting = np.flatnonzero(full).reshape(-1, whole) if full.any() else None
 
     def least(self) -> np.ndarray:
-        """The entries near the least point.
+        """Return the entries near the minimum.
 
-        Those at zero leave it by the first step or not at all, and so faces only shrink: the next
-        model sees to the rest at the price of one Hessian.
+        Entries at zero may leave it only in the first step, so faces only shrink. The next model
+        does the rest, at the cost of one Hessian.
         """
         x, slope, fallen = self._start.copy(), self._gradient, 0.0
         leaving = np.abs(slope) > self._kink
@@ -104,7 +108,11 @@ class KinkedModel:
         return x
 
     def change(self, x: np.ndarray) -> tuple[float, float]:
-        """q at ``x``, and what the objective changes by at first on the straight way there."""
+        """Return q at ``x``, and q without its quadratic term.
+
+        By convexity the second number is an upper bound on the slope of the objective at the start
+        of the straight line to ``x``.
+        """
         d = x - self._start
         held, moved = self._start[self._free :], x[self._free :]
         slope = float(self._gradient @ d)
@@ -112,7 +120,7 @@ class KinkedModel:
         return slope + 0.5 * float(d @ (self._H @ d)), slope
 
     def _full(self, face: np.ndarray) -> np.ndarray:
-        """Entries of the face whose columns have all their entries on it."""
+        """Return the entries of the face whose columns have all their entries on it."""
         if not self._whole:
             return np.zeros(len(face), dtype=bool)
         count = np.bincount(self._columns[face], minlength=self._columns[-1] + 1)
@@ -121,7 +129,7 @@ class KinkedModel:
     def _step(
         self, x: np.ndarray, slope: np.ndarray, leaving: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Newton step of the face of ``x``, and how far q falls with it."""
+        """Return the Newton step on the face of ``x``, and how far q falls with it."""
         sign = np.where(x != 0, np.sign(x), -np.sign(slope) * leaving)
         sign[: self._free] = 2.0
         pull = -(slope + self._kink * sign)
@@ -142,7 +150,7 @@ class KinkedModel:
         H, r = self._H[at[:, None], at], pull[at]
         full = self._full(face)[at]
         if full.any():
-            # Columns as a whole get no pull, and a curvature like any other.
+            # A column as a whole gets no pull, but an ordinary curvature.
             places = np.flatnonzero(full).reshape(-1, self._whole)
             r[places] -= r[places].mean(axis=1, keepdims=True)
             H[places[:, :, None], places[:, None, :]] += self._stiff / self._whole
@@ -159,9 +167,10 @@ class KinkedModel:
     def _search(
         self, x: np.ndarray, slope: np.ndarray, step: np.ndarray, fall: float
     ) -> tuple[np.ndarray, float]:
-        """Where a step ends, and how far q falls with it; weights it takes through zero stop there.
+        """Return where a step ends, and how far q falls with it.
 
-        Up to the first of them q falls for certain.
+        Weights that the step takes through zero stop at zero. Up to the first of them q certainly
+        falls.
         """
         zero_at = np.full_like(step, np.inf)
         np.divide(-x, step, out=zero_at, where=step * x < 0)
@@ -178,7 +187,7 @@ class KinkedModel:
             t = max(0.5 * t, first)
 
     def _shift(self, x: np.ndarray) -> np.ndarray:
-        """Columns that can shift as one, each to where its l1 norm is least."""
+        """Shift each column that can shift as a whole to where its l1 norm is smallest."""
         if self._shifting is not None:
             x[self._shifting] = least_shift(x[self._shifting])
         return x

@@ -9,10 +9,11 @@ from laconic.penalties import FIRST_ORDER, Penalty, check_penalty
 
 
 class Nesterov:
-    """Nesterov's accelerated gradient, the corrector the paper used: kept as the reference.
+    """Nesterov's accelerated gradient, the corrector of the paper, kept as a reference.
 
-    Steps of 1/β with β doubled from 1 until it bounds the curvature along the step, and restarts
-    when the momentum points uphill. Stops at a gradient norm of ``gradient_tol``.
+    Steps have the length 1/β. β starts at 1 and is doubled until it bounds the curvature along the
+    step. The method restarts when the momentum points uphill. It stops when the norm of the
+    gradient is at most ``gradient_tol``.
     """
 
     needs = FIRST_ORDER
@@ -28,7 +29,7 @@ class Nesterov:
     def solve(
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
-        """Minimise Φ from ``start``; it is never given up, whatever the ``target``."""
+        """Minimise Φ from ``start``. The ``target`` is ignored."""
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = V = start

@@ -1,16 +1,16 @@
 """The corrector: re-optimise all chosen columns (step 6 of ShareBoost's algorithm 1).
 
-It minimises Φ(W) = L(W) + Ω(W) over the weights of the columns in, warm-started, to a stated
-tolerance, and returns a certificate of what remains.
+It minimises Φ(W) = L(W) + Ω(W) over the weights of the chosen columns, from a warm start, to a
+given tolerance. It returns a certificate that bounds what is left to gain.
 
 Notes
 -----
-Newton's method, its steps found by preconditioned conjugate gradients. A Hessian product costs two
-skinny matrix products and no exponential, so few evaluations and cheap products make a solve. The
-preconditioner is the class-diagonal of the Hessian, Σ_i ρ_ic (1 − ρ_ic) x_i x_iᵀ for every class c,
-between projections onto weights that sum to zero over the classes. A shift common to all classes
-leaves the softmax, and so the loss, as it is: there only the penalty bends, and a preconditioner
-that ignores this costs ten times the products.
+This is Newton's method. Preconditioned conjugate gradients find its steps. A Hessian product costs
+two skinny matrix products and no exponential, so a solve takes few evaluations and cheap products.
+The preconditioner is the class-diagonal of the Hessian, Σ_i ρ_ic (1 − ρ_ic) x_i x_iᵀ for every
+class c, between projections onto weights that sum to zero over the classes. A shift common to all
+classes does not change the softmax, and so not the loss. Only the penalty has curvature in that
+direction. A preconditioner that ignores this takes ten times as many products.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ import numpy as np
 from laconic.correct.objective import Objective, Problem, Solution
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
-# How far conjugate gradients reduce the residual of a Newton step, in the preconditioner's norm.
-# Tenfold was fastest: coarser takes more evaluations, finer more products.
+# Factor by which conjugate gradients reduce the residual of a Newton step, in the preconditioner's
+# norm. Tenfold was fastest: a coarser solve takes more evaluations, a finer one more products.
 FORCING = 0.1
-# Numbers in the residuals that conjugate gradients remember (they keep twice as many).
+# Most numbers in the residuals that conjugate gradients remember (they keep twice as many).
 REMEMBERED = 1 << 20
-# A solve is given up if its target is further than so many times what the next step promises.
+# A solve is given up if its target is further away than this many times the predicted gain of the
+# next step.
 HOPE = 3.0
 
 
@@ -38,13 +39,14 @@ def conjugate_gradients(
     r: np.ndarray,
     forcing: float = FORCING,
 ) -> tuple[np.ndarray, int]:
-    """Solve curve(step) = r roughly, preconditioned; returns the step and the products it took.
+    """Solve curve(step) = r approximately; return the step and the number of products.
 
-    ``forcing`` says how far the residual is reduced, in the preconditioner's norm.
+    ``apply`` is the preconditioner. ``forcing`` is the factor by which the residual is reduced, in
+    the preconditioner's norm.
 
-    Every residual is orthogonal to the ones before it in the preconditioner's inner product.
-    Rounding would undo that, the more the farther a step goes, until it decides where a rough
-    solve ends. So residuals are made orthogonal again, at next to no cost beside the products.
+    Every residual is orthogonal to all earlier ones in the preconditioner's inner product. Rounding
+    destroys this more and more as the solve goes on, and would then decide where it ends. So
+    residuals are made orthogonal again. This costs almost nothing compared with the products.
     """
     z = apply(r)
     p, rz = z, float(np.vdot(r, z))
@@ -80,13 +82,13 @@ class Newton:
     ----------
     tol : float
         Stop after a step whose predicted gain, half the squared Newton decrement, is at most
-        ``tol * max(Φ, 1e-3)``. Close to the optimum what remains is of second order in that; the
-        certificate's gap is what holds anywhere. The absolute part of the tolerance ends the
-        solve on separable data, where the infimum of the loss lies at infinity.
+        ``tol * max(Φ, 1e-3)``. Close to the optimum, what remains is of second order in this gain.
+        The certificate's gap is a bound everywhere. The absolute part of the tolerance ends the
+        solve on separable data, where the loss has its infimum at infinity.
     gradient_tol : float or None
-        Where given, stop when the Euclidean norm of ∇Φ is at most this, and not before.
+        If given, stop only when the Euclidean norm of ∇Φ is at most this.
     max_iter : int
-        Most Newton steps.
+        Largest number of Newton steps.
     """
 
     needs = SECOND_ORDER
@@ -102,7 +104,7 @@ class Newton:
     def solve(
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
-        """Minimise Φ from ``start``; not to the end where it can hardly come down to ``target``."""
+        """Minimise Φ from ``start``. Give up early if Φ can hardly fall to ``target``."""
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W = objective.centre(start)
@@ -113,7 +115,7 @@ class Newton:
             if self._close(gradient):
                 converged = True
                 break
-            # A new preconditioner costs a few products: renew it as soon as that may pay.
+            # A new preconditioner costs a few products, so renew it as soon as that may pay off.
             if apply is None or used > 8 + problem.n_columns // 32:
                 apply = objective.preconditioner(W)
             step, used = conjugate_gradients(partial(objective.curve, W), apply, -gradient)
@@ -142,10 +144,10 @@ class Newton:
     def _search(
         self, objective: Objective, W: np.ndarray, step: np.ndarray, value: float, slope: float
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
-        """Halve the step until Φ falls enough; ``None`` if rounding lets it fall no more."""
-        # Differences of Φ below its own rounding say nothing about the step.
+        """Halve the step until Φ falls enough; return ``None`` if it never does."""
+        # Differences of Φ below its own rounding error say nothing about the step.
         noise = 4.0 * np.finfo(objective.problem.dtype).eps * abs(value)
-        # Where Φ is all but flat a Newton step can be absurdly long.
+        # Where Φ is almost flat, a Newton step can be far too long.
         t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
         for _ in range(40):
             candidate = W + t * step

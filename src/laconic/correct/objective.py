@@ -1,4 +1,4 @@
-"""What a corrector minimises, Φ = L + Ω, and what it returns: weights and a certificate."""
+"""The objective of a corrector, Φ = L + Ω, and its result: weights and a certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laconic.penalties import Penalty, Solver
 
 
 class Problem(Protocol):
-    """Sums over rows that a corrector asks for (`laconic.rows.rows.Rows` gives them)."""
+    """The sums over rows that a corrector needs. `laconic.rows.rows.Rows` computes them."""
 
     intercept: bool
     n_columns: int
@@ -19,50 +19,50 @@ class Problem(Protocol):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether a shift of all scores of a row leaves the loss as it is."""
+        """Whether the loss stays the same if all scores of a row are shifted by one number."""
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss and gradient at ``W``."""
+        """Return loss and gradient at ``W``."""
 
     def curve(self, V: np.ndarray) -> np.ndarray:
-        """Hessian of the loss at the last evaluated weights, applied to ``V``."""
+        """Return the Hessian of the loss, at the last evaluated weights, times ``V``."""
 
     def hessian_blocks(self) -> list[np.ndarray]:
-        """Diagonal blocks of that Hessian, (n_outputs, w, w), that cover the columns in order."""
+        """Return diagonal blocks (n_outputs, w, w) of that Hessian, which cover all columns."""
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
-        """That Hessian among the weights of ``face``, a mask, in their order; or None if large."""
+        """Return that Hessian among the weights in the mask ``face``, or None if it is large."""
 
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mixing weight and class distribution that cancel the intercept's gradient."""
+        """Return the mixing weight and class distribution that cancel the intercept's gradient."""
 
     def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
-        """Dual value and gradient of giving every row the distribution ``sigma``."""
+        """Return dual value and gradient if every row has the distribution ``sigma``."""
 
 
 class Certificate(NamedTuple):
     """How far from the optimum a corrected model can be."""
 
     gap: float
-    """Proven bound on Φ(W) − min Φ. Without a penalty: on Φ(W) − Φ(V) for every V of at most twice
-    the norm ‖W‖_{∞,1}, since no bound on the infimum itself can be had from sums like these."""
+    """Proven bound on Φ(W) − min Φ. Without a penalty it bounds Φ(W) − Φ(V) for every V of at most
+    twice the norm ‖W‖_{∞,1}, because such sums give no bound on the infimum itself."""
     decrement: float
     """Predicted gain of the last step, half its squared Newton decrement."""
     gradient: float
     """Euclidean norm of ∇Φ(W)."""
     evaluations: int
-    """Evaluations of the loss and its gradient."""
+    """Number of evaluations of the loss and its gradient."""
     products: int
-    """Hessian products."""
+    """Number of Hessian products."""
     converged: bool
     """Whether the tolerance was met."""
 
 
 class Solution(NamedTuple):
-    """What a corrector returns."""
+    """Result of a corrector."""
 
     weights: np.ndarray
-    """(n_columns, n_outputs) in scaled units, the intercept first where there is one."""
+    """Weights (n_columns, n_outputs) in scaled units. The intercept, if any, is the first row."""
     loss: float
     """L at the weights."""
     value: float
@@ -73,22 +73,25 @@ class Solution(NamedTuple):
 
 
 class Corrector(Solver, Protocol):
-    """Minimises Φ = L + Ω over the weights of the columns in."""
+    """A solver that minimises Φ = L + Ω over the weights of the chosen columns."""
 
     tol: float
 
     def solve(
         self, problem: Problem, penalty: Penalty, start: np.ndarray, target: float = np.inf
     ) -> Solution:
-        """Minimise Φ from ``start``; the problem's last evaluation is at the answer.
+        """Minimise Φ from ``start``. The problem's last evaluation must be at the result.
 
-        A penalty that it cannot minimise with is refused first (`laconic.penalties.check_penalty`).
-        Where Φ can hardly come down to ``target``, the answer may be short of the best.
+        First refuse a penalty that this solver cannot handle (`laconic.penalties.check_penalty`).
+        If Φ can hardly fall to ``target``, the solver may stop early.
         """
 
 
 class Objective:
-    """Φ = L + Ω for one problem, the intercept's row left out of Ω; counts its work."""
+    """Φ = L + Ω for one problem, with counts of evaluations and products.
+
+    The intercept's row is left out of Ω.
+    """
 
     def __init__(self, problem: Problem, penalty: Penalty) -> None:
         self.problem = problem
@@ -100,7 +103,7 @@ class Objective:
         self.products = 0
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Φ(W) and ∇Φ(W)."""
+        """Return Φ(W) and ∇Φ(W)."""
         self.evaluations += 1
         self.loss, gradient = self.problem.evaluate(W)
         self.loss_gradient = self._unshifted(gradient)
@@ -111,7 +114,7 @@ class Objective:
         return self.loss + self.penalty.value(W[self.free :]), gradient
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """∇²Φ(W), damped, applied to ``V``; ``W`` must be the last evaluated point."""
+        """Return the damped ∇²Φ(W) times ``V``. ``W`` must be the last evaluated point."""
         self.products += 1
         out = self._unshifted(self.problem.curve(V))
         held, moved = W[self.free :], V[self.free :]
@@ -120,26 +123,27 @@ class Objective:
         return out
 
     def ease(self, decrement: float, value: float) -> None:
-        """Damp less as the end comes near, which keeps its convergence fast."""
+        """Damp less near the optimum, so that convergence there stays fast."""
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
 
     def centre(self, W: np.ndarray) -> np.ndarray:
-        """W with the mean over the outputs taken off every row, if the penalty is centred."""
+        """Subtract from every row of W its mean over the outputs, if the penalty is centred."""
         self.centred = self.problem.shift_invariant and getattr(self.penalty, "centred", False)
         return W - W.mean(axis=1, keepdims=True) if self.centred else W
 
     def _is_centred(self, pull: np.ndarray) -> bool:
-        """Whether the row means of ∇Ω at centred weights are zero, as a centred penalty promises.
+        """Return whether the row means of ∇Ω are zero, as they must be for a centred penalty.
 
-        What is below the root of the rounding counts as zero: Φ would gain its square only.
+        The weights must be centred. Means below the square root of the rounding error count as
+        zero, because Φ could gain only their square.
         """
         shift = np.linalg.norm(pull.mean(axis=1)) * np.sqrt(pull.shape[1])
         return bool(shift <= np.sqrt(np.finfo(self.problem.dtype).eps) * np.linalg.norm(pull))
 
     def _unshifted(self, sums: np.ndarray) -> np.ndarray:
-        """Gradients or Hessian products of the loss, without their row means.
+        """Remove the row means from gradients or Hessian products of a shift-invariant loss.
 
-        A shift-invariant loss has no gradient in the direction of a shift. Rounding adds a little.
+        Such a loss has no gradient in the direction of a shift, but rounding adds a little.
         Conjugate gradients would amplify it step by step, so it is removed here.
         """
         if not self.problem.shift_invariant:
@@ -149,9 +153,9 @@ class Objective:
     def class_inverses(
         self, W: np.ndarray, inside: np.ndarray | None = None
     ) -> list[tuple[slice | np.ndarray, np.ndarray]]:
-        """Inverse of the class-diagonal of ∇²Φ(W), for the columns of each of its blocks.
+        """Return the inverse of the class-diagonal of ∇²Φ(W), for the columns of each block.
 
-        With ``inside``, a mask, of those columns only.
+        With ``inside``, use only the columns in that mask.
         """
         bend = np.zeros_like(W)
         bend[self.free :] = self._penalty_curvature(W)
@@ -166,8 +170,9 @@ class Objective:
                 block = block[:, own[:, None], own]
             diagonal = np.einsum("cii->ci", block)
             diagonal += bend[columns].T
-            # With unit diagonals, columns in different units are alike. Gram matrices of nearly
-            # collinear columns can lose definiteness to rounding.
+            # Scale to unit diagonals, so that the units of columns do not matter. Then add a little
+            # to the diagonal, because rounding can make Gram matrices of nearly collinear columns
+            # indefinite.
             unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
             block *= unit[:, :, None] * unit[:, None, :]
             diagonal += 1e-6
@@ -176,11 +181,11 @@ class Objective:
         return out
 
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Apply an approximate inverse of ∇²Φ(W)."""
+        """Return a function that applies an approximate inverse of ∇²Φ(W)."""
         inverses = self.class_inverses(W)
         bend = self._penalty_curvature(W).mean(axis=1)
-        # Where the penalty bends less than the loss's rounding, a pull in the direction of a shift
-        # is rounding too, and would lead far astray.
+        # If the penalty's curvature is below the rounding error of the loss, a pull in the
+        # direction of a shift is rounding error too, and a step along it would be far too long.
         sizes = [1.0 / np.einsum("cii->ic", inverse).mean(axis=1) for _, inverse in inverses]
         least = np.finfo(self.problem.dtype).eps * np.concatenate(sizes)[self.free :]
         shift = np.zeros(len(W))
@@ -204,11 +209,12 @@ class Objective:
     def dropping(
         self, W: np.ndarray, atoms: list[np.ndarray], inside: np.ndarray | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """For the columns J of every atom: what dropping them costs, and where the others go.
+        """Yield, for the columns J of every atom, the cost of dropping them and the new weights.
 
-        By the quadratic model of Φ whose Hessian is its class-diagonal (estimated from some of the
-        rows where they are many), with inverse A_c for class c: dropping the columns J raises Φ by
-        ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc once the others have moved by −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
+        Both come from a quadratic model of Φ. Its Hessian is the class-diagonal, estimated from
+        some of the rows if there are many, with inverse A_c for class c. Dropping the columns J
+        raises Φ by ½ Σ_c w_Jcᵀ (A_c)_JJ⁻¹ w_Jc after the other weights have moved by
+        −(A_c)_:J (A_c)_JJ⁻¹ w_Jc.
         """
         return self._dropping(W, atoms, self.class_inverses(W, inside))
 
@@ -230,7 +236,7 @@ class Objective:
     def costs_of_dropping(
         self, W: np.ndarray, atoms: list[np.ndarray], inside: np.ndarray | None = None
     ) -> np.ndarray:
-        """What dropping the columns of every atom costs; see `dropping`."""
+        """Return the cost of dropping the columns of each atom; see `dropping`."""
         blocks = self.class_inverses(W, inside)
         if len(blocks) != 1 or any(len(J) != 1 for J in atoms):
             return np.array([rise for rise, _ in self._dropping(W, atoms, blocks)])
@@ -253,9 +259,9 @@ class Objective:
         converged: bool,
         inside: np.ndarray | None = None,
     ) -> Solution:
-        """The answer at ``W``, which must be the last evaluated point.
+        """Return the solution at ``W``, which must be the last evaluated point.
 
-        With ``inside``, a mask, for the problem of those columns only.
+        With ``inside``, the certificate is for the problem of only the columns in that mask.
         """
         certificate = Certificate(
             duality_gap(self, W, value, gradient, inside),
@@ -275,22 +281,24 @@ def duality_gap(
     gradient: np.ndarray,
     inside: np.ndarray | None = None,
 ) -> float:
-    """Proven bound on Φ(W) − min Φ, from sums over rows alone.
+    """Return a proven bound on Φ(W) − min Φ, using only sums over rows.
 
     Any distributions ρ_i over the classes give the Fenchel lower bound
 
         min Φ ≥ Σ_i weight_i (margin (1 − ρ_{i,y_i}) + entropy(ρ_i)) − Ω*(−G),
         G = Σ_i weight_i x_i (ρ_i − e_{y_i})ᵀ,
 
-    provided the intercept's row of G is zero and −G lies in the domain of Ω*. At the model's own ρ,
-    eq. (6), the first sum is L(W) − ⟨∇L(W), W⟩ and G = ∇L(W). Mixing in, by concavity of the
-    entropy, a little of one distribution σ common to all rows makes the intercept's row zero;
-    mixing in a little of the true classes e_y, whose value and G are zero, shrinks G into the
-    domain. Without a penalty there is no such bound but 0; then the answer is the smaller of
-    Φ(W) and the bound of Lemma 3 against every competitor of at most twice the model's own
-    ‖W‖_{∞,1}. With ``inside`` only those columns count, and W must be zero elsewhere.
+    provided the intercept's row of G is zero and −G is in the domain of Ω*. At the model's own ρ,
+    eq. (6), the first sum is L(W) − ⟨∇L(W), W⟩ and G = ∇L(W). Two mixtures then meet the two
+    conditions. The entropy is concave, so the bound holds for mixtures. Mixing in a little of one
+    distribution σ, common to all rows, makes the intercept's row zero. Mixing in a little of the
+    true classes e_y, whose value and G are zero, shrinks G into the domain.
 
-    For a loss of the margin the same holds of its dual weights u_i, eq. (5) of TotalQBoost.
+    Without a penalty the only such bound is 0. The result is then the smaller of Φ(W) and the bound
+    of Lemma 3 against every competitor of at most twice the model's own ‖W‖_{∞,1}. With ``inside``
+    only the columns in that mask count, and W must be zero elsewhere.
+
+    For a loss of the margin, the same holds with its dual weights u_i, eq. (5) of TotalQBoost.
     """
     problem, penalty, free = objective.problem, objective.penalty, objective.free
     G = objective.loss_gradient

@@ -1,1 +1,1 @@
-"""People's data: frames, cells, dates, labels, weights, and what looks wrong in them."""
+"""The user's data: frames, cells, dates, labels and weights, with warnings of likely mistakes."""

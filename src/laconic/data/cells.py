@@ -1,6 +1,6 @@
-"""Columns of data frames of any library, as numpy arrays.
+"""Read columns of data frames of any library as numpy arrays.
 
-Frames are read through narwhals, which is loaded when the first one arrives.
+Frames are read through narwhals. It is imported when the first frame arrives.
 """
 
 from __future__ import annotations
@@ -18,38 +18,41 @@ class Cells:
 
     name: Any
     values: np.ndarray
-    """Numbers with NaN for missing ones, times or durations of numpy, or objects."""
+    """Numbers (NaN where missing), numpy's times or durations, or objects."""
     labels: list[Any] | None = None
-    """The categories, where the column says that it holds some."""
+    """The categories, if the column is declared as categorical; otherwise None."""
 
     @property
     def kind(self) -> str:
-        """``"M"`` for times, ``"m"`` for durations, ``"O"`` for text and others, else numbers."""
+        """``"M"`` for times, ``"m"`` for durations, ``"O"`` for text and other objects.
+
+        Every other kind holds numbers.
+        """
         return self.values.dtype.kind
 
 
 def is_frame(X: Any) -> bool:
-    """Whether an input has named columns, as data frames do."""
+    """Return whether an input has named columns, as data frames do."""
     return hasattr(type(X), "columns")
 
 
 def column_names(X: Any) -> list[Any]:
-    """Names of the columns of a frame."""
+    """Return the names of the columns of a frame."""
     return list(X.columns) if hasattr(X, "iloc") else list(_opened(X).columns)
 
 
 def read_column(X: Any, position: int) -> Cells:
-    """One column of a frame."""
+    """Return one column of a frame."""
     import narwhals
 
-    # By position: pandas allows two columns of one name, narwhals does not.
+    # Select by position, because pandas allows two columns of one name and narwhals does not.
     if hasattr(X, "iloc"):
         return _cells(narwhals.from_native(X.iloc[:, position], series_only=True))
     return _cells(_opened(X)[:, position])
 
 
 def odd_columns(X: Any) -> Iterator[tuple[int, Cells]]:
-    """Positions and cells of the columns that numpy does not read as plain numbers."""
+    """Yield position and cells of every column that numpy does not read as plain numbers."""
     if hasattr(X, "iloc"):
         plain = [_plain(dtype) for dtype in X.dtypes]
     else:
@@ -59,17 +62,21 @@ def odd_columns(X: Any) -> Iterator[tuple[int, Cells]]:
 
 
 def _plain(dtype: Any) -> bool:
-    """Whether numpy reads a column of pandas as numbers; scikit-learn reads its sparse ones."""
+    """Return whether a column of pandas can stay as it is.
+
+    Numpy reads numbers and truth values. Scikit-learn reads sparse columns.
+    """
     if isinstance(dtype, np.dtype):
         return dtype.kind in "biuf"
     return str(dtype).startswith("Sparse[")
 
 
 def is_single(X: Any, names: Collection[str] | None = None) -> bool:
-    """Whether single precision holds a frame's columns, or those of some names, without loss.
+    """Return whether single precision holds a frame's columns without loss.
 
-    That is so by numpy's rule for mixed types: float32 beside truth values and small whole numbers.
-    Categories, dates and text become double precision.
+    With ``names``, only the columns of these names count. Numpy's rule for mixed types decides: it
+    gives float32 for float32 mixed with truth values and small whole numbers. Categories, dates and
+    text become double precision.
     """
     if hasattr(X, "iloc"):
         kinds = [_numpy_type(dtype) for dtype in X.dtypes]
@@ -82,12 +89,15 @@ def is_single(X: Any, names: Collection[str] | None = None) -> bool:
 
 
 def _has_numpy_type(kind: Any) -> bool:
-    """Whether numpy has a type of narwhals' numbers; it has neither decimals nor int128."""
+    """Return whether numpy has this type of number of narwhals.
+
+    Numpy has neither decimals nor int128.
+    """
     return bool(kind.is_numeric()) and hasattr(np, str(kind).lower())
 
 
 def _numpy_type(dtype: Any) -> np.dtype:
-    """The type of a column of pandas, of a nullable one without its gaps."""
+    """Return the numpy type of a column of pandas; for a nullable type, ignore its gaps."""
     name = "subtype" if str(dtype).startswith("Sparse[") else "numpy_dtype"
     found = dtype if isinstance(dtype, np.dtype) else getattr(dtype, name, None)
     if isinstance(found, np.dtype) and found.kind in "biuf":
@@ -102,7 +112,7 @@ def _type_of_narwhals(kind: Any) -> np.dtype:
 
 
 def check_names(X: Any) -> None:
-    """Refuse a frame in which two columns have one name."""
+    """Refuse a frame in which two columns have the same name."""
     names = column_names(X)
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -110,7 +120,7 @@ def check_names(X: Any) -> None:
 
 
 def read_series(column: Any, name: Any) -> Cells:
-    """A column that stands alone: a series, or any sequence of values."""
+    """Return the cells of a column that belongs to no frame: a series or any sequence of values."""
     import narwhals
 
     series = narwhals.from_native(column, series_only=True, pass_through=True)
@@ -121,7 +131,10 @@ def read_series(column: Any, name: Any) -> Cells:
 
 
 def replaced(X: Any, new: Mapping[int, np.ndarray]) -> Any:
-    """The frame with new values in some columns, by position; the given one stays as it is."""
+    """Return the frame with new values in some columns, given by position.
+
+    The given frame does not change.
+    """
     if not new:
         return X
     if hasattr(X, "iloc"):
@@ -138,7 +151,7 @@ def replaced(X: Any, new: Mapping[int, np.ndarray]) -> Any:
 
 
 def dropped(X: Any, names: Iterable[Any]) -> Any:
-    """The frame without some columns."""
+    """Return the frame without some columns."""
     if hasattr(X, "iloc"):
         return X.drop(columns=list(names))
     return _opened(X).drop(*names).to_native()
@@ -150,12 +163,12 @@ def _opened(X: Any) -> Any:
     try:
         return narwhals.from_native(X, eager_only=True)
     except TypeError as error:
-        do = "call its collect() first" if hasattr(X, "collect") else "give one of pandas or polars"
-        raise TypeError(f"X is no data frame in memory but a {type(X).__name__}; {do}") from error
+        do = "call its collect() first" if hasattr(X, "collect") else "use pandas or polars"
+        raise TypeError(f"X is a {type(X).__name__}, not a data frame in memory; {do}") from error
 
 
 def _cells(series: Any) -> Cells:
-    """A series of narwhals as arrays of numpy."""
+    """Return the cells of a series of narwhals."""
     import narwhals as nw
 
     name, kind = series.name, series.dtype
@@ -178,14 +191,17 @@ def _cells(series: Any) -> Cells:
 
 
 def _declared(series: Any, kind: Any) -> list[Any] | None:
-    """The categories of a categorical series; where they are told, also those that no row has."""
+    """Return the categories of a categorical series.
+
+    If the series declares its categories, this includes those that no row has.
+    """
     import narwhals as nw
 
     if not isinstance(kind, nw.Categorical | nw.Enum):
         return None
     native = series.to_native()
     if isinstance(kind, nw.Enum) or hasattr(native, "iloc"):
-        told = getattr(native.dtype, "categories", None)  # a dictionary of Arrow has none
+        told = getattr(native.dtype, "categories", None)  # Arrow's dictionaries declare none
         if told is not None:
             return list(told)
     return sorted(series.drop_nulls().unique().to_list(), key=str)

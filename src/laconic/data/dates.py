@@ -1,7 +1,8 @@
 """Dates and durations as numbers: days since a date, or lengths in one unit.
 
 A fit counts the days of a column from the first date of its training rows. A linear model would
-learn little from days since 1970: those of one year are nearly one constant, about 20,000.
+learn little from days since 1970, because all days of one year are close to one constant, about
+20,000.
 """
 
 from __future__ import annotations
@@ -11,36 +12,38 @@ from typing import Any
 
 import numpy as np
 
-# The unit of days since 1970: of numbers that users give, and of files of earlier versions.
+# The unit "days since 1970". Numbers that users give in a date column have it, and so have files
+# of earlier versions.
 DATE = "date"
 DURATIONS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 # 0001-01-01 and 9999-12-31, the dates that four digits of a year can write.
 FIRST_DAY, LAST_DAY = -719162, 2932896
-# How often a day has, and a second has, what numpy counts times in.
+# Number of numpy's time units in a day (TICKS) and in a second (PARTS).
 TICKS = {"h": 24, "m": 1440, "s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6}
 TICKS |= {"ns": 86400 * 10**9}
 PARTS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "ps": 1e12, "fs": 1e15, "as": 1e18}
-# Steps that times of day are written in, each where those before do not tell two of them apart.
+# Precisions for writing a time of day. A finer one is used when the coarser ones would write two
+# different times alike.
 STEPS = ("m", "s", "ms", "us", "ns")
 
 _SINCE = re.compile(r"days since (\d{4}-\d\d-\d\d)")
 
-# A date, perhaps with a time of day, fractions of a second and an offset from UTC (ISO 8601).
+# A date in ISO 8601. A time of day, fractions of a second and an offset from UTC are optional.
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\d*(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
-# A date in another order, with signs of one kind between its parts, and perhaps a time of day.
+# A date in another order, with the same separator between its parts. A time of day is optional.
 _OTHER_ORDER = re.compile(
     r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?"
 )
 
-# How a missing date may be written among others.
+# Words that stand for a missing date.
 _NO_DATE = {"", "na", "n/a", "nan", "nat", "none", "null", "<na>", "-", "?", "unknown", "missing"}
 
 
 def unit_since_first(days: np.ndarray) -> str:
-    """The unit that counts days from the first of some days since 1970.
+    """Return the unit that counts days from the earliest date; ``days`` are days since 1970.
 
     Examples
     --------
@@ -53,12 +56,12 @@ def unit_since_first(days: np.ndarray) -> str:
 
 
 def is_date(unit: str | None) -> bool:
-    """Whether numbers in a unit are dates."""
+    """Return whether numbers in a unit are dates."""
     return unit is not None and (unit == DATE or unit.startswith("days since "))
 
 
 def is_unit(unit: str) -> bool:
-    """Whether a unit is one, as it may come from a stranger's file.
+    """Return whether a text is a valid unit. It may come from an untrusted file.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def is_unit(unit: str) -> bool:
 
 
 def origin(unit: str | None) -> float:
-    """Days from 1970 to the date that a unit counts from; 0 for numbers that are no dates.
+    """Return the days from 1970 to the date that a unit counts from; 0 if it is not a date unit.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def origin(unit: str | None) -> float:
 
 
 def in_words(unit: str) -> str:
-    """A unit as people read it.
+    """Return a unit as people read it.
 
     Examples
     --------
@@ -94,9 +97,10 @@ def in_words(unit: str) -> str:
 
 
 def read_date(text: str, since: float = 0.0) -> float | None:
-    """Days since 1970 of one date in ISO 8601, NaN for a missing one, None for anything else.
+    """Read one date in ISO 8601 as days since 1970.
 
-    Or days since another day, which is given by its number since 1970.
+    Return NaN for a missing date and None for anything else. With ``since``, count from that day
+    instead; ``since`` is itself in days since 1970.
 
     Examples
     --------
@@ -110,7 +114,7 @@ def read_date(text: str, since: float = 0.0) -> float | None:
         return None
     day, time = found.groups()
     try:
-        # Apart, since a year of four digits is out of reach where nanoseconds are counted.
+        # Read day and time separately: nanoseconds in 64 bits do not reach all years of 4 digits.
         whole, part = np.datetime64(day, "D"), np.datetime64(f"1970-01-01T{time or '00:00'}")
     except ValueError:  # there is no such day
         return None
@@ -118,14 +122,14 @@ def read_date(text: str, since: float = 0.0) -> float | None:
 
 
 def is_other_order(text: str) -> bool:
-    """Whether a text may be a date that begins with the day or the month."""
+    """Return whether a text may be a date that begins with the day or the month."""
     return _OTHER_ORDER.fullmatch(text.strip()) is not None
 
 
 def as_iso(text: str, order: str) -> str | None:
-    """A date in an order, ``"dmy"`` or ``"mdy"``, as ISO 8601 has it; None if it is none.
+    """Convert a date in the order ``"dmy"`` or ``"mdy"`` to ISO 8601; None if it is not a date.
 
-    A date in ISO 8601 stays as it is, and so does a word for a missing one.
+    A date in ISO 8601 and a word for a missing date stay as they are.
 
     Examples
     --------
@@ -146,9 +150,10 @@ def as_iso(text: str, order: str) -> str | None:
 
 
 def read_dates(texts: list[str]) -> np.ndarray | None:
-    """Days since 1970 of dates in ISO 8601, as the clock showed them; None unless all texts are.
+    """Read dates in ISO 8601 as days since 1970; None if any text is not a date.
 
-    Words such as ``"NA"`` among them are missing dates, NaN.
+    Words such as ``"NA"`` are missing dates and become NaN. If all dates are missing, return None.
+    Times are those of the local clock: an offset from UTC is ignored.
 
     Examples
     --------
@@ -169,10 +174,10 @@ def read_dates(texts: list[str]) -> np.ndarray | None:
 
 
 def as_days(times: Any, since: float = 0.0) -> np.ndarray:
-    """Days since 1970 of times of numpy, NaN for missing ones.
+    """Convert numpy's times to days since 1970, with NaN for missing ones.
 
-    Or days since another day, which is given by its number since 1970: days that are few leave room
-    for nanoseconds.
+    With ``since``, count from that day instead; ``since`` is itself in days since 1970. A small
+    number of days leaves enough digits for nanoseconds.
 
     Examples
     --------
@@ -188,22 +193,23 @@ def as_days(times: Any, since: float = 0.0) -> np.ndarray:
 
 
 def check_days(days: np.ndarray, name: Any) -> None:
-    """Refuse numbers after the year 9999: seconds since 1970, say, or 20240531."""
+    """Refuse days beyond the year 9999, for example seconds since 1970, or 20240531."""
     with np.errstate(invalid="ignore"):
         wrong = np.abs(days) > LAST_DAY
     if wrong.any():
         raise ValueError(
-            f"column {name!r} of X holds {days[wrong][0]:.15g}, but it held dates in the fit; give "
-            "dates, or days since 1970"
+            f"column {name!r} of X holds {days[wrong][0]:.15g}, but it held dates in the fit; use "
+            "dates or days since 1970"
         )
 
 
 def as_durations(
     times: Any, unit: str | None = None, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, str]:
-    """Durations of numpy in a unit; by default in the largest of which half of them have one.
+    """Convert numpy's durations to numbers in a unit, and return both.
 
-    Half of them by ``weight``, where rows have some.
+    By default, choose the largest unit such that at least half of the durations, by ``weight``, are
+    one unit long or longer.
 
     Examples
     --------
@@ -222,10 +228,10 @@ def as_durations(
 
 
 def _unit_of_half(seconds: np.ndarray, weight: np.ndarray | None) -> str:
-    """The largest unit of which half of the durations, by weight, have one."""
+    """Return the largest unit that at least half of the durations, by weight, reach."""
     known = ~np.isnan(seconds)
     weights = np.where(known, 1.0 if weight is None else weight, 0.0)
-    half = 0.5 * weights.sum() * (1.0 - 1e-9)  # sums of thirds, say, are rounded
+    half = 0.5 * weights.sum() * (1.0 - 1e-9)  # allow for rounding, as in sums of thirds
     if half > 0:
         for name, size in DURATIONS.items():
             if weights[known & (seconds >= size)].sum() >= half:
@@ -234,10 +240,10 @@ def _unit_of_half(seconds: np.ndarray, weight: np.ndarray | None) -> str:
 
 
 def date_text(value: float, day_only: bool, since: float = 0.0, step: str = "m") -> str:
-    """A number of days since 1970 as a date, with the time of day or without.
+    """Write a number of days since 1970 as a date, with or without the time of day.
 
-    Or days since another day, which is given by its number since 1970. The time of day is rounded
-    to a ``step`` of numpy, such as ``"m"`` for minutes.
+    With ``since``, the days count from that day instead; ``since`` is itself in days since 1970.
+    The time of day is rounded to ``step``, a time unit of numpy such as ``"m"`` for minutes.
 
     Examples
     --------
@@ -253,7 +259,9 @@ def date_text(value: float, day_only: bool, since: float = 0.0, step: str = "m")
 
 
 class InUnit:
-    """What the numbers of a date or a duration stand for, asked as categories are for their codes.
+    """Write numbers of a date or duration feature as text.
+
+    Its `get` has the signature of ``dict.get``, so callers use it like a dict of categories.
 
     Examples
     --------
@@ -267,14 +275,17 @@ class InUnit:
         self.unit, self.step = unit, step
 
     def finer(self, digits: int) -> InUnit:
-        """The same, but with finer times of day for more digits than six, down to nanoseconds."""
+        """Return a copy that writes finer times of day for more than six digits.
+
+        The finest precision is nanoseconds.
+        """
         return InUnit(self.unit, STEPS[min(max(digits - 6, 0), len(STEPS) - 1)])
 
     def get(self, value: float, plain: str) -> str:
-        """A number in words; ``plain`` is how it is written without its unit."""
+        """Return a number as text; ``plain`` is the same number without its unit."""
         if not is_date(self.unit):
             return f"{plain} {self.unit}"
         try:
             return date_text(value, value == np.floor(value), origin(self.unit), self.step)
-        except (OverflowError, ValueError):  # a calendar has fewer days than there are numbers
+        except (OverflowError, ValueError):  # the number is outside the calendar
             return plain

@@ -1,4 +1,4 @@
-"""Data that is probably not meant as it is read: identifiers, stray cells, amounts as labels."""
+"""Warn of data that is probably misread: identifiers, stray cells, and amounts as labels."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from laconic.data.cells import Cells, read_column
 from laconic.data.dates import read_date
 from laconic.data.frames import A_DATE, is_missing
 
-# Reports tell this many different values apart. A column with no more of them never names rows.
+# Reports list at most this many different values. A column with no more values than this is never
+# taken as one that names rows.
 KINDS = 50
-# Different whole numbers name rows if they fill at least this part of their range, in steps of one
-# size. Floats beyond LARGE are all whole, so their steps tell nothing.
+# Different whole numbers count as names of rows if they fill at least this part of their range, in
+# equal steps. Floats beyond LARGE are all whole, so their steps tell nothing.
 DENSE, LARGE = 0.9, 2.0**53
-# A cell is stray if at least this part of its column is numbers (or dates). The column must have
-# this many cells.
+# A cell is stray if at least this part of its column is numbers (or dates) and the column has at
+# least this many cells.
 MOST, LEAST_CELLS = 0.9, 10
-# A first look at a column takes about this many cells.
+# A first check of a column reads about this many cells.
 SOME = 200
-# Labels are probably amounts if there are more different numbers than this, and fewer rows of each.
+# Labels are probably amounts if there are more different numbers than MANY_LABELS, and on average
+# fewer rows than FEW_ROWS for each.
 MANY_LABELS, FEW_ROWS = 20, 10
 
-# Numbers as people write them: with a sign, a currency, a per cent, commas, apostrophes or spaces.
+# Numbers as people write them: with a sign, a currency, a per cent sign, commas, apostrophes or
+# spaces.
 _SIGN = r"[-+−]?\s*"
 _DIGITS = r"(?:\d+(?:[.,'’\s]\d{3})*|\d{1,2}(?:,\d\d)*,\d{3})(?:[.,](?:\d*|-{1,2}))?"
 _MONEY = (
@@ -38,11 +41,11 @@ _MONEY = (
 _AMOUNT = re.compile(
     rf"[<>~≈≤≥]?\s*\(?{_SIGN}(?:{_MONEY})?\s*{_SIGN}{_DIGITS}\s*(?:%|‰|{_MONEY})?\)?", re.IGNORECASE
 )
-# Dates in another order than year, month, day, or with other signs between them.
+# Dates in another order than year, month, day, or with other separators.
 _SOME_DATE = re.compile(
     r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d\d|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?:[T ].*)?"
 )
-# A code such as 007, whose zeros a number would lose.
+# A code such as 007, which would lose its zeros as a number.
 _CODE = re.compile(r"\s*[-+]?0\d.*")
 _OF_COLUMNS = (
     "column.* of X seems? to name rows",
@@ -53,12 +56,12 @@ _OF_LABELS = "y has .* different numbers"
 
 
 def texts_name_rows(different: int, known: int) -> bool:
-    """Whether few rows share a text, as with names and identifiers."""
+    """Return whether few rows share a text, as with names and identifiers."""
     return different > max(KINDS, known // 2)
 
 
 def is_numbered(known: np.ndarray) -> bool:
-    """Whether every row has a whole number of its own, as with identifiers.
+    """Return whether every row has its own whole number, as with identifiers.
 
     Examples
     --------
@@ -75,10 +78,10 @@ def is_numbered(known: np.ndarray) -> bool:
 
 
 def numbers_name_rows(known: np.ndarray) -> bool:
-    """Whether numbers count the rows: all are whole and different, and few are left out.
+    """Return whether numbers count the rows: all are whole and different, with few gaps.
 
-    They may count in steps, such as 7, 14, 21. Numbers that leave many steps out may be amounts of
-    money, say, even where all are multiples of 100.
+    They may count in steps, such as 7, 14, 21. Numbers with many gaps may be something else, for
+    example amounts of money that are all multiples of 100.
 
     Examples
     --------
@@ -95,9 +98,9 @@ def numbers_name_rows(known: np.ndarray) -> bool:
 
 
 def are_numbers_as_text(values: Iterable[Any]) -> bool:
-    """Whether all values that are not missing are numbers in the form of text.
+    """Return whether all values that are not missing are numbers written as text.
 
-    Codes such as ``"007"`` are none.
+    Codes such as ``"007"`` do not count as numbers.
 
     Examples
     --------
@@ -118,17 +121,17 @@ class Stray(NamedTuple):
     row: int
     text: str
     number: int
-    """How many such cells there are."""
+    """Number of such cells in the column."""
     among: str
     """What the other cells are: ``"numbers"`` or ``"dates"``."""
 
 
 def stray_cell(values: Iterable[Any]) -> Stray | None:
-    """The first cell that keeps a column of text from being numbers, where nearly all others are.
+    """Return the first cell that is not a number in a column where nearly all cells are numbers.
 
-    The same holds for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
-    counts as a date. They are still stray, because they are read as text; but where most cells are
-    such amounts, only cells of another kind are.
+    Do the same for dates. Amounts such as ``"$1,200.50"`` count as numbers, and ``"31.12.2024"``
+    counts as a date. They are still stray, because they are read as text. But if most cells are
+    written like that, only cells of another kind are stray.
 
     Examples
     --------
@@ -148,13 +151,16 @@ def stray_cell(values: Iterable[Any]) -> Stray | None:
 def _stray(
     cells: list[Any], is_one: Callable[[str], bool], like: re.Pattern[str]
 ) -> list[tuple[int, str]]:
-    """Rows and texts that are not of a kind, if nearly all others are, or look like it."""
+    """Return rows and texts of the stray cells.
+
+    There are some only if nearly all other cells are of the kind, or look like it.
+    """
 
     def is_odd(text: str) -> bool:
         return not is_one(text) and like.fullmatch(text.strip()) is None
 
     some = [str(cell) for cell in cells[:: len(cells) // SOME + 1] if not is_missing(cell)]
-    if 2 * sum(map(is_odd, some)) > len(some):  # as most text is
+    if 2 * sum(map(is_odd, some)) > len(some):  # an ordinary text column
         return []
     known = [(row, str(cell)) for row, cell in enumerate(cells) if not is_missing(cell)]
     stray = [(row, text) for row, text in known if not is_one(text)]
@@ -177,18 +183,18 @@ def _is_date(text: str) -> bool:
 
 
 def in_words(stray: Stray, first_row: int = 0) -> str:
-    """What a stray cell does to its column."""
+    """Describe a stray cell and what it does to its column."""
     others = f" (and {stray.number - 1:,} more such cells)" if stray.number > 1 else ""
-    what = "text" if stray.among == "numbers" else f"no date such as {A_DATE}"
+    what = "text" if stray.among == "numbers" else f"not a date such as {A_DATE}"
     return (
         f"looks like {stray.among}, but {stray.text!r} in row {stray.row + first_row}{others} is "
-        f"{what}, so the column is taken as categories; mend or empty such cells to have "
-        f"{stray.among}"
+        f"{what}, so the column is taken as categories; correct or empty such cells to read the "
+        f"column as {stray.among}"
     )
 
 
 def stacklevel_of_user() -> int:
-    """The ``stacklevel`` of a warning that points to the first line outside this package."""
+    """Return the ``stacklevel`` that makes a warning point to the first line outside laconic."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("laconic."):
         frame, level = frame.f_back, level + 1
@@ -196,19 +202,19 @@ def stacklevel_of_user() -> int:
 
 
 def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any) -> None:
-    """Warn of columns that are probably not meant as a fit takes them.
+    """Warn of columns that the fit probably misreads.
 
-    ``X`` is what the user gave, and ``matrix`` the numbers that were made of it.
+    ``X`` is the user's input. ``matrix`` holds the numbers made from it.
     """
     named = []
     for position, known in categories.items():
         cells = read_column(X, position)
-        if cells.labels is not None:  # the user says what it is
+        if cells.labels is not None:  # the user declared it as categorical
             continue
         if are_numbers_as_text(known.values()):
             warnings.warn(
                 f"column {cells.name!r} of X holds numbers as text, so it is taken as categories; "
-                f"turn it into numbers, with X[{cells.name!r}].astype(float) in pandas or "
+                f"turn it into numbers with X[{cells.name!r}].astype(float) in pandas or "
                 ".cast(pl.Float64) in polars, or make it a categorical column to keep categories",
                 stacklevel=stacklevel_of_user(),
             )
@@ -228,18 +234,18 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
         shown = ", ".join(map(repr, named[:5])) + (", …" if named[5:] else "")
         warnings.warn(
             f"column{'s' * many} {shown} of X seem{'s' * (not many)} to name rows: nearly every "
-            f"row has a value of its own; leave {'them' if many else 'it'} out, unless new rows "
+            f"row has its own value; leave {'them' if many else 'it'} out unless new rows will "
             "share these values",
             stacklevel=stacklevel_of_user(),
         )
 
 
 def _perhaps_numbered(matrix: Any) -> list[int]:
-    """Columns of an array whose first rows all have different whole numbers."""
+    """Return the columns of an array whose first rows are all different whole numbers."""
     if not isinstance(matrix, np.ndarray) or len(matrix) <= KINDS:
         return []
     few = np.sort(matrix[: KINDS + 1], axis=0)
-    with np.errstate(invalid="ignore"):  # infinite less infinite
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         whole = ((few == np.floor(few)) | np.isnan(few)).all(axis=0)
         alone = (np.diff(few, axis=0) != 0).all(axis=0)
     return np.flatnonzero(whole & alone).tolist()
@@ -254,22 +260,22 @@ def _finite(column: np.ndarray) -> np.ndarray:
 
 
 def warn_of_amounts(classes: np.ndarray, n_rows: int) -> None:
-    """Warn of labels that are many different numbers with few rows each: amounts, probably."""
+    """Warn of labels that are many different numbers with few rows each: probably amounts."""
     many = len(classes)
     if classes.dtype.kind in "iuf" and many > MANY_LABELS and n_rows < FEW_ROWS * many:
         warnings.warn(
-            f"y has {many:,} different numbers in {n_rows:,} rows, and each is learned as a class "
-            "of its own; if they are amounts, cut them into a few classes (numpy.digitize, "
-            "pandas.qcut) or use a regressor",
+            f"y has {many:,} different numbers in {n_rows:,} rows, and each becomes its own class; "
+            "if they are amounts, group them into a few classes (numpy.digitize, pandas.qcut) or "
+            "use a regressor",
             stacklevel=stacklevel_of_user(),
         )
 
 
 @contextmanager
 def told_already(labels: bool = True) -> Iterator[None]:
-    """Keep quiet about columns, and about labels, that were looked at before.
+    """Suppress warnings of columns and labels that were checked before.
 
-    Parts of the rows may also be odd where all of them are not.
+    A subset of the rows can also look odd when the whole data does not.
     """
     with warnings.catch_warnings():
         for message in (*_OF_COLUMNS, *([_OF_LABELS] if labels else [])):

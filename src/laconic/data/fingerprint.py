@@ -1,4 +1,4 @@
-"""Fingerprints: what tells the checkpoint of one fit from that of another."""
+"""Fingerprints, by which a fit recognises its own checkpoint."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from scipy import sparse
 from laconic import __version__
 from laconic.numeric.threads import row_blocks
 
-# Rows that are hashed together: the most that is ever copied.
+# Number of rows that are hashed together. No more rows than this are copied at a time.
 HASHED_ROWS = 4096
-# Settings that say how a fit runs, not what it finds: of any estimator, and of Laconic's.
+# Settings that change how a fit runs but not its result: those of any estimator, and Laconic's own.
 HOW_IT_RUNS = ("n_jobs", "verbose")
 HOW_OURS_RUN = ("checkpoint", "pickle_models", "callbacks")
 
 
 def settings_of(estimator: Any, *limits: str) -> dict[str, Any]:
-    """Settings that an estimator's answer depends on, those of estimators inside it included.
+    """Return the settings that an estimator's result depends on.
 
-    ``limits`` names settings that say how far a fit goes: a resumed one may go further.
+    Settings of estimators inside it are included. ``limits`` names settings that are left out
+    because they only say how far a fit goes: a resumed fit may go further.
     """
     return _settings(estimator, (*HOW_IT_RUNS, *HOW_OURS_RUN, *limits))
 
@@ -34,7 +35,7 @@ def _settings(estimator: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A setting, with estimators in it told by their class and their own settings."""
+    """Return a setting, with any estimator in it replaced by its class name and its settings."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         kind = type(value)
         return (f"{kind.__module__}.{kind.__qualname__}", _settings(value, HOW_IT_RUNS))
@@ -46,16 +47,17 @@ def _plain(value: Any) -> Any:
 
 
 def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
-    """Digest of what a fit's answer depends on: settings, data, labels and weights."""
+    """Return a digest of all that a fit's result depends on: settings, data, labels and weights."""
     sha = hashlib.sha256()
     try:
         sha.update(joblib.hash(settings).encode())
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"a checkpoint needs settings that can be told apart when a fit is resumed ({error}); "
-            "name functions at the top of a module instead of a lambda or inside another function"
+            f"a checkpoint needs settings that can be compared when a fit is resumed ({error}); "
+            "define functions at the top of a module, not as a lambda or inside another function"
         ) from error
-    # Sums over rows and over columns round differently, so the order in memory belongs to it.
+    # The order in memory is part of the digest, because sums over rows and over columns round
+    # differently.
     kind = X.format if sparse.issparse(X) else f"dense {X.flags.c_contiguous:d}"
     sha.update(f"{__version__} {X.shape} {X.dtype} {kind}".encode())
     if sparse.issparse(X):

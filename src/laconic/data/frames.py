@@ -1,8 +1,8 @@
-"""Data frames as numbers: categories as codes, dates as days, durations in a unit.
+"""Turn data frames into numbers: categories into codes, dates into days, durations into a unit.
 
 The code of a category is its position among the categories that a fit saw. A missing value has the
-code NaN. Every other value is *other*: one that the fit never saw, or one that the model does not
-ask about. It has a code that answers no to every question, "is missing" included.
+code NaN. Any other value is called *other*: the fit never saw it, or the model does not ask about
+it. The code of *other* answers no to every question, also to "is missing".
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from laconic.data.dates import (
 
 # The code of every value that is neither missing nor a known category.
 OTHER = -1.0
-# How messages spell a date.
+# The example of a date in messages.
 A_DATE = "2024-05-31"
 
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
-# Numbers with a decimal comma, and with points for thousands.
+# Numbers with a decimal comma or with points between thousands.
 _COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*|\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
-# Cells of a column of numbers that are no mistake: missing in some spelling, or truth values.
+# Text that is no mistake in a column of numbers: words for missing values, and truth values.
 _NO_TEXT = {"", "na", "nan", "n/a", "null", "none", "<na>", "#n/a", "true", "false"}
 
 Categories = dict[int, dict[int, Any]]
-"""Of every categorical feature, its categories by their codes."""
+"""Categories of every categorical feature, by their codes."""
 Units = dict[int, str]
-"""Of every feature that is dates or durations, what its numbers count."""
+"""Units of every feature of dates or durations."""
 
 
 class WrongCell(ValueError):
@@ -67,13 +67,13 @@ class WrongCell(ValueError):
         )
 
     def of_table(self) -> str:
-        """The message for people who count the rows of a table from 1."""
+        """Return the message for a table on the command line, where rows count from 1."""
         said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
         return said + reading_option(self.text, self.wanted.split()[0])
 
 
 class NoValue(ValueError):
-    """An object in a column that is no value of a feature: a list, say."""
+    """An object in a column that cannot be a feature's value, for example a list."""
 
     def __init__(self, name: Any, value: Any) -> None:
         self._name = name
@@ -81,12 +81,14 @@ class NoValue(ValueError):
         super().__init__(f"column {name!r} of X {self._says}")
 
     def of_table(self) -> str:
-        """The message for people who have a table."""
+        """Return the message for a table on the command line."""
         return f"column {self._name!r} {self._says}, or leave the column out with --ignore"
 
 
 def reading_option(text: str, wanted: str) -> str:
-    """What the command line can do about a cell in a column of ``"numbers"`` or ``"dates"``.
+    """Name the command line option that reads a cell as one of ``"numbers"`` or ``"dates"``.
+
+    Return an empty text if there is none.
 
     Examples
     --------
@@ -103,10 +105,10 @@ def reading_option(text: str, wanted: str) -> str:
 
 
 def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
-    """Which columns of a frame hold categories, and which dates or durations, by position.
+    """Find the columns of categories, and those of dates or durations, by position.
 
-    Text that is dates in ISO 8601 counts as dates, unless the column says that it is categories.
-    For units, rows count by their ``weight``.
+    A text column of dates in ISO 8601 counts as dates unless it is declared as categorical. Units
+    depend on the rows by their ``weight``.
     """
     categories: Categories = {}
     units: Units = {}
@@ -130,9 +132,9 @@ def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, U
 
 
 def different_values(cells: Cells) -> list[Any]:
-    """The different values of a column that are not missing, as they come.
+    """Return the different values of a column that are not missing, in order of appearance.
 
-    Bytes, times of day, and objects that are not written as a value are refused.
+    Refuse bytes, times of day, and objects whose text does not show a value.
     """
     check_hashable(cells)
     known = [value for value in dict.fromkeys(cells.values) if not is_missing(value)]
@@ -145,7 +147,7 @@ def different_values(cells: Cells) -> list[Any]:
 
 
 def check_hashable(cells: Cells) -> None:
-    """Refuse a column of lists, say, or of other objects that cannot be told apart."""
+    """Refuse a column of objects that cannot be hashed, for example lists."""
     for value in cells.values:
         try:
             hash(value)
@@ -154,14 +156,15 @@ def check_hashable(cells: Cells) -> None:
 
 
 def all_numbers(values: Iterable[Any]) -> bool:
-    """Whether objects are numbers or truth values, which are numbers too."""
+    """Return whether all objects are numbers. Truth values count as numbers."""
     return all(isinstance(value, Number | np.bool_) for value in values)
 
 
 def asked_categories(categories: Categories, asked: Mapping[int, Iterable[int]]) -> Categories:
-    """The categories that are asked about; a model needs no others, and must not tell them.
+    """Return the categories that a model asks about.
 
-    Those that are spelled almost like one of them stay, to be told apart from it.
+    A model needs no others, and must not reveal them. But a category that is spelled almost like
+    one of them is kept, so that the two are not confused.
     """
     out = {}
     for feature, known in categories.items():
@@ -176,22 +179,25 @@ def asked_categories(categories: Categories, asked: Mapping[int, Iterable[int]])
 
 
 def _loosely(label: Any) -> str:
-    """How a label is written, 1.0 as 1."""
+    """Return a label as text, with 1.0 written as 1."""
     return _WHOLE.sub(r"\1", str(label))
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pandas' own missing value; pandas need not be there."""
+    """Return whether a value is None, NaN or pandas' own missing value.
+
+    This works without pandas.
+    """
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def category_codes(
     values: Iterable[Any], known: Mapping[int, Any], other: float = OTHER
 ) -> list[float]:
-    """Codes of values among the known categories; NaN for missing ones, and ``other`` for others.
+    """Return the codes of values: NaN for missing ones and ``other`` for unknown categories.
 
-    Categories are compared by how they are written, since a table read again may spell the label 1
-    as "1" or, beside a missing value, as 1.0.
+    Categories are compared as text. A table that is read again may hold the label 1 as "1" or, in a
+    column with missing values, as 1.0.
     """
     exact = {str(label): float(code) for code, label in known.items()}
     loose: dict[str, float] = {}
@@ -205,7 +211,7 @@ def category_codes(
 
 
 def encode_frame(X: Any, categories: Categories, units: Units) -> Any:
-    """A frame with numbers in every column; those that hold plain numbers stay as they are."""
+    """Return the frame with numbers in every column. Columns of plain numbers do not change."""
     odd = dict(odd_columns(X))
     new = {}
     for position, known in categories.items():
@@ -221,10 +227,10 @@ def encode_frame(X: Any, categories: Categories, units: Units) -> Any:
 
 
 def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
-    """The cells of a column as numbers, in its unit.
+    """Return the cells of a column as numbers, in its unit.
 
-    Numbers in a column of dates are taken for days since 1970, and numbers in a column of durations
-    are taken to be in its unit.
+    Numbers in a column of dates are read as days since 1970. Numbers in a column of durations are
+    read in its unit.
     """
     since = origin(unit)
     if cells.kind in "biuf":
@@ -245,8 +251,8 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
         number = np.nan if is_missing(value) else _as_number(value, unit, since)
         if number is None and isinstance(value, Complex):
             raise ValueError(
-                f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); give "
-                "their real and imaginary parts as two columns"
+                f"column {cells.name!r} of X holds complex numbers ({value} in row {row}); put "
+                "their real and imaginary parts in two columns"
             )
         if number is None:
             raise WrongCell(cells.name, *_most_wrong(cells.values, row, unit), unit)
@@ -255,10 +261,11 @@ def numbers_of(cells: Cells, unit: str | None = None) -> np.ndarray:
 
 
 def _most_wrong(values: np.ndarray, first: int, unit: str | None) -> tuple[int, str]:
-    """Row and text of a cell to blame, given the first that is no number (or date).
+    """Return row and text of the cell to name in a message.
 
-    Where there are worse ones, it is no number with a decimal comma, no truth value in words, and
-    no word for a missing value.
+    ``first`` is the row of the first cell that is not a number (or date). A later cell is preferred
+    if the first ones are only numbers with a decimal comma, truth values in words, or words for
+    missing values.
     """
     for row in range(first, len(values)):
         text = str(values[row])
@@ -278,12 +285,12 @@ def _as_number(value: Any, unit: str | None, since: float = 0.0) -> float | None
 
 
 def holds_times(X: Any) -> bool:
-    """Whether an input is a table of numpy's times or durations."""
+    """Return whether an input is an array of numpy's times or durations with two dimensions."""
     return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
 
 
 def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
-    """What the columns of such a table count, where rows count by their ``weight``."""
+    """Return the units of the columns of an array of times; rows count by their ``weight``."""
     if X.dtype.kind == "m":
         return {f: as_durations(column, weight=weight)[1] for f, column in enumerate(X.T)}
     counted = X if weight is None else X[weight > 0]
@@ -291,7 +298,7 @@ def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
 
 
 def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:
-    """Such a table as numbers."""
+    """Return an array of times or durations as numbers."""
     spelled = names if names is not None else [f"x{f}" for f in range(X.shape[1])]
     columns = zip(spelled, X.T, strict=True)
     return np.column_stack(
@@ -300,7 +307,10 @@ def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None
 
 
 def encode_days(X: Any, units: Units, names: Sequence[str] | None = None) -> Any:
-    """An array or sparse matrix with days since 1970, in the units; refuses what cannot be days."""
+    """Convert days since 1970, in the date columns of an array or sparse matrix, to their units.
+
+    Refuse numbers in a dense array that cannot be days.
+    """
     dated = [f for f, unit in units.items() if is_date(unit)]
     for f in dated if isinstance(X, np.ndarray) else ():
         check_days(X[:, f], f"x{f}" if names is None else names[f])
@@ -325,9 +335,9 @@ def frame_matrix(
     units: Units,
     other: float = OTHER,
 ) -> np.ndarray:
-    """The features that are read, by name, in their places; zeros in those that are not."""
+    """Return a matrix of all features. Those in ``reads`` are read by name; others are zero."""
     columns = [str(name) for name in column_names(X)]
-    single = is_single(X, set(names))  # as the estimator finds, which wants every column
+    single = is_single(X, set(names))  # over all columns, as in the estimator
     out = np.zeros((len(X), len(names)), np.float32 if single else np.float64, order="F")
     for f in reads:
         found = columns.count(names[f])
@@ -343,18 +353,21 @@ def frame_matrix(
 
 
 def words_for_text(error: ValueError) -> str | None:
-    """A better message where text came in an array, whose columns have no categories."""
+    """Return a better message for text in an array, or None if the error is another one.
+
+    Columns of arrays cannot hold categories.
+    """
     first = str(error).splitlines()[0]
     if "convert string" not in first:
         return None
     return (
-        f"X is an array that holds text ({first}); turn it into numbers, or give a data frame, "
-        'whose text columns are categories for pool="stumps"'
+        f"X is an array that holds text ({first}); turn it into numbers, or use a data frame and "
+        'pool="stumps", which takes text columns as categories'
     )
 
 
 def what_stumps_could_do(error: ValueError) -> str | None:
-    """A better message where data was refused that decision stumps would take."""
+    """Return a better message for data that only decision stumps accept, or None."""
     first = str(error).splitlines()[0]
     if "Input y" in first:
         return None

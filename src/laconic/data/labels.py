@@ -1,4 +1,4 @@
-"""Labels and weights of rows, as estimators take them."""
+"""Check the labels and weights of rows for estimators."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from laconic.numeric.magnitudes import ENLARGE, check_squares, largest_value
 def kept_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-    """Rows of positive weight (None for all), class codes and weights.
+    """Return the rows of positive weight (None for all rows), their class codes and weights.
 
-    Sets ``classes_``, and ``class_prior_``, the share of each in the weight of the rows. Classes
-    that only rows of weight zero have are left out.
+    Set ``classes_`` and ``class_prior_``, the share of each class in the total weight. Classes that
+    occur only in rows of weight zero are left out.
     """
     check_classification_targets(y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -35,7 +35,7 @@ def kept_rows(
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
     warn_of_amounts(classes, len(codes))
     estimator.classes_ = classes
-    # The sum of huge weights would overflow; a power of two changes no digit.
+    # Scale first, because the sum of huge weights would overflow. A power of two changes no digit.
     shares = np.bincount(codes.ravel(), np.ldexp(weight, -np.frexp(weight.max())[1]))
     estimator.class_prior_ = shares / shares.sum()
     return keep, codes.ravel(), weight
@@ -44,7 +44,10 @@ def kept_rows(
 def class_factors(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """What ``class_weight`` multiplies the weights of each class by; balanced ones keep the sum."""
+    """Return the factor of each class by which ``class_weight`` multiplies weights.
+
+    Balanced factors keep the sum of the weights.
+    """
     if class_weight is None:
         return np.ones(len(classes))
     if class_weight == "balanced":
@@ -58,7 +61,10 @@ def class_factors(
 def class_prices(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """What ``class_weight`` multiplies the weight of each row by; see `class_factors`."""
+    """Return the factor of each row by which ``class_weight`` multiplies its weight.
+
+    See `class_factors`.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         prices = class_factors(class_weight, classes, codes, weight)[codes]
         total = (weight * prices).sum()
@@ -70,15 +76,15 @@ def class_prices(
 def normalised_weights(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, np.ndarray, np.ndarray, float]:
-    """Rows, class codes, weights that sum to one, and the sum that they had.
+    """Return rows, class codes, weights scaled to sum to one, and their sum before that.
 
-    Sets ``estimator.classes_``.
+    Set ``estimator.classes_``.
 
-    Rows of weight zero are dropped (the others are then copied), and so are classes that only such
-    rows have.
+    Rows of weight zero are dropped, and the other rows are then copied. Classes that occur only in
+    dropped rows are dropped too.
     """
     keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
-    # The sum of huge weights would overflow; a power of two changes no digit.
+    # Scale first, because the sum of huge weights would overflow. A power of two changes no digit.
     power = np.frexp(weight.max())[1]
     weight = np.ldexp(weight, -power)
     factors = class_factors(estimator.class_weight, estimator.classes_, codes, weight)
@@ -91,7 +97,7 @@ def normalised_weights(
 
 
 def check_labels(y: Any) -> None:
-    """Refuse labels that are missing or cannot be put in order, in words."""
+    """Refuse labels that are missing or cannot be sorted."""
     labels = np.asarray(y)
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return
@@ -103,25 +109,30 @@ def check_labels(y: Any) -> None:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels})
         raise ValueError(
-            f"labels of y are of different types ({', '.join(kinds)}); make them all text, "
+            f"y has labels of different types ({', '.join(kinds)}); make them all text, "
             "for example with [str(label) for label in y]"
         ) from None
 
 
 def check_scale(X: Any) -> None:
-    """Refuse rows between which squared distances would overflow, or vanish."""
+    """Refuse rows whose squared distances would overflow or become zero."""
     check_squares(X, X.dtype)
     largest = largest_value(X)
     if 0 < largest < np.sqrt(float(np.finfo(X.dtype).tiny)):
         raise ValueError(
-            f"X has no number above {largest:.2g}, and their squares vanish in {X.dtype}; {ENLARGE}"
+            f"X has no number above {largest:.2g}, and their squares underflow in {X.dtype}; "
+            f"{ENLARGE}"
         )
 
 
 def held_out_rows(
     estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
-    """Split the rows into those to fit and those to watch, every class in both where it can be."""
+    """Split the rows into a part to fit and a part to watch, with every class in both if possible.
+
+    Return the rows, class codes and weights to fit, and a tuple of those to watch. The weights of
+    each part sum to one.
+    """
     counts = np.bincount(codes)
     watched = int(np.ceil(estimator.validation_fraction * len(codes)))
     watched = max(watched, len(counts))
@@ -135,7 +146,7 @@ def held_out_rows(
     if len(np.unique(codes[fit])) < len(counts):
         asked = [n for n in ("early_stopping", "guard", "prune") if getattr(estimator, n, False)]
         raise ValueError(
-            "the held-out part took every row of a class; lower validation_fraction or set "
+            "the held-out part has every row of a class; lower validation_fraction or set "
             + " and ".join(f"{name}=False" for name in asked)
         )
     fit, watch = np.sort(fit), np.sort(watch)

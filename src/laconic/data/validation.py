@@ -1,4 +1,4 @@
-"""scikit-learn's check of input, as every estimator and pool asks for it."""
+"""Check the input of every estimator and pool with scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from laconic.numeric.sparse_rows import canonical
 
 
 def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
-    """Weights of rows; None where they are unsound, which are refused later."""
+    """Return the weights of rows, or None if they are invalid. A later check refuses those."""
     try:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -31,9 +31,10 @@ def _weights(weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 class _Named(np.ndarray):
-    """Numbers of a frame with names of columns, where scikit-learn's older versions look for names.
+    """Numbers of a frame, with the names of its columns where older scikit-learn looks for them.
 
-    They ask the frame for ``__dataframe__``, which newer versions of polars no longer have.
+    Older versions of scikit-learn ask the frame for ``__dataframe__``. Newer versions of polars no
+    longer have that method.
     """
 
     names: list[Any]
@@ -42,14 +43,15 @@ class _Named(np.ndarray):
         return self
 
     def column_names(self) -> list[Any]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return self.names
 
 
 def _seen(X: Any, only_names: bool = False) -> Any:
-    """A frame as scikit-learn sees the names of its columns; it knows not every library's frames.
+    """Return a frame in a form whose column names scikit-learn can read.
 
-    With ``only_names``, rows may be left out.
+    Scikit-learn does not know the frames of every library. With ``only_names``, the result may have
+    no rows.
     """
     names = column_names(X)
     if hasattr(X, "iloc") or not names or _get_feature_names(X) is not None:
@@ -69,12 +71,13 @@ def validated(
     weight: Any = None,
     **settings: Any,
 ) -> Any:
-    """`sklearn.utils.validation.validate_data` for float64 and float32, others as the first.
+    """Call `sklearn.utils.validation.validate_data`, keeping float64 and float32 as they are.
 
-    Data frames and arrays of times come out as numbers. A fit (``reset``) remembers in ``_units``
-    which columns are dates or durations and, where it may have ``categories``, in ``_categories``
-    what those of text hold. For units, rows count by their ``weight``. A sparse matrix comes out
-    with every value stored once and in order; the given one stays as it is.
+    Other types become the first of ``dtype``. Data frames and arrays of times become numbers. A fit
+    (``reset``) stores the units of date and duration columns in ``_units``. If ``categories`` is
+    true, it stores the categories of text columns in ``_categories``. Units depend on the rows by
+    their ``weight``. A sparse matrix is returned with every value stored once and in order; the
+    given matrix does not change.
     """
     given = X
     if is_frame(X):
@@ -88,7 +91,7 @@ def validated(
             found, estimator._units = frame_kinds(X, weights)
             estimator._categories = found if categories else {}
     if is_frame(X):
-        if not reset:  # before columns are taken for others
+        if not reset:  # first, so that no column is read as another
             _check_feature_names(estimator, _seen(X, only_names=True), reset=False)
         X = _seen(encode_frame(X, estimator._categories, estimator._units))
         if np.float32 in dtype and is_single(given):

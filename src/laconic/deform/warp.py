@@ -1,4 +1,4 @@
-"""The kernel of `Deform`; it imports Numba, so it is imported at first use."""
+"""Kernel of `laconic.deform`. It imports Numba, so import it only at first use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from laconic.numeric.compiled import compiled
 
 @compiled
 def bilinear(images: Any, affine: Any, bend: Any, fill: Any, out: Any) -> None:
-    """Sample every image where its affine map and bend send each pixel, between four pixels.
+    """Sample every image at the places to which its affine map and bend send the pixels.
 
-    ``images`` and ``out`` are (n, h, w), ``affine`` (n, 2, 3), ``bend`` (n, 2, h, w) or, for none,
-    (n, 2, 1, 1). Pixels outside an image count as ``fill``.
+    Values are interpolated between four pixels. ``images`` and ``out`` are (n, h, w), ``affine`` is
+    (n, 2, 3), and ``bend`` is (n, 2, h, w), or (n, 2, 1, 1) for no bend. Pixels outside an image
+    have the value ``fill``.
     """
     n, height, width = images.shape
     bent = bend.shape[2] > 1 or bend.shape[3] > 1

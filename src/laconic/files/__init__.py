@@ -1,1 +1,1 @@
-"""Files that are written whole or not at all, grow by records, and are safe to read."""
+"""Files that are written completely or not at all, grow by records, and are safe to read."""

@@ -1,13 +1,13 @@
-"""Journals: files that grow by a record at a time, so that what is there is never written again.
+"""Journals: files that grow by one record at a time and never rewrite earlier records.
 
-A journal is a line that says what it is, and records: the length of each with its check sum, then
-an archive of `laconic.files.store`. Each record names the digest of the one before, so that none
-can be left out or put elsewhere. A process that is killed while it writes leaves a part of a record
-at the end, which the next one cuts off; everything before it holds. The check sum tells such a part
-from a length that is damaged.
+A journal begins with a line that names its kind. Records follow. Each record is its length, a check
+sum of that length, and an archive of `laconic.files.store`. Each record holds the digest of the
+record before it, so that none can be removed or moved. A process that is killed while it writes
+leaves an incomplete record at the end. The next process cuts it off and keeps all records before
+it. The check sum tells an incomplete record from a damaged length.
 
-A slate holds one record only, and is written anew in one piece: for states that are as large in the
-end as at the start, and of which only the last matters.
+A slate holds only one record, and every new record replaces the whole file. It suits states that do
+not grow and of which only the last one matters.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ import numpy as np
 
 try:
     import fcntl
-except ImportError:  # Windows has other locks
+except ImportError:  # Windows has no fcntl
     fcntl = None  # type: ignore[assignment]
 
 from laconic.files.store import MARK, WrongKind, dump, parse, read_archive, write_archive
 from laconic.files.whole import check_can_write
 
-# Seconds between two records: what a kill can lose at most, beside the round under way.
+# Seconds between two records. A killed fit loses at most this much work and the current round.
 EVERY = 5.0
 
 _PREFIX = struct.Struct("<QI")
@@ -44,28 +44,28 @@ Self = TypeVar("Self", bound="Saver")
 
 
 def prefix(length: int) -> bytes:
-    """What comes before a record of so many bytes: the length, and its check sum."""
+    """Return the bytes before a record of ``length`` bytes: the length and its check sum."""
     return _PREFIX.pack(length, crc32(length.to_bytes(8, "little")))
 
 
 class CheckpointFile(ABC):
-    """A file of one kind, for data and settings of one fingerprint, that records are written to.
+    """A file of records of one kind, for data and settings of one fingerprint.
 
     Parameters
     ----------
     path : str or path-like
-        A file that is there is taken up; otherwise one is made. An `OSError` says why where that
-        cannot be.
+        An existing file is continued; otherwise a new one is created. An `OSError` says why the
+        path cannot be used.
     kind : str
-        What is in it, ``"checkpoint"`` say.
+        What the file contains, for example ``"checkpoint"``.
     fingerprint : str
-        A file of another one is refused.
+        A file with another fingerprint is refused.
 
     Attributes
     ----------
     records : list of (header, arrays)
-        What the file held when it was opened. They are whole, but need not be sound: a stranger may
-        have written them.
+        The records that the file held when it was opened. They are complete but not trusted: a
+        stranger may have written them.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
@@ -76,15 +76,15 @@ class CheckpointFile(ABC):
         self._written = -np.inf
         self._failed = False
         if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-            raise ValueError(f"{path} cannot be a checkpoint: it is no plain file")
+            raise ValueError(f"{path} cannot be a checkpoint: it is not a regular file")
         check_can_write(path)
 
     def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Note a record of the file; one of another fit is refused."""
+        """Add a record of the file to ``records``; refuse a record of another fit."""
         if header.get("fingerprint") != self.fingerprint:
             raise ValueError(
                 f"checkpoint {self.path} was written for other data or settings; "
-                "name another file, or delete it to start anew"
+                "name another file, or delete it to start again"
             )
         self.records.append((header, arrays))
 
@@ -94,7 +94,7 @@ class CheckpointFile(ABC):
         return time.monotonic() - self._written
 
     def append(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
-        """Write a record; whether that worked. Where it does not, a warning says so, once."""
+        """Write a record. Return whether that worked. The first failure gives a warning."""
         self._written = time.monotonic()
         try:
             self._put({**header, "fingerprint": self.fingerprint}, arrays)
@@ -112,15 +112,15 @@ class CheckpointFile(ABC):
 
     @abstractmethod
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Write a record; after an `OSError` the file is as it was."""
+        """Write a record. After an `OSError` the file is unchanged."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Release the file for other processes."""
 
 
 class Slate(CheckpointFile):
-    """A file of one record: the next one takes its place, in one piece."""
+    """A file of one record. The next record replaces it as a whole."""
 
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
         super().__init__(path, kind, fingerprint)
@@ -131,13 +131,13 @@ class Slate(CheckpointFile):
         write_archive(self.path, self.kind, header, arrays)
 
     def close(self) -> None:
-        """Nothing is open between two records."""
+        """Do nothing, because the file is not open between two records."""
 
 
 class Journal(CheckpointFile):
-    """A file of all records; those that are there stay as they are.
+    """A file of all records. Earlier records never change.
 
-    While it is open no other process can open it, where the system has locks.
+    On systems with file locks, no other process can open the journal while it is open.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str, fingerprint: str) -> None:
@@ -145,8 +145,8 @@ class Journal(CheckpointFile):
         self._line = MARK + kind.encode() + b"\n"
         self._last = ""
         self._end = 0
-        # Without a buffer: what could not be written must not be tried again unasked. A new file
-        # is made where there is none, also by another fit at the same time: the lock decides.
+        # There is no buffer, because a failed write must not be repeated later on its own. If two
+        # fits create the file at the same time, the lock decides which one gets it.
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = FileIO(os.open(path, flags, 0o666), "r+")
         try:
@@ -158,15 +158,15 @@ class Journal(CheckpointFile):
             raise
 
     def _read(self, stream: BinaryIO) -> None:
-        """Take up all whole records; a part of one at the end is as if it had not been begun."""
+        """Read all complete records, and ignore an incomplete one at the end."""
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         start = stream.read(len(self._line))
         if not self._line.startswith(start):
-            read_archive(self.path, self.kind)  # says what else it is
+            read_archive(self.path, self.kind)  # raises an error that names the kind of file
             raise ValueError(
                 f"checkpoint {self.path} was written by an older version of Laconic; name another "
-                "file, or delete it to start anew"
+                "file, or delete it to start again"
             )
         if start != self._line:
             return
@@ -177,29 +177,29 @@ class Journal(CheckpointFile):
             self._end = stream.tell()
 
     def _next(self, stream: BinaryIO, size: int) -> tuple[dict[str, Any], Any, str] | None:
-        """The next record with its digest; ``None`` where there is no whole one."""
+        """Return the next record with its digest, or ``None`` if there is no complete record."""
         before = stream.read(_PREFIX.size)
         if len(before) < _PREFIX.size:
             return None
         length = _PREFIX.unpack(before)[0]
         if before != prefix(length):
-            if not any(before) and not any(stream.read()):  # what a power cut can leave
+            if not any(before) and not any(stream.read()):  # zeros, as after a power cut
                 return None
-            raise self._damaged("a record has no sound length")
+            raise self._damaged("a record has an invalid length")
         if length > size - stream.tell():
             return None
         try:
             found = parse(BytesIO(stream.read(length)), length, self.kind)
             if found[0].get("after") != self._last:
-                raise ValueError("a record is not where it was written")
+                raise ValueError("a record is not in its original place")
         except WrongKind as error:
             raise ValueError(f"checkpoint {self.path} {error}") from error
-        except Exception as error:  # whatever a damaged archive makes its readers raise
+        except Exception as error:  # readers of a damaged archive may raise any error
             if stream.tell() < size:
                 raise self._damaged(error) from error
             warnings.warn(
                 f"checkpoint {self.path} ends in a damaged record ({error}); the fit goes on from "
-                "the one before",
+                "the record before",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -209,7 +209,7 @@ class Journal(CheckpointFile):
     def _damaged(self, why: Any) -> ValueError:
         return ValueError(
             f"checkpoint {self.path} is damaged: {why}; name another file, or delete it to start "
-            "anew"
+            "again"
         )
 
     def _put(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -226,7 +226,7 @@ class Journal(CheckpointFile):
         self._last, self._end = seal, self._end + len(whole)
 
     def _write(self, data: bytes) -> None:
-        """Write after the last whole record, and see that it reaches the disk."""
+        """Write after the last complete record, and wait until the data is on the disk."""
         self._file.truncate(self._end)
         self._file.seek(self._end)
         rest = memoryview(data)
@@ -235,7 +235,7 @@ class Journal(CheckpointFile):
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Release the file for other processes."""
         if fcntl is not None:
             with suppress(OSError):  # a child of this process may still have the file open
                 fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -243,7 +243,7 @@ class Journal(CheckpointFile):
 
 
 def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
-    """Refuse a file that another fit writes to, where the system can tell."""
+    """Refuse a file that another fit writes to, if the system has locks."""
     if fcntl is None:
         return
     try:
@@ -255,11 +255,11 @@ def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
 
 
 class Saver(ABC):
-    """A hook of a loop that keeps its state in a file, a journal unless ``kept_in`` says otherwise.
+    """A hook of a loop that saves its state to a file: a journal, or the type in ``kept_in``.
 
-    Called after every round, it writes the state down if the last record is ``every`` seconds old.
-    As a context manager it writes down what is left at the end, however the fit ends: always the
-    state after a whole round, never one in between.
+    It is called after every round, and writes the state if the last record is ``every`` seconds
+    old. As a context manager it also writes the last state when the fit ends, for whatever reason.
+    It always writes the state after a complete round.
     """
 
     kept_in: type[CheckpointFile] = Journal
@@ -274,17 +274,17 @@ class Saver(ABC):
 
     @abstractmethod
     def snapshot(self, state: Any) -> Any:
-        """What `write` needs of a state that goes on to change."""
+        """Copy what `write` needs from a state that will change."""
 
     @abstractmethod
     def write(self, snapshot: Any) -> bool:
-        """Append a record of what the journal does not hold yet; whether that worked."""
+        """Append a record of what the journal does not hold yet. Return whether that worked."""
 
     @contextmanager
     def reading(self) -> Iterator[list[Record]]:
-        """The records of the file, which are forgotten in the end.
+        """Give the records of the file, and drop them at the end.
 
-        Whatever a stranger's record makes its reader raise becomes a `ValueError`.
+        Any error that an untrusted record causes in its reader becomes a `ValueError`.
         """
         try:
             yield self.file.records
@@ -292,13 +292,13 @@ class Saver(ABC):
             what = f"it has no {error}" if isinstance(error, KeyError) else error
             raise ValueError(
                 f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
-                "start anew"
+                "start again"
             ) from error
         finally:
             self.file.records = []
 
     def __call__(self, state: Any) -> None:
-        """Take note of a state, and write it down if it is time to."""
+        """Keep a snapshot of a state, and write it if the last record is old enough."""
         self._waiting = self.snapshot(state)
         if self.file.age >= self.every:
             self._flush()

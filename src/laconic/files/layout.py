@@ -1,7 +1,7 @@
-"""What arrays from a file must look like before anything is built from them.
+"""Check arrays and numbers from a file before anything is built from them.
 
-A file may come from a stranger. Names, types, shapes, ranges and finiteness of its arrays are
-checked here, against a layout that the reader declares; every problem is a `ValueError`.
+A file may come from a stranger. The reader declares a layout. Names, types, shapes, ranges and
+finiteness of the arrays are checked against it. Every problem is a `ValueError`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _WORDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values", "U": "
 class Array(NamedTuple):
     """One array: its type, its shape and the range of its values.
 
-    A dimension is a number or a name. Arrays that share a name must agree on it. A limit may be the
-    name of a dimension too.
+    A dimension is a number or a name. A name stands for the same length in all arrays. A limit may
+    also be the name of a dimension.
     """
 
     kind: str
@@ -33,9 +33,9 @@ class Array(NamedTuple):
     high: float | str = np.inf
     """Smallest and largest value."""
     below: str | None = None
-    """Dimension that every value must be below: the values number its items."""
+    """Dimension that every value must be below. The values are positions along it."""
     finite: bool = True
-    """Whether infinity is refused too; NaN always is."""
+    """Whether infinity is refused. NaN is always refused."""
 
 
 class Number(NamedTuple):
@@ -47,7 +47,7 @@ class Number(NamedTuple):
     high: float = np.inf
 
     def checked(self, value: Any, name: str) -> Any:
-        """The value, or a `ValueError`."""
+        """Return the value, or raise a `ValueError`."""
         if self.kind is bool:
             if type(value) is not bool:
                 raise ValueError(f"{name} must be true or false")
@@ -63,9 +63,10 @@ class Number(NamedTuple):
 def check_arrays(
     arrays: Mapping[str, np.ndarray], layout: Mapping[str, Array], dimensions: dict[str, int]
 ) -> dict[str, np.ndarray]:
-    """The arrays in the byte order of this machine, or a `ValueError` that names the wrong one.
+    """Return the arrays in the byte order of this machine.
 
-    ``dimensions`` holds what is known already, and gains the dimensions that the arrays show.
+    Raise a `ValueError` that names the first wrong array. ``dimensions`` holds the known
+    dimensions. Those of the arrays are added to it.
     """
     for name in arrays:
         if name not in layout:
@@ -117,14 +118,14 @@ def check_text(array: np.ndarray) -> None:
 
 
 def whole_number(value: Any, name: str, low: int = 0, high: int = MOST) -> int:
-    """A whole number of a header."""
+    """Return a whole number of a header, or raise a `ValueError`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number from {low} to {high}")
     return value
 
 
 def real_number(value: Any, name: str, finite: bool = True) -> float:
-    """A number of a header."""
+    """Return a number of a header, or raise a `ValueError`."""
     sound = isinstance(value, float) or (type(value) is int and abs(value) <= 2**63)
     if not sound:
         raise ValueError(f"{name} must be a number")
@@ -134,7 +135,7 @@ def real_number(value: Any, name: str, finite: bool = True) -> float:
 
 
 def list_of(kind: type, value: Any, name: str, length: int | None = None) -> list[Any]:
-    """A list of a header whose items are all of one type."""
+    """Return a list of a header. A `ValueError` says that it has a wrong type or length."""
     if not isinstance(value, list) or not all(type(item) is kind for item in value):
         raise ValueError(f"{name} must be a list of {kind.__name__}")
     if length is not None and len(value) != length:

@@ -1,10 +1,10 @@
 """Files that are safe to load from a stranger: flat arrays and a JSON header, never a pickle.
 
 A file is a NumPy ``.npz`` archive whose members are not compressed. Its header names the format and
-carries a SHA-256 digest of everything else, so that a truncated or altered file is refused, not
-half read. The digest guards against damage; it does not prove who wrote the file. So nothing in a
-file is believed: a file takes no more memory than a small multiple of its own size, and those who
-read its arrays check them against a layout (`laconic.files.layout`).
+has a SHA-256 digest of everything else, so that a truncated or altered file is refused. The digest
+protects against damage. It does not prove who wrote the file, so nothing in a file is trusted.
+Reading a file takes no more memory than a small multiple of its size. Readers check its arrays
+against a layout (`laconic.files.layout`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from laconic.files.whole import whole_file
 VERSION = 2
 # Versions that can be read.
 READABLE = (1, 2)
-# Characters of a header at most: each may become an object many times its size.
+# Most characters of a header. There is a limit because each may become a much larger object.
 LONGEST_HEADER = 2**24
-# The first line of a checkpoint begins so; see `laconic.files.journal`.
+# Start of the first line of a checkpoint; see `laconic.files.journal`.
 MARK = b"laconic "
 
 
 def digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 of a header and its arrays."""
+    """Return the SHA-256 digest of a header and its arrays."""
     sha = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -45,7 +45,7 @@ def digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
 def dump(
     stream: IO[bytes], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> str:
-    """Write an archive to a stream; returns its digest."""
+    """Write an archive to a stream and return its digest."""
     header = {**header, "format": f"laconic {kind}", "version": VERSION}
     for name, array in arrays.items():
         if array.dtype.hasobject:
@@ -57,18 +57,18 @@ def dump(
 
 
 def parse(stream: BinaryIO, size: int, kind: str) -> tuple[dict[str, Any], Any, str]:
-    """Header, arrays and digest of an archive of ``size`` bytes that `dump` wrote.
+    """Return header, arrays and digest of an archive of ``size`` bytes that `dump` wrote.
 
-    A `ValueError` says what is wrong with it.
+    A `ValueError` says what is wrong with the archive.
     """
     arrays = _members(stream, size)
     text = arrays.pop("header")
     if text.dtype.kind != "U" or text.shape != () or text.dtype.itemsize > 4 * LONGEST_HEADER:
-        raise ValueError("its header is no text, or too long")
+        raise ValueError("its header is not text, or is too long")
     check_text(text)
     sealed = json.loads(str(text))
     header, seal = dict(sealed["header"]), sealed["sha256"]
-    json.dumps(header, ensure_ascii=False).encode()  # escapes may spell what is no character
+    json.dumps(header, ensure_ascii=False).encode()  # refuse escapes of invalid characters
     if seal != digest(header, arrays):
         raise ValueError("its contents do not match its digest")
     if header.get("format") != f"laconic {kind}":
@@ -80,14 +80,14 @@ def parse(stream: BinaryIO, size: int, kind: str) -> tuple[dict[str, Any], Any, 
 
 
 class WrongKind(ValueError):
-    """A sound file, but not one of the kind asked for."""
+    """A valid file of another kind than the one asked for."""
 
 
 def write_archive(
     path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    """Write a file in one piece: readers see the old file or the new one, never a part."""
-    stream = BytesIO()  # devices cannot be sought in, as archives are when they are written
+    """Write a file in one piece. Readers see the old file or the new one, never a part."""
+    stream = BytesIO()  # writing an archive needs seek(), which devices do not have
     dump(stream, kind, header, arrays)
     with whole_file(path) as file:
         file.write(stream.getbuffer())
@@ -96,13 +96,13 @@ def write_archive(
 def read_archive(
     path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a file written by `write_archive`; a `ValueError` says what is wrong with it."""
+    """Read a file written by `write_archive`. A `ValueError` says what is wrong with the file."""
     with open(path, "rb") as stream:
         try:
             return _read_archive(stream, kind)
         except WrongKind as error:
             raise ValueError(f"{path} {error}") from error
-        except Exception as error:  # whatever a damaged archive makes its readers raise
+        except Exception as error:  # readers of a damaged archive may raise any error
             raise ValueError(
                 f"{path} is not a readable Laconic file, or is damaged: {error}"
             ) from error
@@ -114,7 +114,7 @@ def _read_archive(stream: BinaryIO, kind: str) -> tuple[dict[str, Any], dict[str
         is_kind = first.decode("ascii", "replace").strip()
         raise WrongKind(f"is a {is_kind!r} file, not a 'laconic {kind}' one")
     if not first.startswith(b"PK") or not is_zipfile(stream):
-        raise ValueError("it is something else, or its end is missing")
+        raise ValueError("it is another kind of file, or its end is missing")
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     header, arrays, _ = parse(stream, size, kind)
@@ -122,25 +122,25 @@ def _read_archive(stream: BinaryIO, kind: str) -> tuple[dict[str, Any], dict[str
 
 
 def _members(stream: BinaryIO, size: int) -> dict[str, np.ndarray]:
-    """The arrays of an archive, each checked before it is read."""
+    """Return the arrays of an archive. Each is checked before it is read."""
     arrays: dict[str, np.ndarray] = {}
     with ZipFile(stream) as archive:
         listed = archive.infolist()
         if any(member.compress_type != ZIP_STORED for member in listed):
-            raise ValueError("it is compressed; Laconic files never are")
+            raise ValueError("it is compressed, but Laconic files never are")
         if sum(member.file_size for member in listed) > size:
             raise ValueError("its parts claim to be larger than the file")
         for member in listed:
             name = member.filename.removesuffix(".npy")
             if name in arrays or name == member.filename:
-                raise ValueError(f"its part {name!r} is there twice, or is no array")
+                raise ValueError(f"its part {name!r} occurs twice, or is not an array")
             with archive.open(member) as opened:
                 arrays[name] = _array(opened, name)
     return arrays
 
 
 def _array(member: IO[bytes], name: str) -> np.ndarray:
-    """An array of plain numbers or text; its size must be what its own header says."""
+    """Read an array of plain numbers or text. Its size must agree with its own header."""
     version = npy.read_magic(member)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"array {name!r} has an unknown format")

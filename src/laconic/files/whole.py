@@ -13,20 +13,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-# Names of files that are not whole yet. They do not grow with the name of the file to be written,
-# which may be as long as names can be.
+# Names of incomplete files. They do not depend on the name of the target, which may already have
+# the greatest length that is allowed.
 PARTIAL = re.compile(r"\.laconic-[0-9a-f]{16}\.partial")
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose contents become the file at the end: readers see the old file or the new one.
+    """Open a stream whose contents replace the file at the end.
 
-    The contents go to a file of a unique name in the same folder, so that several processes may
-    write to one path; the last one to end wins. An error leaves the old file as it was, and names
-    the file. Links are followed. A new file replaces an old one with the same permissions, and the
-    same owner where that is allowed. A read-only file is not replaced. What cannot be replaced is
-    written to directly: pipes, devices, and a file that is mounted by itself.
+    Readers see the old file or the new one. The contents first go to a file with a unique name in
+    the same folder. So several processes may write to one path, and the last one to finish wins.
+    After an error the old file is unchanged, and the error names it. Links are followed. The new
+    file has the permissions of the old one, and its owner where that is allowed. A read-only file
+    is not replaced. Pipes, devices and a file that is mounted by itself cannot be replaced, so they
+    are written to directly.
     """
     with _naming(path):
         target = _target(path)
@@ -46,9 +47,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_can_write(path: str | os.PathLike[str]) -> None:
-    """Raise the `OSError` that `whole_file` would; to be called before long work, not after it.
+    """Raise the `OSError` that `whole_file` would raise.
 
-    Only a disk that is full, or gets full, shows later.
+    Call this before long work. It finds every problem except a full disk.
     """
     with _naming(path):
         target = _target(path)
@@ -59,7 +60,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
 
 
 def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether two paths, which need not exist, lead to one file; pipes and devices do not count."""
+    """Return whether two paths lead to the same regular file. The paths need not exist."""
     try:
         first, second = os.stat(one), os.stat(other)
     except OSError:
@@ -68,7 +69,7 @@ def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> boo
 
 
 def _target(path: str | os.PathLike[str]) -> Path | None:
-    """The file to replace, or to make; None where the path must be written to directly."""
+    """Return the file to replace or create, or None if the path must be written to directly."""
     found = _status(path)
     target = Path(os.path.realpath(path))
     if found is None:
@@ -79,7 +80,8 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
         return target
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file in it")
-    # To the superuser every file is open; a file without any right to write is still meant to stay.
+    # The superuser may write to every file, but a file without any write permission must still
+    # be kept.
     if not os.access(path, os.W_OK) or not found.st_mode & 0o222:
         raise PermissionError(errno.EACCES, "you may not write to it, so it is not replaced")
     if not stat.S_ISREG(found.st_mode) or _is_open_file(path):
@@ -93,13 +95,13 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
 
 
 def _is_open_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a path leads through the open files of a process, as /dev/stdout does.
+    """Return whether a path leads through the open files of a process, as /dev/stdout does.
 
-    Such a file may have lost its name. The path alone can tell: what the system says of a file may
-    be of one that another process has just replaced.
+    Such a file may no longer have a name. Only the path is examined, because another process may
+    replace the file before its status is read.
     """
     path = os.path.abspath(path)
-    for _ in range(40):  # links that a system follows at most
+    for _ in range(40):  # the most links that a system follows
         folder = os.path.realpath(os.path.dirname(path))
         if folder.startswith("/proc/"):
             return True
@@ -110,7 +112,7 @@ def _is_open_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """What the system knows of a file; None if there is none."""
+    """Return the status of a file, or None if it does not exist."""
     try:
         return os.stat(path)
     except FileNotFoundError:
@@ -118,7 +120,7 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """A new, empty file beside the target, as open to others as the target is or would be."""
+    """Create an empty file next to the target, with the permissions that the target has or gets."""
     partial = target.with_name(f".laconic-{secrets.token_hex(8)}.partial")
     old = _status(target)
     mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
@@ -126,13 +128,13 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
     stream = os.fdopen(os.open(partial, flags, mode), "wb")
     if old is not None:
         _give(partial, old)
-        with suppress(OSError):  # some file systems know no permissions
+        with suppress(OSError):  # some file systems have no permissions
             os.chmod(partial, mode)
     return partial, stream
 
 
 def _give(partial: Path, old: os.stat_result) -> None:
-    """Give a file the owner and the group of another; at least the group, if only that is ours."""
+    """Give a file the owner and group of the old file, or only the group if that is all we may."""
     if not hasattr(os, "chown"):
         return
     for owner in (old.st_uid, -1):
@@ -147,12 +149,14 @@ def _replace(partial: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        shutil.copyfile(partial, target)  # mounted by itself, as a container's files can be
+        shutil.copyfile(
+            partial, target
+        )  # a file can be mounted by itself, for example in a container
 
 
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors name the file that was asked for; those that name another file pass as they are."""
+    """Make errors name the requested file. Errors that name another file are not changed."""
     try:
         yield
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Arrays at the speed of the machine: threads, kernels, bits, ranges of floats."""
+"""Fast array computations: threads, kernels, bits, and the range of floats."""

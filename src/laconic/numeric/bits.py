@@ -1,8 +1,8 @@
-"""Columns of zeros and ones, eight to a byte.
+"""Columns of zeros and ones, stored as bits, eight columns to a byte.
 
-Products with eight columns at a time are looked up in tables of their 256 patterns, so that a pass
-over n columns of m rows reads m n / 8 bytes and does m n / 8 additions an output, where columns
-written as numbers would take up to 64 times the memory traffic.
+Products with eight columns at a time are looked up in tables of their 256 patterns. So a pass over
+n columns of m rows reads m n / 8 bytes and does m n / 8 additions for each output. Columns stored
+as numbers would take up to 64 times the memory traffic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from laconic.numeric.compiled import compiled
 
-# Which of eight columns each of the 256 bytes has, (256, 8).
+# The eight bits of each of the 256 bytes, (256, 8).
 PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") * 1.0
 
 
@@ -25,13 +25,13 @@ class Bits:
 
     @classmethod
     def of(cls, codes: np.ndarray) -> Bits:
-        """Columns that are written already, as they are."""
+        """Wrap columns that are already stored as bits, without a copy."""
         bits = cls(0)
         bits.codes = codes
         return bits
 
     def put(self, at: int, column: np.ndarray) -> None:
-        """Write column number ``at``; columns after it are forgotten."""
+        """Write column number ``at``. All later columns become invalid."""
         byte, bit = divmod(at, 8)
         if byte == len(self.codes):
             grown = np.zeros((2 * byte, self.codes.shape[1]), dtype=np.uint8)
@@ -41,7 +41,10 @@ class Bits:
         self.codes[byte] = (self.codes[byte] & keep) | (column.astype(np.uint8) << np.uint8(bit))
 
     def product(self, weights: np.ndarray) -> np.ndarray:
-        """``weights`` (n_outputs, n_columns) times the first columns: (n_outputs, n_rows)."""
+        """Return ``weights`` (n_outputs, n_columns) times the columns, (n_outputs, n_rows).
+
+        Only the first n_columns columns count.
+        """
         (k, n), dtype = weights.shape, weights.dtype
         places, out = _places(n), np.zeros((k, self.codes.shape[1]), dtype=dtype)
         whole, tables = np.zeros((k, 8 * len(places)), dtype=dtype), np.zeros((4, 256), dtype=dtype)
@@ -50,28 +53,31 @@ class Bits:
         return out
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
-        """Sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows)."""
+        """Return sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows)."""
         places, k = _places(n), len(values)
         totals = np.zeros((k, len(places), 256))
         _add_up(self.codes, places, np.ascontiguousarray(values), totals)
         return (totals.reshape(-1, 256) @ PATTERNS).reshape(k, -1)[:, :n].T
 
     def take(self, rows: np.ndarray | slice, n: int) -> np.ndarray:
-        """The first ``n`` columns of some rows, as zeros and ones (uint8)."""
+        """Return the first ``n`` columns of some rows as zeros and ones (uint8)."""
         codes = self.codes[: -(-n // 8), rows]
         return np.unpackbits(codes, axis=0, bitorder="little")[:n].T
 
 
 @cache
 def _places(n: int) -> np.ndarray:
-    """The bytes of ``n`` columns, four by four; the last one fills the last four up."""
+    """Return the positions of the bytes of ``n`` columns, in groups of four.
+
+    The position of the last byte is repeated to fill the last group.
+    """
     count = -(-n // 8)
     return np.minimum(np.arange(-(-count // 4) * 4), count - 1)
 
 
 @compiled
 def _multiply(codes, places, weights, tables, out):  # type: ignore[no-untyped-def]
-    """Look the sums of eight weights up, for four bytes of every row at a time."""
+    """Look up the sums of eight weights, for four bytes of every row at a time."""
     for c in range(out.shape[0]):
         for first in range(0, places.size, 4):
             for b in range(4):

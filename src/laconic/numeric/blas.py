@@ -1,11 +1,11 @@
 """Products of small matrices inside kernels, by SciPy's BLAS.
 
-Numba can compile `np.dot` as well, which calls the same BLAS. But that takes seconds, most of them
-for its error messages. These intrinsics are a call and nothing else: shapes are not checked, arrays
-must be in C order, and all of one dtype. A kernel is given the `address` of BLAS with every call,
-so that what was compiled can be kept on disk.
+Numba can also compile `np.dot`, which calls the same BLAS. But that takes seconds, most of them for
+its error messages. These intrinsics only make the call. They do not check shapes. Arrays must be in
+C order and all of one dtype. A kernel gets the `address` of BLAS with every call, so that the
+compiled kernel can be cached on disk.
 
-This module imports Numba, so it is imported at first use.
+This module imports Numba, so import it only at first use.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _INT, _LONG, _CHAR = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 
 @cache
 def address(dtype: np.dtype[Any]) -> int:
-    """Where the product of matrices of a dtype, float32 or float64, lies in memory."""
+    """Return the address of the matrix product of a dtype, float32 or float64."""
     name = {np.dtype(np.float32): "sgemm", np.dtype(np.float64): "dgemm"}[np.dtype(dtype)]
     return int(get_cython_function_address("scipy.linalg.cython_blas", name))
 
 
 @intrinsic
 def copy(context, source, row, target, place):  # type: ignore[no-untyped-def]
-    """``target[place] = source[row]``, in as many columns as the target has."""
+    """Do ``target[place] = source[row]``, for as many columns as the target has."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, row, target, place = arguments
@@ -48,7 +48,7 @@ def copy(context, source, row, target, place):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def]
-    """``out[:] = X[first:last].T @ Y[first:last]``; the target may be flat."""
+    """Do ``out[:] = X[first:last].T @ Y[first:last]``; ``out`` may be flat."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         gemm, X, Y, first, last, out = arguments
@@ -58,7 +58,7 @@ def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def
         target, _ = _open(context, builder, out_type, out)
         x = builder.gep(x, [builder.mul(first, p)])
         y = builder.gep(y, [builder.mul(first, q)])
-        # BLAS takes C order for columns: outᵀ = Yᵀ X.
+        # BLAS reads an array in C order as its transpose, so compute outᵀ = Yᵀ X.
         _call(builder, gemm, "T", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
@@ -67,7 +67,7 @@ def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def
 
 @intrinsic
 def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
-    """``out[:n] = X[:n] @ Y[j]``."""
+    """Do ``out[:n] = X[:n] @ Y[j]``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         gemm, X, n, Y, j, out = arguments
@@ -83,15 +83,16 @@ def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
 
 
 def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
-    """Where the numbers of an array lie, and its shape."""
+    """Return the address of the numbers of an array, and its shape."""
     array = context.make_array(kind)(context, builder, value)
     return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
 
 
 def _call(builder: Any, gemm: Any, flip: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
-    """C = A B, or A Bᵀ, of matrices of columns: each a pointer, and where the next column begins.
+    """Compute C = A B or A Bᵀ for matrices in column order.
 
-    As the Fortran that it comes from, BLAS takes everything by reference.
+    Each matrix is a pointer and the distance between two columns. BLAS comes from Fortran, so it
+    takes every argument by reference.
     """
 
     def kept(value: Any) -> Any:

@@ -1,13 +1,13 @@
-"""How kernels are compiled: by Numba, without the interpreter's lock, once per machine.
+"""Compile kernels with Numba, without the interpreter's lock, once per machine.
 
-Every kernel of the package is decorated with `compiled`. What Numba compiles, it keeps in a cache
-on disk: beside the module, in the user's cache folder, or in ``NUMBA_CACHE_DIR``. A cache is there
-for speed only. Where none can be written or read, each process compiles its kernels anew.
+Every kernel of the package is decorated with `compiled`. Numba keeps compiled kernels in a cache on
+disk: next to the module, in the user's cache folder, or in ``NUMBA_CACHE_DIR``. The cache only
+saves time. If it cannot be written or read, each process compiles its kernels again.
 
-The first fit on a machine waits for the compiler, and so kernels are written for it: few and short,
-loops over numbers in place of slices and whole-array expressions, one for each case rather than one
-for all, and none that calls another. What NumPy, BLAS or LAPACK do as fast is left to them.
-``benchmarks/cold_start.py`` measures the wait.
+The first fit on a machine waits for the compiler, so kernels are written to compile quickly. They
+are few and short. They loop over numbers instead of using slices and whole-array expressions. There
+is one kernel for each case rather than one for all, and none calls another. NumPy, BLAS and LAPACK
+do whatever they do as fast. ``benchmarks/cold_start.py`` measures the wait.
 
 Importing this module does not import Numba; decorating a function does.
 """
@@ -19,23 +19,24 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-# All but the first save time to compile. Nobody calls a kernel by its address. Division by zero
-# gives infinity, as in NumPy, and not an error, which would take checks. Kernels make no arrays but
-# are given those that they need, so that no references are counted.
+# All options but the first save compile time. Nothing calls a kernel by its address. Division by
+# zero gives infinity, as in NumPy, because an error would need checks. Kernels create no arrays but
+# get all that they need as arguments, so that no references need counting.
 OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
 
 
 def compiled(
     function: Callable[..., Any] | None = None, *, signature: Any = None, **options: Any
 ) -> Any:
-    """Compile a function of numbers and arrays; it then runs without the interpreter's lock.
+    """Compile a function of numbers and arrays to run without the interpreter's lock.
 
     Parameters
     ----------
     function : callable
+        The function.
     signature : Numba signature, optional
-        Compile for these types now, and for no others. Without it, the function is compiled for the
-        types of each call.
+        Compile now, for these types only. Without it, the function is compiled for the types of
+        each call.
     **options
         Other options of `numba.njit`, such as ``fastmath``.
     """
@@ -44,7 +45,7 @@ def compiled(
     from numba import config, njit
 
     dispatcher = njit(**{**OPTIONS, **options})(function)
-    if config.DISABLE_JIT:  # it is the function itself
+    if config.DISABLE_JIT:  # njit then returned the function itself
         return dispatcher
     with suppress(OSError, RuntimeError):  # Numba finds no folder that it can write to
         dispatcher.enable_caching()
@@ -56,10 +57,10 @@ def compiled(
 
 
 class _Cache:
-    """Numba's cache of one kernel; an error of it means that the kernel is compiled anew.
+    """Numba's cache of one kernel. After an error of the cache, the kernel is compiled again.
 
-    Numba tries the folder when a kernel is defined, and writes to it when the kernel is compiled.
-    In between the disk may have filled up, or the folder may have gone.
+    Numba checks the folder when a kernel is defined, and writes to it when the kernel is compiled.
+    In between, the disk may have become full, or the folder may have been deleted.
     """
 
     def __init__(self, cache: Any) -> None:
@@ -71,27 +72,27 @@ class _Cache:
         return self._cache.cache_path
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled kernel, or None if the cache does not have it."""
+        """Return the compiled kernel, or None if the cache does not have it."""
         try:
             return self._cache.load_overload(signature, target)
         except OSError:
             return None
-        except Exception:  # whatever unpickling a damaged file raises
+        except Exception:  # unpickling a damaged file may raise any error
             self._clear()
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a compiled kernel."""
+        """Store a compiled kernel."""
         with suppress(OSError):
             self._cache.save_overload(signature, result)
 
     def flush(self) -> None:
-        """Forget the compiled kernels of this function."""
+        """Delete the compiled kernels of this function."""
         with suppress(OSError):
             self._cache.flush()
 
     def _clear(self) -> None:
-        """Forget a damaged cache, or use it no more."""
+        """Delete a damaged cache, or stop using it if that fails."""
         try:
             self._cache.flush()
         except OSError:

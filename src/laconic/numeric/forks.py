@@ -1,17 +1,18 @@
-"""Forks while other threads import or compile: no child waits for a lock that nobody can release.
+"""Make forks safe while other threads import or compile.
 
-Of all threads, a forked child has only the one that forked. What another thread had locked stays
-locked there, and what it had half done stays half done. A fit imports packages at first use and
-compiles kernels. Both take up to seconds, and both hold locks: Python one for every module that is
-being imported, Numba one for its compiler. So a fork waits until no other thread does either.
+A forked child has only one thread, the one that forked. Locks that another thread held stay locked
+in the child, and half-finished work stays half-finished. The child could wait for such a lock
+forever. A fit imports packages at first use and compiles kernels. Both can take seconds, and both
+hold locks: Python has one for every module that is being imported, and Numba has one for its
+compiler. So a fork waits until no other thread imports or compiles.
 
-Importing this module sees to that. The locks of `laconic.numeric.threads` are looked after there.
+Importing this module is enough. The locks of `laconic.numeric.threads` are handled in that module.
 """
 
 from __future__ import annotations
 
-# What is to be done before a fork is done in the reverse order of registration. These two take
-# locks then that imports and compilations need, so they must be registered before us.
+# Functions that run before a fork do so in the reverse order of registration. Those of these two
+# modules take locks that imports and compilations need, so they must be registered before ours.
 import concurrent.futures.thread  # noqa: F401
 import logging  # noqa: F401
 import os
@@ -21,35 +22,36 @@ import time
 from importlib import _bootstrap
 from typing import Any
 
-# What a fit may import as it goes.
+# Packages that a fit may import while it runs.
 PACKAGES = frozenset(
     ("joblib", "laconic", "llvmlite", "numba", "numpy", "rich", "scipy", "sklearn", "threadpoolctl")
 )
 
-# Seconds that a fork waits at most, and between two looks. Other packages may hold locks over a
-# fork, too. Should one of them keep an import from ending, the fork must not hang.
+# Most seconds that a fork waits, and seconds between two checks. Other packages may hold locks
+# during a fork, too. If one of them keeps an import from ending, the fork must not hang.
 PATIENCE, PAUSE = 300.0, 0.005
 
 _fork = threading.local()
 
 
 def _before() -> None:
-    """Wait until no other thread imports or compiles; keep all from compiling until the fork.
+    """Wait until no other thread imports or compiles, and stop new compilations until the fork.
 
-    Nothing can keep threads from importing that is safe to hold here. But Python lets a thread run
-    for some milliseconds before another gets its turn: enough to fork after a look that finds none.
+    There is no lock that stops imports and is safe to hold here. But Python lets a thread run for
+    some milliseconds before another one runs. That is enough to fork after a check that finds no
+    imports.
     """
     _fork.lock = None
     pause, end = 0.0, time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        time.sleep(pause)  # even of nothing: it starts a new turn
+        time.sleep(pause)  # even a sleep of 0 s starts a new time slice
         lock = _compiler_lock()
         if lock is None or lock.acquire(blocking=False):
             if not _others_import():
                 _fork.lock = lock
                 return
             if lock is not None:
-                lock.release()  # who imports may have to compile before it is done
+                lock.release()  # the importing thread may have to compile before it can finish
         pause = PAUSE
 
 
@@ -60,7 +62,7 @@ def _after() -> None:
 
 
 def _others_import() -> bool:
-    """Whether another thread is importing a module of the packages."""
+    """Return whether another thread is importing a module of `PACKAGES`."""
     locks = [
         (name, lock()) for name, lock in list(getattr(_bootstrap, "_module_locks", {}).items())
     ]
@@ -74,7 +76,7 @@ def _others_import() -> bool:
 
 
 def _compiler_lock() -> Any:
-    """Numba's lock, once Numba is there."""
+    """Return the lock of Numba's compiler, or None if Numba is not imported."""
     compiler = sys.modules.get("numba.core.compiler_lock")
     return getattr(getattr(compiler, "global_compiler_lock", None), "_lock", None)
 

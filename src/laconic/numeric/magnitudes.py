@@ -1,7 +1,7 @@
-"""Numbers near the ends of what a float can hold: what there is room for, and what to do about it.
+"""Numbers near the limits of floats: checks, and scaling by powers of two.
 
-A number times a power of two keeps its digits. So what is measured in units of a power of two, and
-squared there, is the same as ever, but neither overflows nor vanishes.
+A number times a power of two keeps its digits. So numbers can be scaled by a power of two before
+they are squared. The results have the same digits, but neither overflow nor underflow.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Powers of two beyond which numbers are brought near 1 before they are squared.
+# Numbers whose power of two is larger than this, or below its negative, are scaled to be near 1
+# before they are squared.
 NEAR_ONE = 50
-# Differences of scores below this are finite.
+# Scores below this have finite differences.
 LARGEST_SCORE = 2.0**1020
-# What to do about numbers that are too large, or too small. StandardScaler squares them, too.
+# Advice for numbers that are too large or too small. StandardScaler would square them, too.
 SHRINK = "scale X first, for example with sklearn.preprocessing.MaxAbsScaler"
 ENLARGE = "multiply X by a power of ten first"
 
 
 def power_of_two(size: float) -> int:
-    """The power of two that numbers of this size are near; 0 where that is not far from 1."""
+    """Return the power of two near numbers of this size, or 0 if they need no scaling."""
     power = int(np.frexp(size)[1])
     return power if abs(power) > NEAR_ONE else 0
 
 
 def largest_value(X: Any) -> float:
-    """The largest absolute value of dense or sparse rows."""
+    """Return the largest absolute value of dense or sparse rows."""
     values = X.data if sparse.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def check_squares(X: Any, dtype: np.dtype[Any]) -> None:
-    """Refuse rows between which squared distances would overflow in this precision."""
+    """Refuse rows whose squared distances would overflow in this precision."""
     largest = largest_value(X)
     if largest > np.sqrt(float(np.finfo(dtype).max) / (4 * max(X.shape[1], 1))):
         raise ValueError(
@@ -42,7 +43,10 @@ def check_squares(X: Any, dtype: np.dtype[Any]) -> None:
 
 
 def checked_scores(scores: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
-    """Scores plus intercept, in place; a `ValueError` where they or their differences overflow."""
+    """Add the intercept to the scores in place, and return them.
+
+    Raise a `ValueError` if the scores or their differences overflow.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scores += intercept
     if not np.all(np.abs(scores) < LARGEST_SCORE):

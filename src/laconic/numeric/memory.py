@@ -1,4 +1,4 @@
-"""The memory that is available, and a warning before something that will not fit in it."""
+"""Find the available memory, and warn before something that will not fit in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-# Where Linux keeps its control groups, and the files with the limit and the use of a group. The
-# keys are what /proc/self/cgroup calls them: nothing in version 2, the controller in version 1.
+# The folder of Linux's control groups, and the files with the limit and the use of a group. The
+# keys are the names in /proc/self/cgroup: empty in version 2, the controller in version 1.
 GROUPS = {
     "": ("sys/fs/cgroup", "memory.max", "memory.current"),
     "memory": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -17,16 +17,16 @@ GROUPS = {
 
 
 def warn_if_too_large(n_bytes: float, what: str, instead: str) -> None:
-    """Warn where something takes more memory than is available.
+    """Warn if something takes more memory than is available.
 
     Parameters
     ----------
     n_bytes : float
-        About what it takes.
+        Approximate memory that it takes.
     what : str
-        What it is, as the subject of a sentence.
+        Its name, as the subject of a sentence.
     instead : str
-        What the user can change, as an imperative.
+        What the user can do, as an imperative.
     """
     there = available_bytes()
     if there is not None and n_bytes > there:
@@ -38,10 +38,10 @@ def warn_if_too_large(n_bytes: float, what: str, instead: str) -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """Memory that a process can still get, from the system; None where the system does not say.
+    """Return the memory that a process can still get, or None if the system does not say.
 
-    Under Linux what is free or can be freed, and no more than the limit of the container leaves. On
-    other systems all memory that the machine has.
+    On Linux this is the memory that is free or can be freed, within the limit of the container. On
+    other systems it is all memory of the machine.
     """
     known = [*_of_machine(root), *_of_groups(root)]
     return min(known, default=None)
@@ -60,7 +60,7 @@ def _of_machine(root: Path) -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What the limits of the process's control group, and of those around it, leave."""
+    """Yield what is left within the limits of the process's control group and its parents."""
     paths = {"": {"/"}, "memory": {"/"}}  # a container sees its own group as the outermost
     with suppress(OSError, ValueError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
@@ -73,7 +73,7 @@ def _of_groups(root: Path) -> Iterator[int]:
 
 
 def _of_group(group: Path, limit: str, used: str) -> Iterator[int]:
-    """What the limit of a control group leaves; cached files count as free."""
+    """Yield what is left within the limit of a control group. Cached files count as free."""
     with suppress(OSError, ValueError):  # no such group, or "max", which is no limit
         left = int((group / limit).read_text()) - int((group / used).read_text())
         cached = 0

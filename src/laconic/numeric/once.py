@@ -1,4 +1,4 @@
-"""A property that is found once and kept, without a lock."""
+"""A property that is computed once and kept, without a lock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ class once(Generic[T]):
     """`functools.cached_property` as it is since Python 3.12.
 
     Before, it held one lock for all objects of a class. A child that is forked while another thread
-    holds that lock would wait for it for ever. Here two threads may both find the value.
+    holds that lock would wait for it forever. Without the lock, two threads may both compute the
+    value.
 
     Examples
     --------
@@ -38,5 +39,5 @@ class once(Generic[T]):
         if instance is None:
             return self  # type: ignore[return-value]
         value = self.find(instance)
-        instance.__dict__[self.name] = value  # from now on it is found before this
+        instance.__dict__[self.name] = value  # from now on, Python finds this value first
         return value

@@ -1,8 +1,8 @@
 """Column sums XᵀR of a big dense matrix and a skinny one, at the speed of memory.
 
-X is cut into cells (a run of rows by a run of columns) by its shape alone. Each cell is summed by
-one thread, in stretches of rows in the data's dtype and in float64 across them; cells are added in
-a fixed order. So the answer does not depend on the number of threads.
+X is cut into cells (a run of rows by a run of columns) that depend only on its shape. Each cell is
+summed by one thread. Sums over a few rows are in the data's dtype, and are added in float64. Cells
+are added in a fixed order. So the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,48 +15,48 @@ import numpy as np
 
 from laconic.numeric.threads import Threads, row_blocks
 
-# Smallest X worth compiling for: at this size a pass of BLAS takes some 5 ms longer, so that a fit
-# of a hundred passes gains what loading Numba and a compiled kernel costs, half a second.
+# Smallest X that is worth a compiled kernel. At this size a pass of BLAS takes about 5 ms more, so
+# a fit of 100 passes gains half a second. Loading Numba and a compiled kernel costs as much.
 COMPILED_BYTES = 1 << 26
-# Widest cell, in bytes of a row: one panel of rows and its float64 sums stay in level-2 cache.
+# Widest cell, in bytes of a row. One panel of rows and its float64 sums stay in level-2 cache.
 CELL_WIDTH = 4096
-# Bytes and least rows of a cell: about a millisecond of work, against some ten microseconds to
-# hand it out, and so many rows (whole panels) that its float64 sums are hundreds of times fewer
-# than its numbers, and adding them up costs nothing beside reading it.
+# Bytes and smallest number of rows of a cell. This is about a millisecond of work; handing it to a
+# thread costs about ten microseconds. The rows (whole panels) are so many that a cell has hundreds
+# of times more numbers than float64 sums. Compared with reading a cell, adding them costs nothing.
 CELL = 1 << 24, 4096
-# The same for BLAS, which gets the small matrices: enough cells to keep a few threads busy.
+# The same for BLAS, which gets the small matrices. There are enough cells for a few threads.
 BLAS_CELL = 1 << 21, 1024
-# Bytes per call of BLAS, which level-2 cache holds, and the least and most rows that makes: calls
-# cost some microseconds, and sums in float32 must not grow long.
+# Bytes per call of BLAS, which fit in level-2 cache, and the smallest and largest number of rows. A
+# call costs some microseconds, and sums in float32 must not be long.
 BLAS_CALL = 1 << 20, 256, 2048
-# Registers that hold what is being multiplied while the others hold sums.
+# Registers that hold the factors while the others hold sums.
 SPARE_REGISTERS = 4
-# Most columns in a tile of contiguous columns: each is a stream of its own to the prefetchers.
+# Most columns in a tile of contiguous columns. Each is a separate stream for the prefetchers.
 TILE_COLUMNS = 8
 
 
 def transpose_product(
     X: np.ndarray, R: np.ndarray, threads: Threads, *, compiled: bool | None = None
 ) -> np.ndarray:
-    """Column sums XᵀR in float64.
+    """Return the column sums XᵀR in float64.
 
     Parameters
     ----------
     X : ndarray of shape (m, d)
-        Best float32 or float64 with rows or columns contiguous in memory, or uint8 or float16 with
-        contiguous rows; memory maps included. Anything else is handed to BLAS a few rows at a
-        time. Never copied whole.
+        Fastest if float32 or float64 with contiguous rows or columns, or uint8 or float16 with
+        contiguous rows. Memory maps work too. Anything else is passed to BLAS a few rows at a time.
+        X is never copied as a whole.
     R : ndarray of shape (m, k)
-        Few columns, of the dtype of X; float32 where X is uint8 or float16.
+        Few columns, of the dtype of X, or float32 if X is uint8 or float16.
     threads : Threads
-        Who computes. Their number does not change a bit of the answer.
+        The worker threads. Their number does not change a bit of the result.
     compiled : bool, optional
-        Whether to use the compiled kernels, where they apply; by default if X is large.
+        Whether to use the compiled kernels where they apply. By default, only if X is large.
 
     Returns
     -------
     sums : ndarray of shape (d, k)
-        In float64. Sums of at most 2048 rows are formed in the dtype of R, and added in float64.
+        In float64. Sums over at most 2048 rows are formed in the dtype of R, and added in float64.
     """
     X, R = np.asarray(X), np.asarray(R)
     (m, d), k = X.shape, R.shape[1]
@@ -66,7 +66,7 @@ def transpose_product(
     compiled = X.nbytes >= COMPILED_BYTES if compiled is None else compiled
     tiles = _tiles(X, R) if compiled else None
     whole = m if tiles is None else m - m % tiles.rows
-    itemsize = np.result_type(X, R).itemsize  # what BLAS makes of integers, a call at a time
+    itemsize = np.result_type(X, R).itemsize  # BLAS gets integers converted, a call at a time
     runs = _cells(whole, d, itemsize, *(BLAS_CELL if tiles is None else CELL))
 
     def cell(item: tuple[slice, slice]) -> np.ndarray:
@@ -89,7 +89,7 @@ def transpose_product(
 def _cells(
     m: int, d: int, itemsize: int, n_bytes: int, least_rows: int
 ) -> list[tuple[slice, list[slice]]]:
-    """Runs of columns, each with the runs of rows that cut it into cells."""
+    """Return runs of columns, each with the runs of rows that cut it into cells."""
     n = -(-d * itemsize // CELL_WIDTH)
     edges = [d * i // n for i in range(n + 1)]
     rows = n_bytes // (-(-d // n) * itemsize) // least_rows * least_rows
@@ -120,14 +120,14 @@ class _SkinnyTiles(NamedTuple):
     """The number of rows must be a multiple of this."""
 
     def sum(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """Sums of one cell, tile by tile."""
+        """Return the sums of one cell, tile by tile."""
         n_tiles, passes = -(-X.shape[1] // self.columns), -(-R.shape[1] // self.classes)
         sums = np.zeros((n_tiles, passes, self.length))
         self.kernel(X.view(np.uint16) if X.dtype == np.float16 else X, R, sums)
         return sums
 
     def gather(self, sums: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-        """From sums tile by tile to sums of shape (columns, classes)."""
+        """Rearrange sums tile by tile to the shape (columns, classes)."""
         out = np.empty(shape)
         n_tiles, passes, _ = sums.shape
         column = np.minimum(np.arange(n_tiles) * self.columns, shape[0] - self.columns)
@@ -141,7 +141,7 @@ class _SkinnyTiles(NamedTuple):
 
 
 def _tiles(X: np.ndarray, R: np.ndarray) -> _SkinnyTiles | None:
-    """Tiles for the dtype and layout of X, or None where only BLAS will do."""
+    """Return the tiles for the dtype and layout of X, or None if only BLAS can be used."""
     compact = X.dtype in (np.uint8, np.float16)
     wide = np.dtype(np.float32) if compact else X.dtype
     if wide not in (np.float32, np.float64) or R.dtype != wide or not X.flags.aligned:
@@ -160,8 +160,8 @@ def _tiles(X: np.ndarray, R: np.ndarray) -> _SkinnyTiles | None:
         kernel = kernels.row_kernel(stored, dtype, classes)
         return _SkinnyTiles(kernel, lanes, classes, classes * lanes, 1)
     if contiguous[0] and m >= lanes and not compact:
-        # Each step loads a register per column and per class, so tiles near square load least;
-        # of these, the number of classes that leaves the fewest idle in the last pass.
+        # Each step loads a register per column and per class, so tiles that are nearly square load
+        # least. Of these, take the number of classes with the fewest idle ones in the last pass.
         classes = min((6, 5, 4), key=lambda c: -(-k // c) * c) if k > 3 else k
         columns = min((number - 1) // (classes + 1), TILE_COLUMNS)
         if d < columns:

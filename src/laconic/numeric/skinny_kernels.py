@@ -1,12 +1,12 @@
 """Compiled kernels for XᵀR with a skinny R, where BLAS spends its time packing X.
 
-A kernel reads X once, in tiles whose sums stay in vector registers: a tile takes a few columns of
-X over a panel of rows, multiplies them with a few classes (columns of R) in the data's dtype, and
-adds its sums to float64 ones. The tiles are written as LLVM vector instructions, because a
-compiler left to itself moves the sums through the cache at every row. The loops are Numba's.
+A kernel reads X once, in tiles whose sums stay in vector registers. A tile takes a few columns of X
+over a panel of rows, multiplies them with a few classes (columns of R) in the data's dtype, and
+adds its sums to float64 sums. The tiles are written as LLVM vector instructions, because a compiler
+on its own would move the sums through the cache at every row. Numba compiles the loops.
 
-Import this module only where a kernel is needed: Numba takes a while to load. A kernel is compiled
-once per machine for each dtype, order and number of classes.
+Import this module only where a kernel is needed, because Numba takes a while to load. A kernel is
+compiled once per machine for each dtype, order and number of classes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from numba.extending import intrinsic
 
 from laconic.numeric.compiled import compiled
 
-# Rows of a panel of contiguous rows: few enough that their pages stay in the first-level TLB (64
-# entries or more), enough that adding to float64 costs little.
+# Rows of a panel of contiguous rows. They are few enough that their pages stay in the first-level
+# TLB (64 entries or more), and enough that adding to float64 costs little.
 PANEL_ROWS = 64
-# Bytes along the rows between the tile at work and those prefetched: rows lie pages apart, so that
-# hardware sees no pattern. Twice, for the prefetches dropped while too many are under way; and not
-# a whole panel on, since rows a power of two apart share a few places in the cache.
+# Bytes along the rows between the current tile and the prefetched ones. Rows are pages apart, so
+# the hardware sees no pattern to prefetch. Each tile is prefetched twice, because prefetches are
+# dropped while too many are under way. It is not done a whole panel ahead, because rows that are a
+# power of two apart share a few places in the cache.
 AHEAD_BYTES = 768, 256
-# Registers of rows in a panel of contiguous columns: long stretches keep hardware prefetching,
-# which runs on past the end of each, from wasting bandwidth; the panel of R stays in level 2.
+# Registers of rows in a panel of contiguous columns. Hardware prefetching runs on past the end of
+# each stretch. Long stretches keep it from wasting bandwidth. The panel of R stays in level 2.
 PANEL_STEPS = 128
 
 _INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
 _COMPACT = {1: _INT8, 2: ir.HalfType()}
 
-# kernel(X, R, sums) adds to sums[t, p], for tile t of X and pass p over R, the sums of their
-# columns in each class, class after class. The last tile and the last pass end at the last column
-# and class, and so may overlap those before them.
+# kernel(X, R, sums) adds to sums[t, p] the sums for tile t of X and pass p over R: those of all
+# columns of the tile in the first class, then in the second, and so on. The last tile ends at the
+# last column and the last pass at the last class, so they may overlap those before them.
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Registers(NamedTuple):
-    """Vector registers of this machine: the bytes in each, and how many there are."""
+    """Vector registers of this machine: bytes per register and their number."""
 
     width: int
     number: int
@@ -53,7 +54,7 @@ class Registers(NamedTuple):
 
 @cache
 def registers() -> Registers:
-    """Vector registers of this machine: AVX-512, AVX2, or 16 bytes elsewhere."""
+    """Return the vector registers of this machine: AVX-512, AVX2, or else of 16 bytes."""
     features = llvm.get_host_cpu_features()
     if features.get("avx512f"):
         return Registers(64, 32)
@@ -64,11 +65,11 @@ def registers() -> Registers:
 
 @cache
 def row_kernel(stored: str, dtype: str, k: int) -> Kernel:
-    """Kernel for an X whose rows lie contiguous; tiles are one register of columns by ``k``.
+    """Return the kernel for an X with contiguous rows; tiles are one register of columns by ``k``.
 
-    X may be ``stored`` more compactly than the ``dtype`` of R, which it is multiplied in: uint8, or
-    uint16 that holds the bits of float16 (Numba has no arrays of these). A tile is one register
-    wide: wider ones ask for several cache lines at a time, and prefetches that come in bursts are
+    X is multiplied in the ``dtype`` of R, but may be ``stored`` more compactly: as uint8, or as
+    uint16 that holds the bits of float16 (Numba has no arrays of float16). A tile is one register
+    wide. Wider tiles would request several cache lines at a time, and prefetches in bursts are
     dropped.
     """
     short, item = np.dtype(stored).itemsize, np.dtype(dtype).itemsize
@@ -98,9 +99,9 @@ def row_kernel(stored: str, dtype: str, k: int) -> Kernel:
 
 @cache
 def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
-    """Kernel for an X whose columns lie contiguous; tiles are ``columns`` by ``k``.
+    """Return the kernel for an X with contiguous columns; tiles are ``columns`` by ``k``.
 
-    The number of rows must be a multiple of the numbers in a register.
+    The number of rows must be a multiple of the number of values in a register.
     """
     item, width = np.dtype(dtype).itemsize, registers().width
     lanes = width // item
@@ -111,7 +112,7 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
         rows, n_columns = X.shape
         tiles, passes, length = sums.shape
         x_step = X.strides[1]
-        # R register by register, so that a tile reads it in one stream of aligned loads.
+        # Pack R register by register, so that a tile reads it in one stream of aligned loads.
         size = passes * panel * k
         scratch = np.empty(size + lanes, X.dtype)
         shift = (-scratch.ctypes.data % width) // item
@@ -137,14 +138,14 @@ def column_kernel(dtype: str, columns: int, k: int) -> Kernel:
 
 
 def _signature(stored: str, dtype: str) -> Any:
-    # Read-only and of any strides: one compilation serves slices and memory maps too.
+    # Arrays are read-only and of any strides, so that one kernel serves slices and memory maps too.
     X, R = (types.Array(getattr(types, name), 2, "A", readonly=True) for name in (stored, dtype))
     return types.void(X, R, types.Array(types.float64, 3, "C"))
 
 
 @intrinsic(prefer_literal=True)
 def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, short, item, k):  # type: ignore[no-untyped-def]
-    """One register of columns by ``k`` classes, over ``rows``; addresses, and steps in bytes."""
+    """Sum one register of columns by ``k`` classes over ``rows``. Steps are in bytes."""
     stored, size, classes = short.literal_value, item.literal_value, k.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -170,7 +171,7 @@ def _row_tile(context, x, x_step, r, r_step, rows, later, soon, out, short, item
 
 @intrinsic(prefer_literal=True)
 def _column_tile(context, x, x_step, r, steps, ahead, out, item, columns, k):  # type: ignore[no-untyped-def]
-    """``columns`` by ``k`` classes, over ``steps`` registers of rows; addresses, bytes."""
+    """Sum ``columns`` by ``k`` classes over ``steps`` registers of rows. Steps are in bytes."""
     size, across, classes = item.literal_value, columns.literal_value, k.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -212,7 +213,7 @@ def _loop(
 ) -> list[Any]:
     """Run ``body(addresses, sums) -> sums`` ``count`` times, at least once; return the sums.
 
-    ``walks`` has the first value and the step of every address; the sums begin at zero.
+    ``walks`` has the first value and the step of every address. The sums start at zero.
     """
     before, loop = builder.block, builder.append_basic_block("tile")
     builder.branch(loop)
@@ -237,7 +238,8 @@ def _loop(
 
 
 def _never_unrolled(module: Any) -> Any:
-    # Unrolled, prefetches would come in bursts. LLVM wants a node that names itself first.
+    # In an unrolled loop, prefetches would come in bursts. LLVM wants a node whose first operand is
+    # the node itself.
     node = module.add_metadata([module.add_metadata(["llvm.loop.unroll.disable"])])
     if node.operands[0] is not node:
         node.operands = (node, *node.operands)
@@ -255,7 +257,7 @@ def _load(builder: Any, address: Any, offset: int, kind: Any) -> Any:
 
 
 def _load_wide(builder: Any, address: Any, stored: int, vector: Any) -> Any:
-    """A register of numbers that are stored in as few bytes: bytes are whole numbers from 0."""
+    """Load a register of numbers that take ``stored`` bytes each; single bytes are unsigned."""
     if stored not in _COMPACT:
         return _load(builder, address, 0, vector)
     compact = ir.VectorType(_COMPACT[stored], vector.count)
@@ -266,7 +268,7 @@ def _load_wide(builder: Any, address: Any, stored: int, vector: Any) -> Any:
 
 
 def _multiply_add(builder: Any, x: Any, y: Any, total: Any) -> Any:
-    # "contract" lets LLVM fuse the two where the machine can, and change nothing else.
+    # "contract" lets LLVM fuse the two operations if the machine can, and nothing else.
     product = builder.fmul(x, y, flags=("contract",))
     return builder.fadd(product, total, flags=("contract",))
 
@@ -275,7 +277,7 @@ def _prefetch(builder: Any, address: Any) -> None:
     pointer = _INT8.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
     function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-    # Into level 2: level 1 is too small to hold what is asked for this early.
+    # Prefetch into level 2, because level 1 is too small for data requested this early.
     read, level_2, data = _INT32(0), _INT32(2), _INT32(1)
     builder.call(function, [builder.inttoptr(address, pointer), read, level_2, data])
 
@@ -291,7 +293,7 @@ def _mask(lanes: list[int]) -> Any:
 
 
 def _lane_sums(builder: Any, vectors: list[Any]) -> Any:
-    """Sum the lanes of ``vectors[q]`` into lane q of one, halving their number each round."""
+    """Sum the lanes of ``vectors[q]`` into lane q of one vector; halve their number each round."""
     lanes = segment = len(vectors)
     while segment > 1:
         half = segment // 2
@@ -306,7 +308,7 @@ def _lane_sums(builder: Any, vectors: list[Any]) -> Any:
 
 
 def _add_to(builder: Any, address: Any, vectors: list[Any]) -> None:
-    """Add vectors to consecutive float64 ones in memory."""
+    """Add vectors to consecutive float64 vectors in memory."""
     wide = ir.VectorType(_DOUBLE, vectors[0].type.count)
     for place, vector in enumerate(vectors):
         value = vector if vector.type == wide else builder.fpext(vector, wide)

@@ -1,4 +1,4 @@
-"""Sparse rows: which are worth keeping sparse, and their distances from differences."""
+"""Sparse rows: when to keep them sparse, and distances computed from differences."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Share of non-zeros below which a product of sparse matrices is quicker than one of dense ones.
-# Of rows with a share p, two have p² of their columns in common, and BLAS does a hundred
-# multiplications in the time of one.
+# Below this share of non-zeros, a product of sparse matrices is faster than one of dense matrices.
+# Two rows with a share p have p² of the columns in common, and BLAS does a hundred multiplications
+# in the time of one sparse one.
 THIN = 0.1
 
 
 def is_thin(X: Any) -> bool:
-    """Whether rows are sparse and have so few values that products of sparse matrices are quick."""
+    """Return whether rows are sparse, with so few values that sparse products are faster."""
     return bool(sparse.issparse(X) and X.nnz < THIN * X.shape[0] * X.shape[1])
 
 
 def canonical(X: Any) -> Any:
-    """A matrix as it is, but a CSR or CSC one with every value stored once and in order.
+    """Return the matrix, with every value of a CSR or CSC matrix stored once and in order.
 
-    Others are copied: SciPy and scikit-learn bring them into this form in place, and would write
-    into what the user gave, or into half of what two matrices share.
+    A matrix in another form is copied first. SciPy and scikit-learn would change its form in place,
+    and so write into the user's matrix, or into only some of the arrays that two matrices share.
     """
     if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.has_canonical_format:
         return X
@@ -50,9 +50,9 @@ def rows_between(X: Any, first: int, last: int) -> Any:
 
 
 def with_short_indices(X: Any) -> Any:
-    """A matrix as it is, but a CSR one with indices of 32 bits, where those can count its values.
+    """Return the matrix; give a CSR matrix indices of 32 bits if they are large enough for it.
 
-    Some metrics of scikit-learn take no others.
+    Some metrics of scikit-learn accept no other indices.
     """
     most = np.iinfo(np.int32).max
     short = sparse.issparse(X) and max(X.nnz, *X.shape) <= most
@@ -63,14 +63,20 @@ def with_short_indices(X: Any) -> Any:
 
 
 def most_values(X: Any) -> int:
-    """The most values that a row has: all, or the stored ones of a CSR matrix; at least 1."""
+    """Return the largest number of values in a row, at least 1.
+
+    In a CSR matrix only stored values count.
+    """
     if not sparse.issparse(X):
         return max(int(X.shape[1]), 1)
     return int(np.diff(X.indptr).max(initial=1))
 
 
 def squared_gaps(one: Any, other: Any) -> np.ndarray:
-    """‖a − b‖² of every row a of one CSR matrix and b of another, from differences in float64."""
+    """Return ‖a − b‖² for each pair of rows a and b at the same place in two CSR matrices.
+
+    Differences are computed in float64.
+    """
     gaps = sparse.csr_matrix(one, dtype=np.float64) - sparse.csr_matrix(other, dtype=np.float64)
     gaps.data **= 2
     return np.asarray(gaps.sum(axis=1)).reshape(-1)

@@ -1,8 +1,8 @@
 """Worker threads that never change a result.
 
-Work is cut into fixed pieces (by shape alone), each piece is computed by one thread with one BLAS
-thread, and the pieces are put together in a fixed order. How many threads run is then a matter of
-speed only.
+Work is cut into fixed pieces, which depend only on shapes. Each piece is computed by one thread
+with one BLAS thread. The pieces are combined in a fixed order. So the number of threads changes
+only the speed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import joblib
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
-# Tasks that `Threads.map` makes per thread: enough to even out uneven items.
+# Number of tasks that `Threads.map` makes per thread, enough to balance uneven items.
 TASKS_PER_THREAD = 8
 
 T = TypeVar("T")
@@ -29,14 +29,15 @@ _worker = threading.local()
 
 
 class _SingleThreadedBlas:
-    """Holds BLAS at one thread while any fit of the process runs; the last to leave restores it.
+    """Limits BLAS to one thread while any fit of the process runs.
 
-    A fork waits until no thread is changing the number of BLAS threads. The child starts without
-    users, and with as many BLAS threads as there were before any fit.
+    The last fit to end restores the number. A fork waits until no thread is changing the number of
+    BLAS threads. The child starts without users, and with the number of BLAS threads before any
+    fit.
     """
 
     def __init__(self) -> None:
-        # A signal handler may fork while its own thread is in here.
+        # The lock is reentrant, because a signal handler may fork while its own thread holds it.
         self._lock = threading.RLock()
         self._users = 0
         self._limits: Any = None
@@ -67,17 +68,17 @@ class _SingleThreadedBlas:
         self._lock.acquire()
 
     def after_fork_in_parent(self) -> None:
-        """Let them in again."""
+        """Let other threads in again."""
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Start anew.
+        """Start again in the child, with no users.
 
-        It cannot wait until the child calls us, because the child may go on with BLAS alone.
-        Setting the number of threads is safe this early: OpenBLAS ends its threads before a fork,
-        and starts new ones when it is told their number. The lock that it takes for this is free.
-        Only those who set the number or share a product among threads take it; the former are kept
-        out over the fork, and there were no products to share, because the number was one.
+        This cannot wait until the child calls Laconic, because the child may use only BLAS. Setting
+        the number of threads is safe this early. OpenBLAS ends its threads before a fork, and
+        starts new ones when their number is set. The lock that it takes for this is free. Only a
+        thread that sets the number, or shares a product among threads, takes that lock. The former
+        are kept out during the fork. There were no products to share, because the number was one.
         """
         self._lock = threading.RLock()
         self._users = 0
@@ -85,11 +86,11 @@ class _SingleThreadedBlas:
 
 
 def _obey_this_thread() -> None:
-    """Let this thread set the number of OpenBLAS threads, and any other after it.
+    """Let this thread, and any later one, set the number of OpenBLAS threads.
 
-    Since release 3.8, threadpoolctl obeys the first thread that sets the number, and passes over
-    all others without a word for as long as that one lives. Here the number is the process's: fits
-    of several threads share it, and the last to end restores it.
+    Since release 3.8, threadpoolctl obeys the first thread that sets the number. It silently
+    ignores all other threads while that one lives. Here the number belongs to the process: fits of
+    several threads share it, and the last fit to end restores it.
     """
     openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):
@@ -107,14 +108,14 @@ class Threads:
     Parameters
     ----------
     n_jobs : int or None
-        Number of worker threads; ``None`` and ``-1`` take every core joblib grants here (one inside
+        Number of worker threads. ``None`` and ``-1`` use every core that joblib allows (one inside
         a joblib worker). The number never changes a result.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
         self._pool: ThreadPoolExecutor | None = None
-        self._process: object = None  # the one that entered
+        self._process: object = None  # the process that entered the context
 
     def __enter__(self) -> Threads:
         _single_threaded_blas.__enter__()
@@ -127,20 +128,20 @@ class Threads:
         pool, self._pool = self._pool, None
         entered_by, self._process = self._process, None
         if entered_by is not _process:
-            return  # by the parent of this process, whose threads are not here
+            return  # the parent process entered, and its threads do not exist here
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
         _single_threaded_blas.__exit__()
 
     def map(self, function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
-        """Apply ``function`` to each item; answers come in the order of the items."""
+        """Apply ``function`` to each item. The results are in the order of the items."""
         items = list(items)
         if self._process not in (None, _process):
             self.__enter__()
-        # A worker that waited for other workers could wait for ever.
+        # A worker that waits for other workers could wait forever.
         if self._pool is None or len(items) < 2 or getattr(_worker, "busy", False):
             return map(function, items)
-        # Handing an item to a thread costs some 10 µs: many small items go in runs.
+        # Handing an item to a thread costs about 10 µs, so many small items go in runs.
         run = max(1, len(items) // (TASKS_PER_THREAD * self.n_jobs))
         runs = [items[at : at + run] for at in range(0, len(items), run)]
 
@@ -160,16 +161,16 @@ def row_blocks(n_rows: int, block: int) -> list[slice]:
     return [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
 
 
-# Stands for this process: a child has another one.
+# Identifies this process. A forked child creates another object.
 _process = object()
 
 
 def _forget_the_parent() -> None:
-    """Make a forked child the owner of nothing that needs the threads of its parent."""
+    """Reset everything in a forked child that needs the threads of its parent."""
     global _process
     _process = object()
     _worker.busy = False
-    # If a worker forked, it is the child's main thread now: nobody is to wait for its end.
+    # If a worker forked, it is the child's main thread now, and nothing may wait for its end.
     getattr(futures, "_threads_queues", {}).pop(threading.current_thread(), None)
     _single_threaded_blas.after_fork_in_child()
 
