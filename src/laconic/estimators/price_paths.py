@@ -39,7 +39,7 @@ def fitted_path(
         return
     with Threads(estimator.n_jobs) as threads:
         shared = clone(estimator).set_params(**{name: models[0].get_params()[name]})
-        shared._check_settings(None)
+        shared._check_fit(None)
         ready = shared._prepared(X, y, sample_weight)
         rows = shared._rows(ready, threads)
         terms = shared._terms(rows.pool)

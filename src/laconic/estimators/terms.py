@@ -1,4 +1,4 @@
-"""Settings as users give them: costs, atoms that are always or never in, callbacks."""
+"""Settings as users give them: costs, atoms that are always or never in."""
 
 from __future__ import annotations
 
@@ -116,10 +116,3 @@ def check_base_terms(
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
     if spent > max_cost * (1.0 + 1e-12):
         raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
-
-
-def check_callbacks(callbacks: Any) -> None:
-    """Refuse callbacks that cannot be called."""
-    for callback in callbacks or ():
-        if not callable(callback):
-            raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")

@@ -164,6 +164,28 @@ class Predictor:
         self._check_width(X)
         return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
 
+    def encoded_labels(self, X: Any) -> np.ndarray:
+        """Label of the largest score of every such row, or of the sign of its one score."""
+        return self.classes[decide(self.encoded_scores(X))]
+
+    def encoded_probabilities(self, X: Any) -> np.ndarray:
+        """Class probabilities of such rows; see `predict_proba`."""
+        return self._meaning()(self.encoded_scores(X))
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores stand for probabilities."""
+        return self._meant is not None
+
+    def _meaning(self) -> Callable[[np.ndarray], np.ndarray]:
+        """What makes probabilities of scores."""
+        if self._meant is None:
+            raise AttributeError(
+                "this predictor has no predict_proba: its scores are no probabilities; "
+                "use predict, or scores"
+            )
+        return self._meant
+
     def _check_width(self, X: Any) -> None:
         """Refuse rows of another width than the predictor's, in words."""
         shape = tuple(X.shape)
@@ -216,7 +238,7 @@ class Predictor:
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row, or of the sign of its one score."""
-        return self.classes[decide(self.scores(X))]
+        return self.encoded_labels(self._matrix(X))
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
@@ -225,16 +247,11 @@ class Predictor:
         There is none, as with the classifier it comes from, where scores stand for no probability:
         those of error clumping, and of regions whose models have none or not of one kind.
         """
-        if self._meant is None:
-            raise AttributeError(
-                "this predictor has no predict_proba: its scores are no probabilities; "
-                "use predict, or scores"
-            )
+        self._meaning()
         return self._probabilities
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        assert self._meant is not None
-        return self._meant(self.scores(X))
+        return self.encoded_probabilities(self._matrix(X))
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Class probabilities with the effect of the fit's ``class_weight`` taken back.
