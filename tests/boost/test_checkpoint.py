@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import signal
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from laconic import ErrorClumpingClassifier, ShareBoostClassifier
+from laconic.boost.checkpoint import Checkpoint
+from laconic.boost.refine import refine
 from laconic.files import journal, store
+from loops import share_loop, total_loop
 from problems import random_problem, saving_always
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record
@@ -486,7 +491,7 @@ def test_a_smaller_fit_does_not_cut_the_path_in_the_file(three_classes, tmp_path
     smaller = ShareBoostClassifier(2, **settings).fit(X, y)
     assert_identical(smaller, ShareBoostClassifier(2, refine=True).fit(X, y))
     sizes = []
-    note = [lambda state: sizes.append(0 if state.refined else state.last.size)]
+    note = [lambda state: sizes.append(0 if state.own.entries else state.last.size)]
     again = ShareBoostClassifier(6, callbacks=note, **settings).fit(X, y)
     assert_identical(again, whole)
     assert set(sizes) == {0}  # nothing was grown again
@@ -542,3 +547,58 @@ def test_a_change_in_any_row_is_other_data(tmp_path):
     X[3333, 1] += 0.1
     with pytest.raises(ValueError, match="other data or settings"):
         ShareBoostClassifier(2, checkpoint=tmp_path / "fit").fit(X, y)
+
+
+# -- files of old ----------------------------------------------------------------------------------
+
+# Written when every file had the state of both boosters: the loop, how many entries and how many
+# others the file has, and what only the settling stage knows.
+OLD = {
+    "growing": (share_loop, {"max_atoms": 4}, (3, 0), {"entries": [], "swept": 0}),
+    "refining": (share_loop, {"max_atoms": 3}, (4, 4), {"swept": 1}),
+    "searching": (total_loop, {"max_rounds": 8}, (5, 0), {"searched": 0}),
+    "hot_started": (total_loop, {"max_rounds": 9, "hot_start": 5}, (9, 6), {"searched": 5}),
+}
+
+
+def whole_run(loop, state):
+    if loop.grow(state) and "refined" in state.own.lists():
+        refine(loop, state)
+    return [*state.entries, *next(iter(state.own.lists().values()))]
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_file_of_old_is_read_and_goes_on_to_the_same_model(name, tmp_path):
+    make, settings, lengths, own = OLD[name]
+    shutil.copy(Path(__file__).parent / "old_checkpoints" / name, tmp_path / name)
+    loop = make(**settings)
+    rows = loop.record.rows
+    with Checkpoint(tmp_path / name, "kept") as saver:
+        state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
+        [others] = state.own.lists().values()
+        assert (len(state.entries), len(others)) == lengths
+        assert {key: getattr(state.own, key) for key in own} == own
+        read = list(state.entries)
+        loop.hooks = [saver]
+        resumed = whole_run(loop, state)
+    for before, after in zip(read, state.entries, strict=False):
+        assert np.array_equal(before.weights, after.weights)
+    other = make(**settings)
+    whole = whole_run(other, other.begin())
+    assert [entry.numbers for entry in resumed] == [entry.numbers for entry in whole]
+    for one, two in zip(resumed, whole, strict=True):  # another machine rounds otherwise
+        np.testing.assert_allclose(one.weights, two.weights, rtol=1e-7, atol=1e-9)
+    # What was added to the file is read back too.
+    with Checkpoint(tmp_path / name, "kept") as saver:
+        again = saver.resume(rows.pool, rows.n_outputs, loop.settle)
+    assert [e.numbers for e in again.entries] == [e.numbers for e in state.entries]
+    assert again.own.numbers() == state.own.numbers()
+
+
+def test_a_file_of_another_stage_is_refused(tmp_path):
+    for name, make in (("searching", share_loop), ("growing", total_loop)):
+        shutil.copy(Path(__file__).parent / "old_checkpoints" / name, tmp_path / name)
+        loop = make(9)
+        with Checkpoint(tmp_path / name, "kept") as saver:
+            with pytest.raises(ValueError, match=f"{name} is not sound"):
+                saver.resume(loop.record.rows.pool, loop.record.rows.n_outputs, loop.settle)

@@ -43,7 +43,7 @@ def test_callbacks_see_the_refinement_too(three_classes):
     X, y = three_classes
     seen = []
     model = ShareBoostClassifier(
-        3, refine=True, callbacks=[lambda state: seen.append(len(state.refined))]
+        3, refine=True, callbacks=[lambda state: seen.append(len(state.own.entries))]
     ).fit(X, y)
     assert seen == [0, 0, 0, 0, 2, 3, 4] + [4] * 5  # grown, refined, swept down and up
     assert model.n_atoms_ == 3

@@ -1133,7 +1133,7 @@ def test_the_interruption_of_a_refinement_names_the_size_kept(three_classes):
     X, y = three_classes
 
     def interrupt(state):
-        if len(state.refined) == 3:
+        if len(state.own.entries) == 3:
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="keeps 5 atoms"):

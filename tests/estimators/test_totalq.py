@@ -395,14 +395,14 @@ def test_without_a_search_the_cap_is_early_stopping():
 def test_a_fit_stopped_in_its_hot_start_keeps_to_the_cap():
     X, y = noisy(7)
     model = Paper(20, hot_start=10, max_atoms=3, price=0.0, tol=0.0)
-    model.set_params(callbacks=[lambda state: len(state.generated) >= 8]).fit(X, y)
+    model.set_params(callbacks=[lambda state: len(state.own.generated) >= 8]).fit(X, y)
     assert len(model.generated_) == 8
     assert model.n_atoms_ == 3
     assert model.path_.sizes.max() == 3
     assert model.objective_ == model.rounds_[3].objective
 
     def interrupt(state):
-        if len(state.generated) == 8:
+        if len(state.own.generated) == 8:
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="interrupted"):
@@ -818,7 +818,7 @@ from test_totalq import noisy
 from laconic import TotalQBoostClassifier
 X, y = noisy(26, m=150)
 def die(state):
-    if len(state.generated) == 5:
+    if len(state.own.generated) == 5:
         os.kill(os.getpid(), 9)
 TotalQBoostClassifier(10, hot_start=3, checkpoint=sys.argv[1], callbacks=[die]).fit(X, y)
 """
@@ -839,7 +839,7 @@ def test_ctrl_c_keeps_a_usable_model():
     X, y = noisy(27)
 
     def interrupt(state):
-        if len(state.generated) == 4:
+        if len(state.own.generated) == 4:
             raise KeyboardInterrupt
 
     model = Paper(20, callbacks=[interrupt])

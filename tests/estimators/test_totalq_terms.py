@@ -167,7 +167,7 @@ def test_a_resumed_fit_stops_where_the_whole_one_does(data, tmp_path, hot_start,
     settings = {"hot_start": hot_start, "price": 1e-3, "early_stopping": True, "random_state": 0}
     settings |= {"n_iter_no_change": 3}
     whole = TotalQBoostClassifier(40, **settings).fit(X, y)
-    stop = [lambda state: len(state.generated) >= rounds]
+    stop = [lambda state: len(state.own.generated) >= rounds]
     path = tmp_path / "state"
     TotalQBoostClassifier(40, checkpoint=path, callbacks=stop, **settings).fit(X, y)
     resumed = TotalQBoostClassifier(40, checkpoint=path, **settings).fit(X, y)
@@ -320,7 +320,7 @@ def test_a_cap_that_nothing_fits_into_is_told(data):
 
 def resumed(X, y, path, rounds, **settings):
     """A fit that is stopped after some rounds, and resumed; and the same without a stop."""
-    stop = [lambda state: len(state.generated) >= rounds]
+    stop = [lambda state: len(state.own.generated) >= rounds]
     first = TotalQBoostClassifier(6, checkpoint=path, callbacks=stop, **settings)
     saving_always(first).fit(X, y)
     again = TotalQBoostClassifier(6, checkpoint=path, **settings).fit(X, y)

@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.look.mosaic import GAP, HEAD, plot_patches
+from laconic.look.mosaic import plot_patches
 from laconic.model.card import card
 from laconic.model.pieces import PLOT_BALLS
 from laconic.pools import Patches, Pieces
 
 mpl.use("Agg")
+
+GAP, HEAD = 1, 3  # pixels beside and above a patch that is 10 pixels wide
 
 
 @pytest.fixture(scope="module")

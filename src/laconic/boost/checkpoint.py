@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from laconic.boost.path import PathEntry
-from laconic.boost.stages import RefinementState, SearchState, State
+from laconic.boost.stages import Settle, State
 from laconic.correct.objective import Certificate
 from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
 
-# Lists of entries in a state.
-_LISTS = ("entries", "offered", "refined")
 # Numbers of an entry, and those of them that may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
 _ANY = {"steepest"}
 
-# Arrays of a record: those of all its entries, one after the other.
+# Arrays of a record: those of all its entries, one after the other. The settling stage has more.
 _LAYOUT = {
-    "generated": Array("i", ("generated",), 0, below="pool"),
     "numbers": Array("i", ("atoms",), 0, below="pool"),
     "gains": Array("f", ("atoms",)),
     "weights": Array("f", ("columns", "outputs")),
@@ -36,116 +32,96 @@ class Checkpoint(Saver):
     """Writes the state of a booster's loop, and reads it back.
 
     A record holds the entries that are new or have changed since the one before, and all else that
-    a state is made of. So all records together are as large as the path, not as its square.
+    a state is made of. So all records together are as large as the path, not as its square. What
+    only the settling stage knows is written and read as its `laconic.boost.stages.Own` says.
 
     Parameters
     ----------
     path : str or path-like
     fingerprint : str
         Only a state of this fingerprint is taken up.
-    max_atoms : int
-        Largest size of the fit. A fit of another largest size takes up the grown path as far as it
-        goes, and refines anew.
     every : float
         Seconds between two records.
-    cut : bool
-        Whether a path is taken up to that size only. TotalQBoost counts rounds, and its models have
-        other sizes.
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        fingerprint: str,
-        max_atoms: int,
-        every: float = EVERY,
-        cut: bool = True,
+        self, path: str | os.PathLike[str], fingerprint: str, every: float = EVERY
     ) -> None:
         super().__init__(path, "checkpoint", fingerprint, every)
-        self.max_atoms = max_atoms
-        self.cut = cut
-        self._held: dict[str, list[PathEntry]] = {name: [] for name in _LISTS}
+        self._held: dict[str, list[PathEntry]] = {}
 
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: State) -> State:
-        """The state with lists of its own; entries never change."""
-        search, refinement = state.search, state.refinement
-        return State(
-            list(state.entries),
-            replace(search, generated=list(search.generated), offered=list(search.offered)),
-            replace(refinement, entries=list(refinement.entries)),
-            state.status,
-        )
+        """The state with lists of its own."""
+        return state.copy()
 
     def write(self, snapshot: State) -> bool:
         """Append a record of the entries that the file does not hold yet."""
         items: list[dict[str, Any]] = []
         new: list[PathEntry] = []
         lists = _lists(snapshot)
-        if _begins(self._held["entries"], lists["entries"]):
+        if _begins(self._held.get("entries", []), lists["entries"]):
             lists["entries"] = self._held["entries"]
         for name, entries in lists.items():
-            held = self._held[name]
+            held = self._held.get(name, [])
             for at, entry in enumerate(entries):
                 if at >= len(held) or held[at] is not entry:
                     items.append({"list": name, "at": at, **_described(entry)})
                     new.append(entry)
         header = {
-            "max_atoms": self.max_atoms,
-            "swept": snapshot.refinement.swept,
-            "searched": snapshot.search.searched,
-            "bound": snapshot.search.bound,
+            **snapshot.own.numbers(),
             "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
-        written = self.file.append(header, _arrays(new, snapshot))
+        outputs = len(snapshot.entries[0].base)
+        written = self.file.append(header, {**_arrays(new, outputs), **snapshot.own.arrays()})
         if written:
             self._held = lists
         return written
 
     # -- reading -------------------------------------------------------------------------------
 
-    def resume(self, pool: BoundPool, n_outputs: int) -> State:
-        """The state in the file, or a new one if there is none yet."""
+    def resume(self, pool: BoundPool, n_outputs: int, settle: Settle) -> State:
+        """The state in the file as far as the stage's limits go, or a new one if it has none."""
+        state = State(settle.begin())
         with self.reading() as records:
-            return self._resumed(records, pool, n_outputs) if records else State()
-
-    def _resumed(self, records: list[Record], pool: BoundPool, n_outputs: int) -> State:
-        known: dict[int, Any] = {}
-        for record in records:
-            self._take_up(record, pool, n_outputs, known)
-        header, arrays = records[-1]
-        same = whole_number(header["max_atoms"], "max_atoms") == self.max_atoms
-        swept = whole_number(header["swept"], "swept")
-        state = State(
-            search=SearchState(
-                generated=arrays["generated"].tolist(),
-                searched=whole_number(header["searched"], "searched", -1),
-                bound=real_number(header["bound"], "bound", finite=False),
-            ),
-            refinement=RefinementState(swept=swept if same else 0),
-        )
-        for name, kept in _lists(state).items():
-            if name == "refined" and not same:
-                continue
-            for entry in self._held[name]:
-                if self.cut and entry.size > self.max_atoms:
-                    break
-                kept.append(entry)
-        _check_state(state)
+            if not records:
+                return state
+            self._read(records, pool, n_outputs, state)
+        try:
+            settle.trim(state)
+        except ValueError as error:
+            raise ValueError(f"checkpoint {self.path} {error}") from error
         return state
 
+    def _read(self, records: list[Record], pool: BoundPool, n_outputs: int, state: State) -> None:
+        """Fill a new state."""
+        lists, known = _lists(state), dict[int, Any]()
+        self._held = {name: [] for name in lists}
+        layout = {**_LAYOUT, **state.own.layout}
+        for header, arrays in records:
+            # Files of old also have the arrays of other stages, without items.
+            arrays = {name: a for name, a in arrays.items() if name in layout or len(a)}
+            dimensions = {"pool": pool.n_atoms, "outputs": n_outputs, "items": len(header["items"])}
+            arrays = check_arrays(arrays, layout, dimensions)
+            self._take_up(header, arrays, pool, known)
+        for name, entries in lists.items():
+            entries += self._held[name]
+        state.own.read(header, arrays)
+        if not (state.entries and state.own.sound(state.entries)):
+            raise ValueError("its entries do not fit together")
+
     def _take_up(
-        self, record: Record, pool: BoundPool, n_outputs: int, known: dict[int, Any]
+        self,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        pool: BoundPool,
+        known: dict[int, Any],
     ) -> None:
-        """Bring the lists to what a record says."""
-        header, arrays = record
-        items = header["items"]
-        dimensions = {"pool": pool.n_atoms, "outputs": n_outputs, "items": len(items)}
-        arrays = check_arrays(arrays, _LAYOUT, dimensions)
+        """Bring the lists to what a record says; ``known`` has the atoms met so far."""
         atom = column = 0
-        for number, item in enumerate(items):
+        for number, item in enumerate(header["items"]):
             size, at = whole_number(item["size"], "size"), whole_number(item["at"], "at")
             chosen = tuple(arrays["numbers"][atom : atom + size].tolist())
             if len(set(chosen)) != size:
@@ -174,20 +150,16 @@ class Checkpoint(Saver):
             atom, column = atoms.stop, columns.stop
         if (atom, column) != (len(arrays["numbers"]), len(arrays["means"])):
             raise ValueError("its arrays are longer than its entries")
-        for name in _LISTS:
+        for name, entries in self._held.items():
             length = whole_number(header["lengths"][name], "lengths")
-            if length > len(self._held[name]):
+            if length > len(entries):
                 raise ValueError("entries are missing")
-            del self._held[name][length:]
+            del entries[length:]
 
 
 def _lists(state: State) -> dict[str, list[PathEntry]]:
     """The lists of entries in a state, by the names that files have for them."""
-    return {
-        "entries": state.entries,
-        "offered": state.search.offered,
-        "refined": state.refinement.entries,
-    }
+    return {"entries": state.entries, **state.own.lists()}
 
 
 def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
@@ -206,15 +178,13 @@ def _described(entry: PathEntry) -> dict[str, Any]:
     return {**numbers, "size": entry.size, "certificate": list(entry.certificate)}
 
 
-def _arrays(entries: list[PathEntry], state: State) -> dict[str, np.ndarray]:
+def _arrays(entries: list[PathEntry], outputs: int) -> dict[str, np.ndarray]:
     """The arrays of entries, one after the other."""
-    outputs = len(state.entries[0].base)
 
     def joined(parts: list[Any], dtype: Any, *shape: int) -> np.ndarray:
         return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])
 
     return {
-        "generated": np.array(state.search.generated, dtype=np.int64),
         "numbers": joined([np.array(e.numbers, dtype=np.int64) for e in entries], np.int64),
         "gains": joined([np.array(e.gains, dtype=np.float64) for e in entries], np.float64),
         "weights": joined([e.weights for e in entries], np.float64, outputs),
@@ -235,20 +205,3 @@ def _certificate(stored: Any) -> Certificate:
         products=whole_number(products, "products"),
         converged=converged,
     )
-
-
-def _check_state(state: State) -> None:
-    """Refuse a state that no fit was ever in."""
-    generated, entries = state.search.generated, state.entries
-    among = set(generated)
-    sound = (
-        bool(entries)
-        and len(state.refinement.entries) <= len(entries)
-        and len(among) == len(generated)
-        and state.search.searched <= len(generated)
-    )
-    if sound and among:  # atoms that are always in are those of the first entry
-        among.update(entries[0].numbers)
-        sound = all(among.issuperset(entry.numbers) for entry in entries)
-    if not sound:
-        raise ValueError("its entries do not fit together")

@@ -2,13 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
 import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder, weights_of
-from laconic.boost.stages import State
+from laconic.boost.stages import Own, State
 from laconic.correct.objective import Corrector, Solution
+from laconic.files.layout import whole_number
 from laconic.penalties import Penalty
+
+
+@dataclass
+class Refinement(Own):
+    """How far the refinement of a grown path is (`laconic.boost.refine`)."""
+
+    max_atoms: int
+    """Largest size of the path that is refined."""
+    entries: list[PathEntry] = field(default_factory=list)
+    """The refined path so far; empty without refinement."""
+    swept: int = 0
+    """Steps done of the sweeps back and forth over it."""
+
+    @property
+    def last(self) -> PathEntry | None:
+        """The largest refined entry."""
+        return self.entries[-1] if self.entries else None
+
+    def clear(self) -> None:
+        """Forget everything: the path is another one."""
+        self.entries, self.swept = [], 0
+
+    def copy(self) -> Refinement:
+        """The same with a list of its own."""
+        return replace(self, entries=list(self.entries))
+
+    def lists(self) -> dict[str, list[PathEntry]]:
+        """The refined path."""
+        return {"refined": self.entries}
+
+    def numbers(self) -> dict[str, Any]:
+        """How far it is, and of which path."""
+        return {"max_atoms": self.max_atoms, "swept": self.swept}
+
+    def read(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over the numbers."""
+        self.max_atoms = whole_number(header["max_atoms"], "max_atoms")
+        self.swept = whole_number(header["swept"], "swept")
+
+    def sound(self, entries: list[PathEntry]) -> bool:
+        """Whether the refined path is no longer than the path."""
+        return len(self.entries) <= len(entries)
 
 
 class CorrectAll:
@@ -47,6 +94,17 @@ class CorrectAll:
         self.max_atoms = max_atoms
         self.include = include or []
 
+    def begin(self) -> Refinement:
+        """Nothing is refined."""
+        return Refinement(self.max_atoms)
+
+    def trim(self, state: State) -> None:
+        """Take up the path as far as the largest size; one of another size is refined anew."""
+        large = (at for at, entry in enumerate(state.entries) if entry.size > self.max_atoms)
+        del state.entries[next(large, len(state.entries)) :]
+        if not state.entries or Refinement.of(state).max_atoms != self.max_atoms:
+            state.own = self.begin()
+
     def first(self) -> PathEntry:
         """The intercept and the atoms always included."""
         base = self.solve(np.zeros((0, self.rows.n_outputs)))
@@ -66,6 +124,7 @@ class CorrectAll:
     def cut(self, state: State, length: int) -> None:
         """Drop the entries after the first ones."""
         del state.entries[length:]
+        Refinement.of(state).clear()
 
     def full(self, state: State) -> bool:
         """Whether the largest size is reached."""
@@ -78,6 +137,7 @@ class CorrectAll:
         """The last entry's model with the atom that has come in, corrected."""
         before = state.entries[-1]
         solution = self.solve(weights_of(before, self.rows.intercept))
+        Refinement.of(state).clear()  # of a shorter path, if of any
         return self.record.entry(solution, (*before.gains, before.loss - solution.loss))
 
     def due(self, state: State, last: bool) -> bool:

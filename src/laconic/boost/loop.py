@@ -42,8 +42,13 @@ class Loop:
     watch: Callable[[PathEntry], bool] | None = None
     hooks: list[Hook] = field(default_factory=list)
 
+    def begin(self) -> State:
+        """The state before the first round."""
+        return State(self.settle.begin())
+
     def grow(self, state: State) -> bool:
         """Run from wherever ``state`` stands; false if a hook ended it."""
+        state.status = "running"
         self.record.start(state.last.seconds if state.entries else 0.0)
         if state.entries:
             enough = self._replay(state)
@@ -54,7 +59,6 @@ class Loop:
             if self.told(state):
                 return False
         while not enough and (entry := self._next(state)) is not None:
-            state.refinement.clear()  # of a shorter path, if of any
             state.entries.append(entry)
             enough = self._enough(entry)
             if self.told(state):
@@ -84,7 +88,6 @@ class Loop:
             if self._enough(entry):
                 if seen < len(state.entries):
                     self.settle.cut(state, seen)
-                    state.refinement.clear()
                 return True
         return False
 

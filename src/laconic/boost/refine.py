@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from laconic.boost.correct_all import CorrectAll
+from laconic.boost.correct_all import CorrectAll, Refinement
 from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry
 from laconic.boost.propose import ByRule
@@ -38,7 +38,8 @@ def refine(loop: Loop, state: State) -> None:
 
     For a loop that proposes by a rule and corrects everything.
     """
-    so_far, (propose, settle) = state.refinement, _stages(loop)
+    propose, settle = _stages(loop)
+    so_far = Refinement.of(state)
     if not so_far.entries:
         so_far.entries.append(state.entries[0])
     models, tried = Models(propose, settle), set[tuple[int, ...]]()

@@ -12,6 +12,7 @@ import numpy as np
 from laconic.boost.master import Master
 from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder
+from laconic.boost.search_state import SearchState
 from laconic.boost.shares import shares_of_fall
 from laconic.boost.stages import State
 from laconic.correct.objective import Objective
@@ -81,6 +82,22 @@ class SearchSubset:
 
     # -- the stage -----------------------------------------------------------------------------
 
+    def begin(self) -> SearchState:
+        """Nothing is generated, and nothing searched."""
+        return SearchState()
+
+    def trim(self, state: State) -> None:
+        """Take back what follows a hot start that may have ended for want of rounds."""
+        found = SearchState.of(state)
+        if len(found.generated) > self.max_rounds:
+            raise ValueError(
+                f"already has {len(found.generated)} rounds; set max_rounds to at least that, not "
+                f"{self.max_rounds}, or name another file"
+            )
+        if 0 < found.searched < self.hot_start:
+            del state.entries[found.searched + 1 :]
+            state.own = SearchState(found.generated[: found.searched])
+
     def first(self) -> PathEntry:
         """The intercept, and the atoms always included."""
         self._find_origin()
@@ -96,13 +113,13 @@ class SearchSubset:
     def take_up(self, state: State) -> None:
         """Put the rows to where the last entry was recorded."""
         self._find_origin()
-        self.rows.reset([*self.include, *state.search.generated])
+        self.rows.reset([*self.include, *SearchState.of(state).generated])
         self.rows.evaluate(self._weights_of(state.entries[-1]))
 
     def cut(self, state: State, length: int) -> None:
         """Drop the entries after the first ones, and what came with them."""
         del state.entries[length:]
-        rounds, search = length - 1, state.search
+        rounds, search = length - 1, SearchState.of(state)
         if 0 < search.searched < rounds:  # one entry is that of the search after the hot start
             rounds -= 1
         elif search.searched >= rounds:
@@ -111,20 +128,20 @@ class SearchSubset:
 
     def full(self, state: State) -> bool:
         """Whether H is as large as it may be."""
-        reached = len(state.search.generated) >= self._most(state)
+        reached = len(SearchState.of(state).generated) >= self._most(state)
         if reached:
             state.status = "largest number of rounds reached"
         return reached
 
     def _most(self, state: State) -> int:
         """Largest H: rounds that a hot start did not need are not made up for."""
-        searched = state.search.searched
+        searched = SearchState.of(state).searched
         unused = self.hot_start - searched if searched >= 0 else 0
         return self.max_rounds - unused
 
     def add(self, state: State, atom: int) -> PathEntry:
         """Search with the atom that has come in, and re-optimise what is left."""
-        fit, found = self._fit_of(state.entries[-1]), state.search
+        fit, found = self._fit_of(state.entries[-1]), SearchState.of(state)
         found.generated.append(atom)
         problem = self.master.problem()
         every = tuple(range(problem.n_columns))
@@ -133,18 +150,18 @@ class SearchSubset:
             fit = problem.fit(every, self.master.grown(fit))
         else:
             found.searched = max(found.searched, 0)
-            fit = self._searched(state, descend(problem, self._price, fit, every[-1:]))
+            fit = self._searched(found, descend(problem, self._price, fit, every[-1:]))
         return self._entry(fit)
 
     def due(self, state: State, last: bool) -> bool:
         """Whether the search after a hot start comes next; it may have ended early."""
-        found = state.search
+        found = SearchState.of(state)
         waiting = self.searching and found.searched < 0 and bool(found.generated)
         return waiting and (last or 0 < self.hot_start <= len(found.generated))
 
     def search_again(self, state: State) -> PathEntry:
         """The search after a hot start: over every size, and never worse than early stopping."""
-        found = state.search
+        found = SearchState.of(state)
         key = tuple(found.generated)
         if self.sizes[0] != key:
             prefixes = [range(size) for size in range(1, len(key) + 1)]
@@ -155,14 +172,13 @@ class SearchSubset:
         if self.record.costs is not None:  # the sizes say nothing of costs
             best = descend(self.master.problem(), self._price, best)
         found.searched = len(key)
-        return self._entry(self._searched(state, best))
+        return self._entry(self._searched(found, best))
 
     def refitted(self, generated: list[int]) -> State:
         """A state that has these atoms, all of them fitted."""
-        state = State([self.first()])
+        state = State(SearchState(list(generated)), [self.first()])
         if generated:
             self.rows.reset([*self.include, *generated])
-            state.search.generated = list(generated)
             problem = self.master.problem()
             state.entries.append(self._entry(problem.fit(tuple(range(problem.n_columns)))))
         return state
@@ -175,18 +191,16 @@ class SearchSubset:
         options = self.options if self.search == "local" else {}
         return local_search(problem, problem.n_columns, starts, **options)
 
-    def _searched(self, state: State, fit: Fit) -> Fit:
+    def _searched(self, found: SearchState, fit: Fit) -> Fit:
         """A fit at least as good as the one given, by the method asked for."""
-        state.search.bound = -np.inf
+        found.bound = -np.inf
         if self.search != "local":
             problem, method = self.master.problem(), find_method(self.search)
             options = self.options
             if self.search == "exact":
                 options = {**options, "watch": self.on_search}
             price = self._price
-            fit, state.search.bound = method(
-                problem, price.each, price.cap, [fit.support], **options
-            )
+            fit, found.bound = method(problem, price.each, price.cap, [fit.support], **options)
         return fit
 
     def _objective(self, fit: Fit) -> float:

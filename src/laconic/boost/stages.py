@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from laconic.boost.path import PathEntry
+from laconic.files.layout import Array
+
+T = TypeVar("T", bound="Own")
 
 
-@dataclass
-class SearchState:
-    """What a search for subsets knows between two rounds."""
+class Own(ABC):
+    """What a settling stage knows between two rounds beside the path; only this stage reads it.
 
-    generated: list[int] = field(default_factory=list)
-    """TotalQBoost's H: every atom that was ever added, those later dropped too."""
-    offered: list[PathEntry] = field(default_factory=list)
-    """The best models of every size that the search after a hot start found."""
-    searched: int = -1
-    """Size of H at the first search, after which every round does one; -1 before."""
-    bound: float = -np.inf
-    """Proven lower bound on the last search's problem; -inf where nothing is."""
+    It says what a record of a checkpoint keeps of it: lists of entries, numbers and arrays.
+    """
 
+    layout: ClassVar[Mapping[str, Array]] = {}
+    """The arrays, as `laconic.files.layout` checks them."""
 
-@dataclass
-class RefinementState:
-    """How far the refinement of a grown path is."""
+    @classmethod
+    def of(cls: type[T], state: State) -> T:
+        """The part of a state that is this stage's own."""
+        assert isinstance(state.own, cls)
+        return state.own
 
-    entries: list[PathEntry] = field(default_factory=list)
-    """The refined path so far; empty without refinement."""
-    swept: int = 0
-    """Steps done of the sweeps back and forth over it."""
+    @property
+    def last(self) -> PathEntry | None:
+        """The model under work, where that is not the last one of the path."""
+        return None
 
-    def clear(self) -> None:
-        """Forget everything: the path has grown."""
-        self.entries, self.swept = [], 0
+    @abstractmethod
+    def copy(self) -> Own:
+        """The same with lists of its own."""
+
+    @abstractmethod
+    def lists(self) -> dict[str, list[PathEntry]]:
+        """Its lists of entries, by the names that files have for them."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, Any]:
+        """Its numbers, for the header of a record."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Its arrays."""
+        return {}
+
+    @abstractmethod
+    def read(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over numbers and arrays from a file; the lists are read by then."""
+
+    @abstractmethod
+    def sound(self, entries: list[PathEntry]) -> bool:
+        """Whether a fit with this path can have known this."""
 
 
 @dataclass
@@ -44,33 +66,26 @@ class State:
 
     Attributes
     ----------
+    own : Own
+        What only the stage that settles knows.
     entries : list of PathEntry
         The path so far.
-    search : SearchState
-    refinement : RefinementState
     status : str
         Why the loop ended, or "running".
     """
 
+    own: Own
     entries: list[PathEntry] = field(default_factory=list)
-    search: SearchState = field(default_factory=SearchState)
-    refinement: RefinementState = field(default_factory=RefinementState)
     status: str = "running"
-
-    @property
-    def generated(self) -> list[int]:
-        """TotalQBoost's H."""
-        return self.search.generated
-
-    @property
-    def refined(self) -> list[PathEntry]:
-        """The refined path so far."""
-        return self.refinement.entries
 
     @property
     def last(self) -> PathEntry:
         """The largest entry so far; of the refined path where there is one."""
-        return (self.refinement.entries or self.entries)[-1]
+        return self.own.last or self.entries[-1]
+
+    def copy(self) -> State:
+        """The same with lists of its own; entries never change."""
+        return State(self.own.copy(), list(self.entries), self.status)
 
 
 class Propose(Protocol):
@@ -89,6 +104,15 @@ class Propose(Protocol):
 
 class Settle(Protocol):
     """Which of the atoms are in the model, with which weights?"""
+
+    def begin(self) -> Own:
+        """What the stage knows before the first round."""
+
+    def trim(self, state: State) -> None:
+        """Cut a state from a file to what a fit with this stage's limits would have come to.
+
+        A `ValueError` says why where that cannot be.
+        """
 
     def first(self) -> PathEntry:
         """The model before the first round: the intercept, and atoms that are always in."""

@@ -75,8 +75,6 @@ class BoostedClassifier(PathClassifier):
     """Settings that say how far a fit goes, or what is made of it, not what it finds on the way."""
     _signs = False
     """Whether columns of 0 and 1 are seen as -1 and 1."""
-    _cut_by_size = True
-    """Whether a resumed path ends at the largest size."""
 
     scale: str | None
     groups: Any
@@ -158,8 +156,9 @@ class BoostedClassifier(PathClassifier):
             with Threads(self.n_jobs) as threads:
                 rows = self._rows(ready, threads)
                 loop = self._loop(rows, ready, self._terms(rows.pool))
-                state = State() if saver is None else self._resumed(saver, rows)
+                state = loop.begin()
                 if saver is not None:
+                    state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(0, saver)
                 self._run(loop, state)
         self._keep(loop, state, ready.held)
@@ -227,11 +226,7 @@ class BoostedClassifier(PathClassifier):
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
         settings |= self._fingerprinted()
         mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
-        most = self._largest()[1]
-        return Checkpoint(self.checkpoint, mark, most, self._save_every, self._cut_by_size)
-
-    def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
-        return saver.resume(rows.pool, rows.n_outputs)
+        return Checkpoint(self.checkpoint, mark, self._save_every)
 
     def _by_number(self, argument: str) -> list[Any]:
         """The items of an include or exclude list, features by their numbers."""

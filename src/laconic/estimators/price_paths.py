@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from laconic.boost.search_subset import SearchSubset
-from laconic.boost.stages import SearchState, State
 from laconic.estimators.booster import Ready, Terms
 from laconic.numeric.threads import Threads
 from laconic.rows.rows import Rows
@@ -61,13 +60,15 @@ def _at_prices(
     terms: Terms,
 ) -> Iterator[TotalQBoostClassifier]:
     """Every price from the same hot start; the search over its sizes is done once."""
-    start, master = State(), shared._master(rows, ready, terms)
+    master = shared._master(rows, ready, terms)
     hot = min(shared.hot_start, shared.max_rounds)
+    hot_start = shared._loop_over(master, ready, terms, search=None, max_rounds=hot)
+    start = hot_start.begin()
     if hot:
-        shared._loop_over(master, ready, terms, search=None, max_rounds=hot).grow(start)
+        hot_start.grow(start)
     found = None
     for model in models:
-        state = State(list(start.entries), SearchState(list(start.generated)))
+        state = start.copy()
         loop = model._loop_over(master, ready, terms)
         assert isinstance(loop.settle, SearchSubset)
         loop.settle.sizes = loop.settle.sizes if found is None else found

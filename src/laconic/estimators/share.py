@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.boost.correct_all import CorrectAll
+from laconic.boost.correct_all import CorrectAll, Refinement
 from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry, rounds_needed
 from laconic.boost.propose import ByRule
@@ -344,7 +344,10 @@ class ShareBoostClassifier(BoostedClassifier):
         return Loop(propose, model, record, ready.held, list(self.callbacks or []))
 
     def _progress(self) -> AbstractContextManager[Shown]:
-        return progress(self.verbose, self.max_atoms, self.refine)
+        def steps(state: State) -> int:
+            return state.last.size + Refinement.of(state).swept
+
+        return progress(self.verbose, self.max_atoms, self.refine, count=steps)
 
     def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
         if loop.grow(state) and self.refine:
@@ -353,8 +356,8 @@ class ShareBoostClassifier(BoostedClassifier):
             refine(loop, state)
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        entries = list(state.entries)
-        entries[: len(state.refined)] = state.refined
+        entries, refined = list(state.entries), Refinement.of(state).entries
+        entries[: len(refined)] = refined
         return entries
 
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:

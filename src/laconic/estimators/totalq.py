@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.constraints import dual_value
 from laconic.boost.loop import Loop
 from laconic.boost.master import Master, SignsMaster, make_master
 from laconic.boost.path import PathEntry, best_of_every_size
 from laconic.boost.propose import Asked, Violated
 from laconic.boost.record import Recorder
+from laconic.boost.search_state import SearchState
 from laconic.boost.search_subset import SearchSubset
-from laconic.boost.stages import Propose, SearchState, State
+from laconic.boost.stages import Propose, State
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.estimators.price_paths import fitted_path
 from laconic.estimators.sizes import cross_validate_prices, one_standard_error
@@ -236,7 +236,6 @@ class TotalQBoostClassifier(BoostedClassifier):
 
     _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring")
     _signs = True
-    _cut_by_size = False
 
     def __init__(
         self,
@@ -451,7 +450,7 @@ class TotalQBoostClassifier(BoostedClassifier):
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def rounds(state: State) -> int:
-            return len(state.generated)
+            return len(SearchState.of(state).generated)
 
         return progress(self.verbose, self.max_rounds, False, "rounds", rounds)
 
@@ -459,20 +458,6 @@ class TotalQBoostClassifier(BoostedClassifier):
         assert isinstance(loop.settle, SearchSubset)
         loop.settle.on_search = shown.searched
         loop.grow(state)
-
-    def _resumed(self, saver: Checkpoint, rows: Rows) -> State:
-        state = super()._resumed(saver, rows)
-        search = state.search
-        if len(search.generated) > self.max_rounds:
-            raise ValueError(
-                f"checkpoint {self.checkpoint} already has {len(search.generated)} rounds; "
-                f"set max_rounds to at least that, not {self.max_rounds}, or name another file"
-            )
-        if 0 < search.searched < self.hot_start:
-            # A hot start may have ended for want of rounds: what followed it is taken back.
-            del state.entries[search.searched + 1 :]
-            state.search = SearchState(search.generated[: search.searched])
-        return state
 
     def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
         """Score of every price, where there are several, or of every size, on every fold."""
@@ -530,7 +515,7 @@ class TotalQBoostClassifier(BoostedClassifier):
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
         """The best model of every size, none larger than the cap."""
-        return best_of_every_size(state.entries, state.search.offered, self._largest()[0])
+        return best_of_every_size(state.entries, SearchState.of(state).offered, self._largest()[0])
 
     def _kept_beside(self, state: State) -> list[PathEntry]:
         return state.entries
@@ -541,12 +526,13 @@ class TotalQBoostClassifier(BoostedClassifier):
         return last if last <= self._largest()[0] else path[-1].size
 
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
-        last, bound = state.entries[-1], state.search.bound
+        found, last = SearchState.of(state), state.entries[-1]
+        bound = found.bound
         if last.size > self._largest()[0]:
             bound = -np.inf
         self.price_ = self._price()
         self.rounds_ = state.entries
-        self.generated_ = [loop.record.rows.pool.atom(n) for n in state.generated]
+        self.generated_ = [loop.record.rows.pool.atom(n) for n in found.generated]
         self.dual_value_ = dual_value(state.entries, self.l1)
         costs = loop.record.costs
         first = state.entries[0].numbers

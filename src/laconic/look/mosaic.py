@@ -14,8 +14,8 @@ from laconic.model.predictor import Predictor
 
 # Patches side by side.
 ACROSS = 10
-# Pixels between two patches, and above each for its number.
-GAP, HEAD = 2, 7
+# Parts of the width of a patch: between two patches, and above each for its number.
+GAP, HEAD = 0.07, 0.25
 # Inches of a patch.
 INCHES = 0.85
 
@@ -51,17 +51,18 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     height, width = (int(n) for n in map.shape)
     across = max(1, min(ACROSS, len(atoms)))
     down = max(1, math.ceil(len(atoms) / across))
-    step_y, step_x = height + GAP + HEAD, width + GAP
+    gap, head = (math.ceil(part * width) for part in (GAP, HEAD))
+    step_y, step_x = height + gap + head, width + gap
     canvas = np.ones((down * step_y, across * step_x, 3))
     if ax is None:
         ax = _new_axes(across * INCHES, down * INCHES * step_y / step_x)
     for number, atom in enumerate(atoms):
-        top, left = number // across * step_y + HEAD, number % across * step_x
+        top, left = number // across * step_y + head, number % across * step_x
         frame = canvas[top : top + height, left : left + width]
         frame[:] = _frame(atom, templates[map.template[number]])
         best = predictor.classes[int(np.argmax(predictor.weights[number]))]
         text = f"{number + 1} · {best}"
-        ax.text(left, top - 1.5, text, fontsize=6, color=INK, va="bottom", ha="left")
+        ax.text(left, top - 1, text, fontsize=6, color=INK, va="bottom", ha="left")
     ax.imshow(canvas, interpolation="nearest")
     ax.axis("off")
     return ax

@@ -55,9 +55,9 @@ class Shown:
         """Show how far the loop is."""
         if self._bar is None:
             return
-        task, unit = (self._swap, "steps") if state.refinement.entries else (self._grow, self._unit)
+        task, unit = (self._grow, self._unit) if state.own.last is None else (self._swap, "steps")
         says = f"{unit}  loss {state.last.loss:.4f}"
-        self._bar.update(task, completed=self._count(state) + state.refinement.swept, says=says)
+        self._bar.update(task, completed=self._count(state), says=says)
 
     def searched(self, nodes: int, objective: float, bound: float) -> None:
         """Show how many nodes a search has solved, and how far its bound is from the best."""
