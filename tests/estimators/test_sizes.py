@@ -16,7 +16,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.cli.console import majority_line, size_table
-from laconic.estimators.sizes import cross_validate_prices, one_standard_error
+from laconic.estimators.priced import cross_validate_prices
+from laconic.estimators.sizes import one_standard_error
 from laconic.look.measures import majority, majority_rate, measures
 from problems import random_problem
 

@@ -1,8 +1,8 @@
-"""The problems of a clumping fit: one for two classes, else one for each class against the rest."""
+"""A clumping fit: one problem for two classes, else one for each class against the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from laconic.clumping.margins import Margins
 from laconic.clumping.problem import ClumpingProblem, ClumpingSolution
 from laconic.clumping.solver import SolverState, solve
 from laconic.clumping.theta import Theta
+from laconic.losses import ScoresOnly
+from laconic.model.atoms import ColumnsMap
+from laconic.model.predictor import Predictor
 
 Tell = Callable[[str], None]
 
@@ -126,3 +129,23 @@ def why_unfinished(answers: list[ClumpingSolution], max_iter: int) -> str | None
         f"stopped at a gap of {gap:.2g} (objective {value:.2g}) after {max(short)} "
         f"iterations{cause}"
     )
+
+
+def linear_predictor(
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    classes: np.ndarray,
+    feature_names: Sequence[str] | None,
+    units: Mapping[int, str],
+) -> Predictor:
+    """Weights (n_problems, n_features) as flat arrays.
+
+    The scores of two classes are each other's negative. Features of weight zero are not read.
+    """
+    if len(classes) == 2:
+        coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
+    read = np.flatnonzero(coef.any(axis=0))
+    weights = np.ascontiguousarray(coef[:, read].T)
+    map, widths = ColumnsMap(read), [1] * len(read)
+    model = map, weights, intercept, classes, ScoresOnly.name, widths, coef.shape[1]
+    return Predictor(*model, feature_names, units=units)

@@ -18,6 +18,7 @@ from laconic.boost.loop import Loop
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
+from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.path_classifier import PathClassifier
@@ -301,6 +302,6 @@ class BoostedClassifier(PathClassifier):
                 "cross-validation chooses no atom, so the model says the same of every row: no "
                 "size is clearly better by accuracy, or by the scoring given. Where a class is "
                 'rare, try scoring="roc_auc" or "average_precision".',
-                stacklevel=5,
+                stacklevel=stacklevel_of_user(),
             )
         return size

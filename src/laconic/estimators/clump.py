@@ -20,6 +20,7 @@ from laconic.clumping.neighbours import find_graph, find_radius, given_graph
 from laconic.clumping.one_vs_rest import (
     ClumpingSolver,
     OneVsRestProblems,
+    linear_predictor,
     state_kind,
     why_unfinished,
 )
@@ -31,9 +32,6 @@ from laconic.data.labels import PricedRows, check_scale, priced_rows
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.label_groups import group_labels
 from laconic.look.bars import share_bar
-from laconic.losses import ScoresOnly
-from laconic.model.atoms import ColumnsMap
-from laconic.model.predictor import Predictor
 from laconic.numeric.threads import Threads
 
 
@@ -333,25 +331,9 @@ class ErrorClumpingClassifier(LaconicClassifier):
         unfinished = why_unfinished(answers, self.max_iter)
         if unfinished is not None:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=stacklevel_of_user())
-        self.predictor_ = self._linear()
-
-    def _linear(self) -> Predictor:
-        """Weights as flat arrays; the scores of two classes are each other's negative."""
-        coef, intercept = self.coef_, self.intercept_
-        if len(self.classes_) == 2:
-            coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
-        read = np.flatnonzero(coef.any(axis=0))
-        return Predictor(
-            ColumnsMap(read),
-            np.ascontiguousarray(coef[:, read].T),
-            intercept,
-            self.classes_,
-            ScoresOnly.name,
-            [1] * len(read),
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            units=self._units,
-        )
+        names = getattr(self, "feature_names_in_", None)
+        given = self.coef_, self.intercept_, self.classes_, names, self._units
+        self.predictor_ = linear_predictor(*given)
 
     # -- predicting ----------------------------------------------------------------------------
 
