@@ -1,4 +1,4 @@
-"""Settings as users give them: costs, prices, atoms that are always or never in, searches."""
+"""Settings as users give them: costs, prices, atoms that are always or never in."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from laconic.boost.costs import Costs, FixedCosts, OperationCosts
-from laconic.boost.master import Master, SignsMaster
 from laconic.pools.base import BoundPool
-from laconic.subset import check_options, find_method
 
 
 def check_costs(
@@ -135,37 +133,6 @@ def check_prices(price: Any) -> list[float] | None:
     if len(prices) == 0:
         raise ValueError("price is an empty list; give a number, or some to choose from")
     return sorted(prices.tolist(), reverse=True)
-
-
-def check_search(search: Any, options: Any) -> None:
-    """Refuse a search that is not known, and options that it does not take."""
-    if search is not None:
-        find_method(search, "search", "None, ")
-        check_options(search, options or {})
-    elif options:
-        raise ValueError("search=None keeps every atom, and takes no search_options")
-
-
-def check_searchable(
-    search: Any,
-    master: Master,
-    include: list[int],
-    costs: Costs | None,
-    classes: np.ndarray,
-    auto: bool,
-) -> None:
-    """Refuse what only the local search can do; ``auto`` if the classes chose the loss."""
-    if not isinstance(master, SignsMaster) and not include:
-        many = len(classes)
-        chosen = f' (loss="auto" is "log" for the {many} classes of y)' * (auto and many > 2)
-        raise ValueError(
-            f"search={search!r} needs stumps or a classifier as pool and a loss of the "
-            'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
-            f'{chosen}; search="local" takes any'
-        )
-    if include or costs is not None:
-        what = "include" if include else "costs and max_cost"
-        raise ValueError(f'search={search!r} knows nothing of {what}; take search="local"')
 
 
 def check_weak_learner(estimator: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laconic.boost.loop import Loop
-from laconic.boost.master import Master, make_master
+from laconic.boost.master import Master, check_search, check_searchable, make_master
 from laconic.boost.propose import Asked, Violated
 from laconic.boost.record import Recorder
 from laconic.boost.search_state import SearchState
@@ -19,7 +19,7 @@ from laconic.boost.stages import Propose, State
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import Ready, Terms
 from laconic.estimators.priced import PricedClassifier
-from laconic.estimators.terms import check_search, check_searchable, check_weak_learner
+from laconic.estimators.terms import check_weak_learner
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.pools import Stumps, make_pool
