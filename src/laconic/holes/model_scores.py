@@ -20,7 +20,8 @@ from laconic.losses import (
     ScoresOnly,
     SquaredHingeLoss,
 )
-from laconic.model.atoms import ColumnsMap, FeatureMap
+from laconic.model.atoms import ColumnsMap
+from laconic.model.feature_maps import FeatureMap
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN, AllColumns
 

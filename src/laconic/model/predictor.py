@@ -24,8 +24,8 @@ from laconic.data.frames import (
     numbers_of,
 )
 from laconic.losses import Link, decide, find_link
-from laconic.model.atoms import FeatureMap, feature_name, map_bytes, map_scores, map_width
 from laconic.model.cost import Cost
+from laconic.model.feature_maps import FeatureMap, feature_name, map_bytes, map_scores, map_width
 from laconic.model.predictor_file import read_predictor, write_predictor
 from laconic.numeric.magnitudes import checked_scores
 from laconic.numeric.sparse_rows import canonical

@@ -12,7 +12,7 @@ from laconic.data.frames import OTHER
 from laconic.files.layout import Array, check_arrays, list_of, whole_number
 from laconic.files.store import read_archive, write_archive
 from laconic.losses import LINKS
-from laconic.model.atoms import feature_map, is_known
+from laconic.model.feature_maps import feature_map, is_known
 from laconic.numeric.magnitudes import LARGEST_SCORE
 
 if TYPE_CHECKING:
