@@ -1,4 +1,4 @@
-"""Laconic: compact predictors. Few shared features, few weak learners, few pieces."""
+"""Laconic: compact predictors from few shared features, few weak learners or few pieces."""
 
 from __future__ import annotations
 

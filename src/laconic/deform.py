@@ -1,8 +1,7 @@
 """Deformed copies of training images: elastic and affine distortions (Simard et al. 2003).
 
 An image that is slightly bent, turned, slanted, stretched or moved shows the same thing. A training
-set enlarged by such copies teaches a classifier so (ShareBoost section 5: five copies of every
-digit).
+set with such copies teaches this to a classifier (ShareBoost section 5: five copies per digit).
 """
 
 from __future__ import annotations
@@ -28,39 +27,39 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         A (p − centre) + centre + shift + elastic_alpha · (G_σ * u)(p),
 
     where A turns, slants and stretches at random, u is uniform noise in [-1, 1] for each pixel and
-    direction, and G_σ a Gaussian of standard deviation ``elastic_sigma`` that smooths it.
+    direction, and G_σ is a Gaussian of standard deviation ``elastic_sigma`` that smooths u.
 
     Parameters
     ----------
     copies : int, default=5
-        Deformed copies of every image that `enlarge` adds.
+        Number of deformed copies that `enlarge` adds for every image.
     elastic_alpha : float, default=15.0
-        Strength of the elastic deformation, in pixels before the noise is smoothed: at σ = 4 a
-        strength of 15 moves pixels by 0.6 on average. 0 switches it off.
+        Strength of the elastic deformation, in pixels before the noise is smoothed. At σ = 4 a
+        strength of 15 moves pixels by 0.6 on average. 0 switches the deformation off.
     elastic_sigma : float, default=4.0
         Smoothness of the elastic deformation, in pixels.
     rotation : float, default=8.0
         Largest rotation in degrees, either way.
     scale : float, default=0.08
-        Largest stretch or shrinkage, as a part of the size, of height and width each.
+        Largest stretch or shrinkage of the height and of the width, as a fraction of each.
     shear : float, default=0.08
-        Largest slant: pixels sideways a pixel of height.
+        Largest slant, in pixels sideways per pixel of height.
     shift : float, default=1.0
-        Largest shift in pixels, down and across each.
+        Largest shift in pixels, both down and across.
     fill : float, default=0.0
         Value of pixels that come from outside the image.
     shape : tuple of two int, default=None
-        Height and width of an image. A row of X holds its pixels row by row; ``None`` means square
-        images.
+        Height and width of an image. A row of X holds the pixels of an image row by row. ``None``
+        means square images.
     random_state : int, RandomState instance or None, default=0
-        Seed of everything drawn.
+        Seed of everything that is drawn at random.
     n_jobs : int, default=None
-        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads. ``None`` and -1 use every core. The result does not depend on it.
 
     Notes
     -----
-    Each copy of an image is drawn by itself: the first copies are the same whatever ``copies`` is.
-    The defaults are mild, for digits of 28 x 28 pixels.
+    Each copy of an image is drawn independently, so the first copies are the same for any
+    ``copies``. The defaults are mild, for digits of 28 x 28 pixels.
 
     References
     ----------
@@ -78,7 +77,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _block = 1024
-    """Images that are drawn and deformed together; what is drawn depends on it."""
+    """Number of images that are drawn and deformed together. The random draws depend on it."""
 
     def __init__(
         self,
@@ -108,26 +107,26 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def enlarge(self, X: Any, *arrays: Any) -> Any:
-        """The images followed by ``copies`` deformed ones of each, with all that belongs to them.
+        """Return the images followed by ``copies`` deformed copies of each, with their labels.
 
         Parameters
         ----------
         X : array-like of shape (n_images, height x width)
-            Integers stay integers (deformed pixels are rounded), floats what they are; deformed
-            pixels are computed in float32.
+            Integers stay integers (deformed pixels are rounded), and floats keep their type.
+            Deformed pixels are computed in float32.
         *arrays : array-like of length n_images
-            Labels, weights, groups: whatever a copy takes over from its image.
+            Labels, weights or groups, which a copy takes over from its image.
 
         Returns
         -------
-        X_more, or (X_more, *arrays_more) where arrays were given
-            Rows first as they came, then the first copy of each in the same order, and so on.
+        X_more, or (X_more, *arrays_more) if arrays were given
+            First the rows as given, then the first copy of each in the same order, and so on.
         """
         X, shape = self._checked(check_array(X, dtype=None, estimator=self))
         given = [np.asarray(a) for a in arrays]
         for a in given:
             if a.ndim == 0 or len(a) != len(X):
-                raise ValueError(f"an array of {a.shape} does not belong to X of {len(X)} images")
+                raise ValueError(f"an array of {a.shape} does not belong to X of {len(X)} images.")
         out = np.empty(((1 + self.copies) * len(X), X.shape[1]), dtype=X.dtype)
         out[: len(X)] = X
         self._deform(X, shape, range(self.copies), out[len(X) :])
@@ -136,14 +135,14 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return (out, *(np.concatenate([a] * (1 + self.copies)) for a in given))
 
     def fit(self, X: Any, y: Any = None) -> Deform:
-        """Check the settings; there is nothing to learn."""
+        """Check the settings. There is nothing to learn."""
         self._checked(validate_data(self, X, dtype=None))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The first deformed copy of every image.
+        """Return the first deformed copy of every image.
 
-        Needs no `fit`; after one, images must be as wide as those it was given.
+        It needs no `fit`. After a `fit`, images must have as many pixels as those that it got.
         """
         if hasattr(self, "n_features_in_"):
             X = validate_data(self, X, dtype=None, reset=False)
@@ -155,20 +154,20 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return out
 
     def _checked(self, X: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-        """Pixels as numbers and the shape of an image, once the settings make sense."""
+        """Check the settings. Return the pixels as numbers, and the shape of an image."""
         for name in ("elastic_alpha", "rotation", "scale", "shear", "shift"):
             value = getattr(self, name)
             if not is_at_least(value, Real, 0) or value == np.inf:
-                raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+                raise ValueError(f"{name} must be a number of at least 0, not {value!r}.")
         sigma = self.elastic_sigma
         if not is_at_least(sigma, Real, 0) or sigma in (0, np.inf):
-            raise ValueError(f"elastic_sigma must be positive, not {sigma!r}")
+            raise ValueError(f"elastic_sigma must be positive, not {sigma!r}.")
         if not self.scale < 1:
-            raise ValueError(f"scale must be below 1, not {self.scale!r}")
+            raise ValueError(f"scale must be below 1, not {self.scale!r}.")
         if not is_at_least(self.copies, Integral, 0):
-            raise ValueError(f"copies must be an integer of at least 0, not {self.copies!r}")
+            raise ValueError(f"copies must be an integer of at least 0, not {self.copies!r}.")
         if not (isinstance(self.fill, Real) and abs(self.fill) < np.inf):
-            raise ValueError(f"fill must be a finite number, not {self.fill!r}")
+            raise ValueError(f"fill must be a finite number, not {self.fill!r}.")
         if X.dtype.kind not in "iuf":
             X = check_array(X, dtype=np.float64, estimator=self)
         return X, image_shape(self.shape, X.shape[1])
@@ -181,8 +180,8 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _deform(
         self, X: np.ndarray, shape: tuple[int, int], copies: range, out: np.ndarray
     ) -> None:
-        """Write the copies of all images one after the other."""
-        from laconic.numeric.warp import bilinear  # Numba loads with it
+        """Write the copies of all images into ``out``, one copy after the other."""
+        from laconic.numeric.warp import bilinear  # imported late, as it loads Numba
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         smooth = [
@@ -213,7 +212,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             list(threads.map(one, [(c, number, rows) for c in copies for number, rows in blocks]))
 
     def _affine(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Matrix and shift of every image, (n, 2, 3): the source of a pixel, from the centre."""
+        """Draw the matrix and shift of every image, (n, 2, 3), which map a pixel to its source."""
         turn, slant, *rest = rng.uniform(-1.0, 1.0, (6, n))
         angle = np.deg2rad(self.rotation) * turn
         down, across = 1.0 + self.scale * rest[0], 1.0 + self.scale * rest[1]

@@ -183,10 +183,10 @@ def test_fit_knows_costs_and_columns_that_are_always_in(table, frame, tmp_path, 
     assert run("fit", table, *settings, "--include", "sepal_width", "--balanced") == 0
     assert Predictor.load(out).names()[0] == "sepal_width"
     wrong = [
-        (("--cost", "petal_width"), "--cost wants COLUMN=NUMBER"),
-        (("--cost", "petal_width=much"), "--cost wants COLUMN=NUMBER"),
-        (("--cost", "petal_wide=1"), "did you mean 'petal_width'?"),
-        (("--include", "species"), "'species' is not among those to learn from"),
+        (("--cost", "petal_width"), "--cost must be COLUMN=NUMBER"),
+        (("--cost", "petal_width=much"), "--cost must be COLUMN=NUMBER"),
+        (("--cost", "petal_wide=1"), "Did you mean 'petal_width'?"),
+        (("--include", "species"), "'species' is the target or is ignored"),
         (("--test-fraction", "0.001"), "--test-fraction 0.001 does not work"),
     ]
     capsys.readouterr()
@@ -202,7 +202,7 @@ def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):
     assert run("fit", tmp_path / "two.csv", "--target", "species", *options) == 0
     said = capsys.readouterr().out
     assert "points" in said
-    assert "a sum above zero says virginica, else versicolor" in said
+    assert "a sum above zero means virginica, otherwise versicolor" in said
     X = two.drop(columns="species")
     model = TotalQBoostClassifier(20, price=0.05).fit(X, two.species)
     assert np.array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
@@ -229,11 +229,11 @@ def test_fit_chooses_the_price_by_cross_validation(frame, tmp_path, capsys):
 
 def test_options_of_the_other_method_are_refused(table, capsys):
     fit = ("fit", table, "--target", "species")
-    assert "--price is for --method totalq" in error_of(capsys, *fit, "--price", 0.1)
-    assert "--rule is for --method share" in error_of(
+    assert "--price works only with --method totalq" in error_of(capsys, *fit, "--price", 0.1)
+    assert "--rule works only with --method share" in error_of(
         capsys, *fit, "--method", "totalq", "--rule", "step"
     )
-    assert "for --method totalq" in error_of(capsys, *fit, "--loss", "logistic")
+    assert "only with --method totalq" in error_of(capsys, *fit, "--loss", "logistic")
     two_only = ("--method", "totalq", "--loss", "logistic")
     assert "Only binary" in error_of(capsys, *fit, *two_only)
 
@@ -340,7 +340,7 @@ def test_no_probabilities_where_the_model_has_none(frame, table, tmp_path, capsy
     model = ErrorClumpingClassifier().fit(frame.drop(columns="species"), frame.species)
     file = tmp_path / "clumped.laconic"
     model.predictor_.save(file)
-    assert "leave --proba out" in error_of(capsys, "predict", file, table, "--proba")
+    assert "Leave --proba out" in error_of(capsys, "predict", file, table, "--proba")
     assert predictions(capsys, file, table).prediction.nunique() > 1
 
 
@@ -362,7 +362,7 @@ def test_predict_keeps_columns_as_they_are_spelled(saved, frame, tmp_path, capsy
     assert lines[1].startswith("0000,setosa,")
     assert len(lines) == len(frame) + 1
     wrong = error_of(capsys, "predict", file, table, "--keep", "specie")
-    assert "no column 'specie'; did you mean 'species'?" in wrong
+    assert "no column 'specie'. Did you mean 'species'?" in wrong
     frame.assign(prediction=1).to_csv(table, index=False)
     assert "overwritten" in error_of(capsys, "predict", file, table, "--keep", "prediction")
 
@@ -406,7 +406,7 @@ def test_codes_can_be_categories(tmp_path, capsys):
     assert predictions(capsys, model, file).prediction.tolist() == frame.y.tolist()
     plain = ["fit", file, "--target", "y", "--categorical", "code"]
     assert "--categorical needs --pool stumps" in error_of(capsys, *plain)
-    assert "did you mean 'code'?" in error_of(capsys, "fit", file, *how, "--categorical", "cod")
+    assert "Did you mean 'code'?" in error_of(capsys, "fit", file, *how, "--categorical", "cod")
 
 
 def test_text_that_looks_missing_is_text_among_text(tmp_path, capsys):

@@ -243,7 +243,7 @@ def test_standard_output_may_be_closed(folder):
     closed = {"preexec_fn": lambda: os.close(1)}
     done = program(*PREDICT, **closed)
     assert done.returncode == 2
-    assert "standard output is closed; name a file with --out" in done.stderr
+    assert "standard output is closed. Name a file with --out" in done.stderr
     assert program(*PREDICT, "--out", "p.csv", **closed).returncode == 0
 
 

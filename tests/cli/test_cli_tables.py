@@ -149,7 +149,7 @@ def test_the_order_of_dates_is_not_guessed_and_wrong_cells_are_named(tmp_path, c
         when[6] = cell
         rows().assign(when=when).to_csv(table, index=False)
         told = said(capsys, *fit)
-        assert f"column 'when' has {cell!r} in row 7, which is no date by --dates dmy" in told
+        assert f"column 'when' has {cell!r} in row 7, which is not a date by --dates dmy" in told
     # Text with a few dates in it, labels and codes are not touched.
     notes = ["11.10.2023" if i % 3 == 0 else f"n{i % 3}" for i in range(M)]
     frame = rows().assign(note=notes, code="11.10.2023", y=["01.02.2023", "02.01.2023"] * (M // 2))
@@ -223,7 +223,7 @@ def test_a_stray_cell_among_decimal_commas_is_named_and_not_the_others(tmp_path,
     for more in ([], ["--decimal", ","]):
         told = said(capsys, "fit", bad, *fit, *more)
         assert "column 'price' holds text ('n.v.' in row 18), which --pool columns" in told
-        assert "mend such cells, try --pool stumps" in told
+        assert "correct such cells, use --pool stumps" in told
         for command in (["predict", model, bad], ["holes", model, bad, "--target", "y"]):
             told = said(capsys, *command, *more)
             assert "column 'price' must hold numbers; row 18 has 'n.v.'" in told
@@ -280,16 +280,16 @@ def flips(tmp_path):
 def test_points_for_thousands_are_told_and_the_option_decides(tmp_path, capsys):
     table, new, model = flips(tmp_path)
     fit = ["fit", str(table), "--target", "y", "--out", str(model), "--pool", "stumps"]
-    read, more = f"{table}: 1.107 in column 'price' is read as", "add --decimal ,"
+    read, more = f"{table}: 1.107 in column 'price' is read as", "Add --decimal ,"
     assert main([*fit, "--max-atoms", "1"]) == 0
     told = capsys.readouterr().err
-    assert f"{read} 1107, because the table has decimal commas; {more}" in told
+    assert f"{read} 1107, because the table has decimal commas. {more}" in told
     assert main([*fit, "--max-atoms", "1", "--decimal", ","]) == 0
     assert "--decimal" not in capsys.readouterr().err
     predict = ["predict", str(model), str(new)]
     assert main(predict) == 0
     answers = capsys.readouterr()
-    assert "2.250 in column 'price' is read as 2.25, but its point may be" in answers.err
+    assert "2.250 in column 'price' is read as 2.25, but its point may separate" in answers.err
     assert answers.out.split()[1:3] == ["cheap", "cheap"]
     assert main([*predict, "--decimal", ","]) == 0
     answers = capsys.readouterr()
@@ -300,7 +300,7 @@ def test_points_for_thousands_are_told_and_the_option_decides(tmp_path, capsys):
     holes = ["holes", str(model), str(new), "--target", "y"]
     assert main(holes) == 0
     seen = capsys.readouterr()
-    assert "may be for thousands" in seen.err
+    assert "may separate thousands" in seen.err
     assert "50 % of 40 rows" in seen.out
     assert main([*holes, "--decimal", ","]) == 0
     seen = capsys.readouterr()
@@ -398,11 +398,11 @@ def test_excel_files_are_told(saved, tmp_path, capsys):
     (tmp_path / "old.csv").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
     for name in ("t.xlsx", "t.csv", "old.csv"):
         told = said(capsys, "predict", saved, tmp_path / name)
-        assert "this looks like an Excel file; save the sheet as CSV UTF-8" in told
+        assert "this looks like an Excel file. Save the sheet as CSV UTF-8" in told
     with zipfile.ZipFile(tmp_path / "t.ods", "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
     told = said(capsys, "predict", saved, tmp_path / "t.ods")
-    assert "this looks like an OpenDocument file; save the sheet as CSV UTF-8" in told
+    assert "this looks like an OpenDocument file. Save the sheet as CSV UTF-8" in told
 
 
 def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys):
@@ -417,20 +417,20 @@ def test_files_of_another_kind_than_their_name_are_told(saved, tmp_path, capsys)
         (tmp_path / "t.csv").write_bytes(held)
         told = said(capsys, "predict", saved, tmp_path / "t.csv")
         assert "t.csv: this looks like a " in told
-        assert f"let its name end in .{kind}" in told
+        assert f"Let its name end in .{kind}." in told
 
 
 NOT_PARQUET = {
     "text": (
         "a,b\n1,2\nZürich,3\n".encode(),
-        "looks like text, and not like Parquet; let its name",
+        "looks like text, and not like Parquet. Let its name",
     ),
-    "gzip": (gzip.compress(b"a,b\n1,2\n"), "this looks like a gzip file; let its name end in .gz"),
+    "gzip": (gzip.compress(b"a,b\n1,2\n"), "this looks like a gzip file. Let its name end in .gz"),
     "old Excel": (
         b"\xd0\xcf\x11\xe0" + bytes(600),
-        "this looks like an Excel file; save the sheet",
+        "this looks like an Excel file. Save the sheet",
     ),
-    "other": (b"\x01\x02\xff\x00" * 9, "this is no Parquet file"),
+    "other": (b"\x01\x02\xff\x00" * 9, "this is not a Parquet file"),
     "cut": (b"PAR1" + bytes(50), "this Parquet file is damaged, or its end is missing"),
     "empty": (b"", "t.parquet is empty"),
 }
@@ -449,7 +449,7 @@ def test_files_that_are_no_parquet_are_told_in_one_line(held, wanted, saved, tmp
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
 def test_empty_files_are_told(name, held, saved, tmp_path, capsys):
     (tmp_path / name).write_bytes(gzip.compress(held) if "gz" in name else held)
-    assert f"{name} is empty\n" in said(capsys, "predict", saved, tmp_path / name)
+    assert f"{name} is empty.\n" in said(capsys, "predict", saved, tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zip", "t.csv.xz"])
@@ -609,7 +609,7 @@ def test_cells_that_excel_cannot_hold_are_refused(text, told, saved, tmp_path, c
     frame.to_csv(tmp_path / "t.csv", index=False)
     command = ["predict", saved, tmp_path / "t.csv", "--keep", "name", "--out"]
     found = said(capsys, *command, tmp_path / "p.xlsx")
-    assert re.search(told + ".*name a .csv file", found)
+    assert re.search(told + ".*Name a .csv file", found)
     assert not (tmp_path / "p.xlsx").exists()
     assert main([*map(str, command), str(tmp_path / "p.csv")]) == 0
 
@@ -625,7 +625,7 @@ def test_columns_of_one_name_are_refused(header, saved, tmp_path, capsys):
     twice = "y" if header[0] == "y" else "a"
     for command in (["fit", file, "--target", "y"], ["predict", saved, file]):
         told = said(capsys, *command, *(["--out", tmp_path / "m"] if command[0] == "fit" else []))
-        assert f"t.csv has 2 columns '{twice}'; give each its own name" in told
+        assert f"t.csv has 2 columns '{twice}'. Give each its own name" in told
     file.write_text("a,a.1,,,y\n1,2,3,4,5\n")
     assert read_table(str(file)).columns.tolist()[:2] == ["a", "a.1"]
 
@@ -635,7 +635,7 @@ def test_columns_of_one_name_are_refused_in_parquet(saved, tmp_path, capsys):
     table = arrow.table([[1, 2], [3, 4]], names=["a", "a"])
     importlib.import_module("pyarrow.parquet").write_table(table, tmp_path / "t.parquet")
     told = said(capsys, "predict", saved, tmp_path / "t.parquet")
-    assert "t.parquet has several columns 'a'; give each its own name" in told
+    assert "t.parquet has several columns 'a'. Give each its own name" in told
 
 
 @pytest.mark.parametrize("at", [9, 100_000])
@@ -646,7 +646,7 @@ def test_zero_bytes_are_told_wherever_they_are(at, name, saved, tmp_path, capsys
     line = text[:at].count(b"\n") + 1
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     told = said(capsys, "predict", saved, tmp_path / name)
-    assert f"{name}: this is no text, as line {line} has a zero byte" in told
+    assert f"{name}: this is not text: line {line} has a zero byte" in told
 
 
 def test_text_of_two_bytes_without_a_mark_is_told(saved, tmp_path, capsys):
@@ -695,7 +695,7 @@ def test_parquet_is_read_and_written_where_pandas_can(saved, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     rows().to_csv(tmp_path / "t.parquet")
     told = said(capsys, "predict", saved, tmp_path / "t.parquet")
-    assert "t.parquet: this looks like text, and not like Parquet; let its name end in .csv" in told
+    assert "t.parquet: this looks like text, and not like Parquet. Let its name end in .csv" in told
     table, out = tmp_path / "T.PARQUET", tmp_path / "P.Parquet"
     rows().to_parquet(table)
     assert main(["predict", str(saved), str(table), "--out", str(out), "--keep", "when"]) == 0

@@ -236,7 +236,7 @@ def test_identifiers_can_be_kept(tmp_path, capsys):
     assert fit(frame[["id", "price"]], tmp_path, "--include", "id", "--max-atoms", "2") == 0
     assert columns_learned(tmp_path) == ["id", "price"]
     assert fit(frame[["id"]], tmp_path) == 2
-    assert "no column to learn from beside 'id'" in capsys.readouterr().err
+    assert "no column to learn from except 'id'" in capsys.readouterr().err
     assert fit(frame, tmp_path, "--keep-id", "idd") == 2
     assert "no column 'idd'" in capsys.readouterr().err
 
@@ -345,7 +345,7 @@ def test_amounts_as_text_do_not_vanish(tmp_path, monkeypatch, capsys):
     fit = ["fit", "t.parquet", "--target", "y", "--out", str(tmp_path / "m"), "--pool", "stumps"]
     assert main([*fit, "--max-atoms", "1"]) == 0
     seen = capsys.readouterr()
-    assert "column 'price' holds numbers as text, and is read as numbers; --categorical" in seen.err
+    assert "column 'price' holds numbers as text, and is read as numbers. --categorical" in seen.err
     assert "'zip'" not in seen.err
     assert "price <= " in seen.out
     assert main(["predict", str(tmp_path / "m"), "t.parquet"]) == 0

@@ -238,6 +238,6 @@ def test_a_card_of_two_classes_has_one_column(capsys):
     model.describe()
     said = capsys.readouterr().out
     assert "points" in said
-    assert "a sum above zero says 1, else 0" in " ".join(said.split())
+    assert "a sum above zero means 1, otherwise 0" in " ".join(said.split())
     difference = model.atom_coef_[1] - model.atom_coef_[0]
     assert f"{difference[0]:.2f}"[:4] in said

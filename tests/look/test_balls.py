@@ -52,7 +52,9 @@ def test_what_has_no_balls_is_refused(fitted):
     _, X, y = fitted
     columns = ShareBoostClassifier(1).fit(X, y)
     for look in (lambda: ball_facts(columns, X), lambda: plot_balls(columns, X, X[:, None])):
-        with pytest.raises(ValueError, match="only models of pieces have balls; this one has col"):
+        with pytest.raises(
+            ValueError, match=r"only models of pieces have balls\. This one has col"
+        ):
             look()
     with pytest.raises(ValueError, match="one for each of the 300 rows"):
         plot_balls(fitted[0], X, np.zeros((3, 2, 2)))

@@ -59,7 +59,9 @@ def test_predictors_and_sizes(model, tmp_path):
 def test_other_atoms_are_refused():
     X = np.random.default_rng(0).random((20, 3))
     y = np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"only models of patches can be drawn so, not columns$"):
+    with pytest.raises(
+        ValueError, match=r"only patches can be drawn so, but the model has columns$"
+    ):
         ShareBoostClassifier(1).fit(X, y).plot_atoms()
     balls = ShareBoostClassifier(1, pool=Pieces(4, 2)).fit(X, y)
     with pytest.raises(ValueError, match=re.escape(PLOT_BALLS)):

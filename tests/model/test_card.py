@@ -71,7 +71,7 @@ def test_headline_states_size_loss_and_cost(model):
     assert "3 classes" in text
     assert f"training loss {path[0].loss:.3g} → {path[3].loss:.3g} (margin)" in text
     cost = model.predictor_.cost()
-    assert f"{cost.operations} operations a row, {cost.bytes} bytes" in text
+    assert f"{cost.operations} operations per row, {cost.bytes} bytes" in text
 
 
 def test_every_atom_every_class_and_the_intercept_are_there(model):
@@ -120,7 +120,7 @@ def test_lines_stay_within_the_width(width, n_classes):
     text = card(random_predictor(12, n_classes, names), width)
     assert longest(text) <= width
     for label in string.ascii_uppercase[:n_classes]:
-        assert re.search(rf"class {label}\b", text)
+        assert re.search(rf"class\s{label}\b", text)
 
 
 def test_width_holds_with_shares_too(iris):

@@ -146,7 +146,7 @@ def test_a_click_shows_the_rows_of_a_table(browser, table_report, tmp_path):
 
 
 def test_open_clumps_are_told_apart_on_the_map(opened, report):
-    assert "in a clump that is open, with its number" in opened.locator(".map").inner_text()
+    assert "in an open clump, with its number" in opened.locator(".map").inner_text()
     clumps = opened.locator("details.clump")
     clumps.nth(1).locator("summary").click()
     rings = []

@@ -133,7 +133,7 @@ def test_what_sets_more_than_a_fifth_of_the_rows_apart_is_no_clump():
     report = report_holes(np.where(half & (np.arange(1000) % 3 == 0), 1 - y, y), half[:, None], y)
     assert report.found == 0
     said = " ".join(report.text().split())
-    assert "no neighbourhood of up to a fifth of the rows has clearly more errors" in said
+    assert "No neighbourhood of up to a fifth of the rows has clearly more errors" in said
 
 
 def test_a_model_without_errors():
@@ -177,7 +177,7 @@ def test_labels_of_a_model_with_groups_are_its_groups():
         assert report.overall.errors == (one.predict(X[300:]) != named[300:]).sum()
         assert report.html() == report_holes(one, X[300:], named[300:]).html()
         assert report.headline == "Where ErrorClumpingClassifier fails"
-    with pytest.raises(ValueError, match="give y in the labels that the model predicts"):
+    with pytest.raises(ValueError, match="Give y in the labels that the model predicts"):
         report_holes(model.predictor_, X, y)
 
 
@@ -216,15 +216,15 @@ def test_a_linear_fix_says_what_it_goes_by():
     assert (best.fix.kind, best.fix.verdict) == ("linear", "helps")
     assert "drawn as a disc" not in report.html()  # few numbers are in the same place
     said = " ".join(report.text().split())
-    assert "It goes mostly by b (a high one speaks for “True”)" in said
-    assert "It goes mostly by b (a high one speaks for “True”)" in report.html()
+    assert "It relies mostly on b (a high value speaks for “True”)" in said
+    assert "It relies mostly on b (a high value speaks for “True”)" in report.html()
 
 
 def test_too_few_rows_are_said_to_be_too_few():
     X, y = np.random.default_rng(0).random((60, 2)), np.arange(60) % 2
     wrong = np.where(X[:, 0] < 0.3, 1 - y, y)
     said = " ".join(report_holes(wrong, X, y).text().split())
-    assert "too few to look for clumps: a clump shall have at least 10 rows" in said
+    assert "too few to look for clumps. A clump must have at least 10 rows" in said
     assert "Give at least 100 rows" in said
     assert report_holes(wrong, X, y).clumps == []
     assert "too few to look" not in report_holes(wrong, X, y, min_rows=3).text()
@@ -235,18 +235,18 @@ def test_few_errors_are_said_to_be_few():
     X, y = rng.normal(size=(400, 8)), np.arange(400) % 2
     near = np.argsort(np.square(X - 1).sum(axis=1))[:6]
     strewn = rng.choice(400, 6, replace=False)
-    for rows, said in ((near, "lie closer to each other than"), (strewn, "lie no closer to each")):
+    for rows, said in ((near, "are closer to each other than"), (strewn, "are no closer to each")):
         wrong = np.isin(np.arange(400), rows)
         report = report_holes(np.where(wrong, 1 - y, y), X, y)
         for text in (" ".join(report.text().split()), report.html()):
             assert (
-                "So few errors are too few to look for clumps of at least 10 rows: the half that"
+                "There are too few errors to look for clumps of at least 10 rows: the searched"
                 in text
             )
             assert said in text
             assert "No clump" not in text
     one = report_holes(np.where(np.arange(400) == 3, 1 - y, y), X, y)
-    assert "the half that is searched has 1." in " ".join(one.text().split())
+    assert "the searched half has 1." in " ".join(one.text().split())
     assert one.nearness is None
     many = np.where(np.arange(400) % 19 == 0, 1 - y, y)  # 22 errors
     assert "No clump of errors" in report_holes(many, X, y).text()
@@ -336,16 +336,16 @@ def test_what_is_no_classifier_is_refused():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.arange(40) % 2
     other = LinearRegression().fit(X, y)
-    with pytest.raises(ValueError, match="LinearRegression is no classifier"):
+    with pytest.raises(ValueError, match="LinearRegression is not a classifier"):
         report_holes(other, X, y)
-    with pytest.raises(ValueError, match="KMeans is no classifier"):
+    with pytest.raises(ValueError, match="KMeans is not a classifier"):
         report_holes(KMeans(2, n_init=1).fit(X), X, y)
     for labels in (y, np.where(y, "yes", "no")):
-        with pytest.raises(ValueError, match="is no classifier: it predicts numbers such as"):
+        with pytest.raises(ValueError, match="is not a classifier: it predicts numbers such as"):
             report_holes(other.predict(X), X, labels)
-    with pytest.raises(ValueError, match="None is no classifier: it has no predict"):
+    with pytest.raises(ValueError, match="None is not a classifier: it has no predict"):
         report_holes(None, X, y)
-    with pytest.raises(ValueError, match="of type object is no classifier"):
+    with pytest.raises(ValueError, match="of type object is not a classifier"):
         report_holes(object(), X, y)
 
 
@@ -431,12 +431,12 @@ def test_columns_of_points_in_words():
     )
     table = as_table(frame)
     assert [table.meaning(j) for j in range(table.Z.shape[1])] == [
-        ("n", "a high one"),
+        ("n", "a high value"),
         ("n missing", "it"),
         ("c “u”", "it"),
         ("c “v”", "it"),
         ("c “w”", "it"),
-        ("flat", "a high one"),
+        ("flat", "a high value"),
     ]
     pixels = as_table(np.eye(4)[:, [0, 1, 2, 3, 0, 1]], (2, 3))
     assert pixels.meaning(4) == ("the pixel in row 2, column 2", "a large value")
@@ -531,7 +531,7 @@ def test_an_error_that_hardly_changes_is_not_said_to_fall(found):
     fix = replace(clump.fix, verdict="no clear difference", after=clump.fix.before - 2, luck=0.9)
     vague = replace(found, clumps=[replace(clump, fix=fix), *found.clumps[1:]])
     assert "A local fix makes no clear difference: " in vague.text(1000)
-    assert '<b class="plain">no clear difference by a fix</b>' in vague.html()
+    assert '<b class="plain">fix makes no clear difference</b>' in vague.html()
 
 
 def test_the_text_has_the_rows_that_its_rates_are_of(found):
@@ -543,7 +543,7 @@ def test_the_text_has_the_rows_that_its_rates_are_of(found):
         )
         assert rates in text
         assert rates in found.html()
-        searched = f"in the search {clump.searched.errors} of {clump.searched.rows} inside were."
+        searched = f"In the search, {clump.searched.errors} of {clump.searched.rows} inside were"
         assert searched in text
         assert f"of {clump.searched.errors + clump.inside.errors} in both halves." in text
         row = rf"{len(clump.rows)} +{clump.inside.rows} +{percent(clump.inside.share)} "

@@ -18,24 +18,27 @@ if TYPE_CHECKING:
 
 
 def make_console() -> Console:
-    """Standard output for people: a terminal without the table's lines shows question marks."""
+    """Return a console on standard output.
+
+    A terminal that lacks the lines of a table shows question marks instead.
+    """
     from rich.console import Console
 
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.flush()  # what a progress bar left there, whose errors have a name here
+        sys.stdout.flush()  # what a bar left there, so that an error names standard output
         sys.stdout.reconfigure(errors="replace")
     return Console(highlight=False)
 
 
 def say(console: Console, what: str, why: str) -> None:
-    """One line: what, and in a lighter tone why."""
+    """Print one line: what, and then why in a lighter tone."""
     from rich.text import Text
 
     console.print(Text(f"  {what:<42} ") + Text(why, style="dim"), soft_wrap=True)
 
 
 def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
-    """Write the picture of the path; the file's ending says which kind of picture."""
+    """Write the picture of the path. The ending of the file's name says which kind of picture."""
     from io import BytesIO
 
     import numpy as np
@@ -46,7 +49,7 @@ def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
     from laconic.look.plots import plot_path
 
     figure = np.atleast_1d(plot_path(model, X, y, name="test"))[0].figure
-    picture = BytesIO()  # some kinds of pictures hide why a disk refuses them
+    picture = BytesIO()  # in memory, as some writers hide why a disk refuses a file
     figure.savefig(picture, dpi=160, format=picture_kind(file))
     close(figure)
     with whole_file(file) as stream:
@@ -54,14 +57,14 @@ def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
 
 
 def _shown_sizes(model: ShareBoostClassifier) -> list[int]:
-    """Sizes worth a line: close together where models are small, and those that matter anyway."""
+    """Return the sizes to show: many small ones, few large ones, the one in use and the last."""
     sizes = model.path_.sizes.tolist()
     ladder = {n * 10**power for n in (1, 2, 3, 5, 8) for power in range(6)} | {15}
     return [n for n in sizes if n in ladder or n in (model.n_atoms_, sizes[-1])]
 
 
 def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
-    """Every size's loss, accuracy and the like where they are known, and cost."""
+    """Return a table of sizes with their loss, their cost, and the scores that are known."""
     from rich import box
     from rich.table import Table
 
@@ -94,7 +97,7 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
         "bytes": lambda n, m: str(m.predictor_.cost().bytes),
         "seconds": lambda n, m: f"{m.path_[n].seconds:.2f}",
     }
-    narrow = (0, 0) if len(columns) > 7 else (0, 1)  # a terminal has 80 characters
+    narrow = (0, 0) if len(columns) > 7 else (0, 1)  # to fit into the 80 characters of a terminal
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=narrow)
     for name in [*columns, ""]:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -106,21 +109,21 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
 
 
 def majority_line(model: ShareBoostClassifier, y_test: Any) -> str:
-    """What the simplest of all predictors would reach."""
+    """Say how often the commonest label alone would be right."""
     from laconic.look.measures import majority, majority_rate
 
     where = "training rows" if y_test is None else "test rows"
     rate = 100 * majority_rate(model, y_test)
-    return f"Always saying {str(majority(model))!r} is right on {rate:.1f} % of the {where}.\n"
+    return f"Always predicting {str(majority(model))!r} is right on {rate:.1f} % of the {where}.\n"
 
 
 def scoring_name(model: Any) -> str:
-    """What the scores of cross-validation are called."""
+    """Return the name of the cross-validation score."""
     return model.scoring if isinstance(model.scoring, str) else "score"
 
 
 def atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:
-    """The atoms in the order they came, their shares, and the classes they say most about."""
+    """Return a table of the atoms in order: shares, and the classes they favour and oppose most."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -146,13 +149,13 @@ def atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:
 
 
 def _bar(part: float, cells: int) -> str:
-    """A bar of at most ``cells`` characters, in eighths of one; never quite nothing."""
+    """Return a bar of at most ``cells`` characters, in eighths of a character and never empty."""
     full, rest = divmod(max(1, round(8 * cells * part)), 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def pixel_map(pixels: list[int], shape: tuple[int, ...]) -> Text:
-    """The picture with the number of every chosen pixel in its place, the first ones brightest."""
+    """Draw the picture with the number of each chosen pixel, the first in the strongest colour."""
     from rich.text import Text
 
     text = Text("\nthe pixels it reads,\nin the order chosen\n\n")

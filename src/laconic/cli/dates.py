@@ -1,4 +1,4 @@
-"""Dates of a table that begin with the day or the month."""
+"""Dates in tables that are written with the day or the month first."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any
 from laconic.cli.numbers import is_text
 from laconic.data.errors import UserError
 
-# A column of text is dates if at least this part of its cells is.
+# A text column counts as dates if at least this share of its cells are dates.
 MOST = 0.9
 
 
 def add_dates(parser: argparse.ArgumentParser) -> None:
-    """The option of every command that reads a table."""
+    """Add the option ``--dates``, which every command that reads a table has."""
     parser.add_argument(
         "--dates", choices=("dmy", "mdy"), metavar="ORDER",
-        help="read dates such as 11.10.2023 or 11/10/2023 too: dmy (the day first) or mdy",
+        help="order of dates such as 11.10.2023 or 11/10/2023: dmy (day first) or mdy "
+        "(month first)",
     )  # fmt: skip
 
 
 def mend_dates(
     frame: Any, order: str | None, text: Collection[str], dated: Collection[str]
 ) -> None:
-    """Write dates in an order as ISO 8601 has them, which is how all else reads them.
+    """Rewrite dates of the given order in ISO 8601, the only form that other code reads.
 
-    Columns of ``text`` stay as they are, except those that are known to be ``dated``. Others are
-    dates if nearly all cells are; a cell that is none is then refused.
+    Columns in ``text`` stay as they are, unless they are in ``dated`` too. Any other column counts
+    as dates if nearly all of its cells are dates. Its remaining cells are then refused.
     """
     from laconic.data.dates import as_iso, is_other_order
 
@@ -45,7 +46,7 @@ def mend_dates(
             continue
         if len(wrong):
             raise UserError(
-                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, which is no "
-                f"date by --dates {order}; mend or empty such cells"
+                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, which is not "
+                f"a date by --dates {order}. Correct or empty such cells."
             )
         frame[name] = dates.reindex(frame.index)

@@ -1,4 +1,4 @@
-"""``laconic demo``: digits, read from a few of their pixels."""
+"""``laconic demo``: learn to read digits from a few of their pixels."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ SUMMARY = "Learn to read handwritten digits from a few pixels."
 
 
 def add_arguments(demo: argparse.ArgumentParser) -> None:
-    """What the command can be told."""
+    """Add the arguments of the command."""
     demo.add_argument(
-        "--max-atoms", type=int, default=20, metavar="N", help="largest size (%(default)s)"
-    )
+        "--max-atoms", type=int, default=20, metavar="N",
+        help="largest number of pixels (default: %(default)s)",
+    )  # fmt: skip
     demo.add_argument(
-        "--out", default="demo", metavar="DIR", help="folder for the results (%(default)s)"
-    )
+        "--out", default="demo", metavar="DIR",
+        help="folder for the results (default: %(default)s)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train on digits, show accuracy against size and the pixels that are read, save the model."""
+    """Fit digits, show the accuracy at each size and the chosen pixels, and save the model."""
     import numpy as np
     from rich.table import Table
     from sklearn.datasets import load_digits
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         digits.data, digits.target, test_size=0.25, random_state=SEED, stratify=digits.target
     )
     console.print(
-        f"\n[bold]Reading handwritten digits from few of {X.shape[1]} pixels[/bold]\n"
+        f"\n[bold]Reading handwritten digits from a few of {X.shape[1]} pixels[/bold]\n"
         f"{len(X)} digits to learn from, {len(X_test)} to test on, {len(np.unique(y))} classes.\n"
     )
     model = ShareBoostClassifier(args.max_atoms, pool="columns", verbose=1).fit(X, y)
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
     if not same:
         raise RuntimeError("the reloaded model does not predict what the saved one does")
-    say(console, f"saved  {file}", "reloaded, it predicts the same")
+    say(console, f"saved  {file}", "the reloaded model predicts the same")
     try:
         save_plot(model, picture, X_test, y_test)
         say(console, f"saved  {picture}", "loss and error at every size")
@@ -82,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         say(console, "no picture", str(error))
 
     console.print("\n[bold]Next[/bold]")
-    say(console, f"laconic describe {file}", "every weight on one page")
-    say(console, "laconic fit TABLE.csv --target COLUMN", "the same for a table of yours")
-    say(console, "laconic.ShareBoostClassifier().fit(X, y)", "the same from Python")
+    say(console, f"laconic describe {file}", "show every weight")
+    say(console, "laconic fit TABLE.csv --target COLUMN", "do the same with your own table")
+    say(console, "laconic.ShareBoostClassifier().fit(X, y)", "do the same in Python")
     return INTERRUPTED if model.status_ == "interrupted" else 0

@@ -1,4 +1,4 @@
-"""``laconic describe``: the card of a saved model."""
+"""``laconic describe``: show the card of a saved model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SUMMARY = "Show a saved model: every atom and its weights."
 
 
 def add_arguments(describe: argparse.ArgumentParser) -> None:
-    """What the command can be told."""
-    describe.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")
+    """Add the arguments of the command."""
+    describe.add_argument("model", metavar="MODEL", help="file from laconic fit or Predictor.save")
 
 
 def run(args: argparse.Namespace) -> int:

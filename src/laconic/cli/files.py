@@ -1,4 +1,4 @@
-"""Files of the command line: what can be written and how; errors are for people to put right."""
+"""Files of the commands: checks before work starts, and writing. Errors say what to change."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from laconic.files.whole import check_can_write, same_file, whole_file
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
 
-# Characters that a cell of Excel holds.
+# Most characters that a cell of Excel holds.
 LONGEST_CELL = 32767
-# Characters that the XML of its files does not have.
+# Characters that the XML of an Excel file cannot hold.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def need(module: str, extra: str) -> Any:
-    """Import what an extra of the package brings, or say how to get it."""
+    """Import a module of one of the package's extras, or say how to install it."""
     from importlib import import_module
 
     try:
@@ -33,23 +33,24 @@ def need(module: str, extra: str) -> Any:
 
 
 def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) -> None:
-    """Before anything is read or fitted: can each file be written, without harm to another?
+    """Check, before anything is read or fitted, that each output can be written.
 
-    Both map what a file is to the command, such as ``--out`` or ``the table``, to its name.
+    Both arguments map what a file is to the command, such as ``--out`` or ``the table``, to its
+    name. An output must not be another output or an input.
     """
     named = {option: file for option, file in outputs.items() if file}
     for (one, file), (other, theirs) in combinations(named.items(), 2):
         if same_file(file, theirs):
-            raise UserError(f"{one} and {other} are both {file}; name two files")
+            raise UserError(f"{one} and {other} are both {file}. Name two files.")
     for option, file in named.items():
         for what, theirs in inputs.items():
             if same_file(file, theirs):
-                raise UserError(f"{option} {file} would overwrite {what}")
+                raise UserError(f"{option} {file} would overwrite {what}. Name another file.")
         check_can_write(file)
 
 
 def why_unsaved(file: str, save: Callable[[], object]) -> str | None:
-    """Save a file; if that fails, the reason, to be told when all else is shown."""
+    """Save a file. If that fails, return the reason, which the command reports at its end."""
     try:
         save()
     except OSError as error:
@@ -58,22 +59,22 @@ def why_unsaved(file: str, save: Callable[[], object]) -> str | None:
 
 
 def picture_kind(file: str) -> str:
-    """The kind of picture that the name of a file asks for."""
+    """Return the kind of picture that the name of a file asks for."""
     return Path(file).suffix[1:].lower() or "png"
 
 
 def check_picture(file: str) -> None:
-    """Before a long fit, not after it: can a picture be written to a file of this name?"""
+    """Check, before a long fit, that a picture can be written to a file of this name."""
     need("matplotlib", "plot")
     from matplotlib.figure import Figure
 
     known = Figure().canvas.get_supported_filetypes()
     if picture_kind(file) not in known:
         kinds = ", ".join(sorted(known))
-        raise UserError(f"{file}: pictures can be {kinds}, not {picture_kind(file)!r}")
+        raise UserError(f"{file}: a picture must be {kinds}, not {picture_kind(file)!r}.")
 
 
-# Names of files that are no text, and what writes them.
+# Endings of files that are not text, and the packages that write them.
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx",)
 WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter")}
 OTHERS = (
@@ -84,36 +85,36 @@ OTHERS = (
     ".jpeg", ".svg", ".svgz", ".gif", ".webp", ".tif", ".tiff", ".eps", ".ps", ".htm",
 )  # fmt: skip
 TEXT = (".csv", ".tsv", ".tab", ".txt")
-# Names of text that is packed.
+# Endings of compressed text.
 PACKED_TEXT = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
 
 
 def check_table_name(file: str) -> None:
-    """Before anything is read: can a table be written as the name of the file says?"""
+    """Check, before anything is read, that a table can be written to a file of this name."""
     kind = Path(file).suffix.lower()
     inside = Path(Path(file).stem).suffix.lower() if kind in PACKED_TEXT else ""
     if kind in OTHERS or inside in (*OTHERS, *PARQUET, *EXCEL):
         raise UserError(
-            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {inside}{kind}; rename "
-            "it"
+            f"{file}: predictions can be .csv, .tsv, .parquet or .xlsx, not {inside}{kind}. Rename "
+            "it."
         )
     for kinds, writers in WRITERS.items():
         if kind in kinds and not any(find_spec(name) for name in writers):
             raise UserError(
-                f'writing {file} needs {writers[0]}: pip install "laconic[tables]", or name a '
-                ".csv file"
+                f'writing {file} needs {writers[0]}: pip install "laconic[tables]". Or name a '
+                ".csv file."
             )
 
 
 def check_name(file: str, what: str, kinds: tuple[str, ...]) -> None:
-    """Refuse a name that says another kind of file than the ``kinds`` that something is."""
+    """Refuse a file name with the ending of another kind of file than ``kinds``."""
     kind = Path(file).suffix.lower()
     if kind in (*TEXT, *PARQUET, *EXCEL, *OTHERS, *PACKED_TEXT) and kind not in kinds:
-        raise UserError(f"{file}: {what} is a {kinds[0]} file, not {kind}; rename it")
+        raise UserError(f"{file}: {what} is a {kinds[0]} file, not {kind}. Rename it.")
 
 
 def write_table(frame: Any, file: str) -> None:
-    """Write a data frame as the name of the file says: by default CSV, perhaps compressed."""
+    """Write a data frame in the format of the file's name: by default CSV, perhaps compressed."""
     kind = Path(file).suffix.lower()
     if kind in (*PARQUET, *EXCEL):
         made = BytesIO()
@@ -134,7 +135,7 @@ def write_table(frame: Any, file: str) -> None:
 
 
 def _write_excel(frame: Any, file: str, stream: BytesIO) -> None:
-    """Write a data frame as one sheet, text as text: Excel runs what begins with an equals sign."""
+    """Write a data frame as one sheet. Text stays text, as Excel runs text that begins with “=”."""
     from pandas import ExcelWriter
 
     _check_cells(frame, file)
@@ -151,8 +152,8 @@ def _write_excel(frame: Any, file: str, stream: BytesIO) -> None:
 
 
 def _check_cells(frame: Any, file: str) -> None:
-    """Refuse text that no cell of Excel can hold."""
-    instead = f"which {file} cannot hold; name a .csv file"
+    """Refuse text that a cell of Excel cannot hold."""
+    instead = f"which {file} cannot hold. Name a .csv file."
     for name in frame.columns:
         for row, cell in enumerate([name, *frame[name]]):
             where = f"row {row}" if row else "its name"
@@ -168,7 +169,7 @@ def _check_cells(frame: Any, file: str) -> None:
 
 
 def named_separator(file: str) -> str:
-    """What the name of a file says about its separator."""
+    """Return the separator that the name of a file stands for."""
     kinds = {kind.lower() for kind in Path(file).suffixes[-2:]}
     return "\t" if kinds & {".tsv", ".tab"} else ","
 
@@ -181,7 +182,7 @@ def load_predictor(file: str) -> Predictor:
 
 
 def check_present(frame: Any, names: Iterable[str], file: str) -> None:
-    """Name the columns that a table does not have, and one that may be meant."""
+    """Refuse a table that lacks some of these columns. Suggest a column that may be meant."""
     missing = [n for n in names if n not in frame.columns]
     if missing:
         from difflib import get_close_matches
@@ -189,6 +190,8 @@ def check_present(frame: Any, names: Iterable[str], file: str) -> None:
         shown = ", ".join(map(repr, missing[:5]))
         shown += f" and {len(missing) - 5} more" if missing[5:] else ""
         near = get_close_matches(missing[0], list(frame.columns), n=1, cutoff=0.75)
-        few = ", ".join(map(repr, frame.columns[:5])) + (", …" if len(frame.columns) > 5 else "")
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few}"
+        few = ", ".join(map(repr, frame.columns[:5])) + (
+            " and more" if len(frame.columns) > 5 else ""
+        )
+        hint = f". Did you mean {near[0]!r}?" if near else f". It has {few}."
         raise UserError(f"{file} has no column {shown}{hint}")

@@ -1,4 +1,4 @@
-"""``laconic fit``: a classifier from a table."""
+"""``laconic fit``: fit a classifier to a table."""
 
 from __future__ import annotations
 
@@ -17,60 +17,69 @@ SUMMARY = "Fit a classifier to a table and save it."
 
 
 def add_arguments(fit: argparse.ArgumentParser) -> None:
-    """What the command can be told."""
-    fit.add_argument("table", metavar="TABLE", help="CSV or parquet file with a header")
+    """Add the arguments of the command."""
+    fit.add_argument("table", metavar="TABLE", help="CSV file with a header, or Parquet file")
     fit.add_argument("--target", required=True, metavar="COLUMN", help="column of class labels")
     fit.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN",
-        help="column to leave out, an identifier say; may be repeated",
+        help="column to leave out, for example an identifier (repeatable)",
     )  # fmt: skip
     fit.add_argument(
         "--keep-id", action="append", default=[], metavar="COLUMN",
-        help="column to learn from although it seems to name rows; may be repeated",
+        help="column to keep although it looks like an identifier (repeatable)",
     )  # fmt: skip
     add_decimal(fit)
     add_dates(fit)
     fit_options.add_arguments(fit)
     fit.add_argument(
         "--categorical", action="append", default=[], metavar="COLUMN",
-        help="column of codes, such as 007, to take as categories (for stumps); may be repeated",
+        help="column of codes, such as 007, to read as categories (only for stumps; repeatable)",
     )  # fmt: skip
     fit.add_argument(
         "--include", action="append", default=[], metavar="COLUMN",
-        help="column that is always in (not for stumps); may be repeated",
+        help="column that the model always uses (not for stumps; repeatable)",
     )  # fmt: skip
     fit.add_argument(
         "--cost", action="append", default=[], metavar="COLUMN=NUMBER",
-        help="cost of reading a column, 1 for those not named; may be repeated",
+        help="cost of reading a column (default: 1; repeatable)",
     )  # fmt: skip
-    fit.add_argument("--max-cost", type=float, metavar="NUMBER", help="cap on the sum of costs")
+    fit.add_argument(
+        "--max-cost", type=float, metavar="NUMBER", help="largest total cost of the model"
+    )
     fit.add_argument("--balanced", action="store_true", help="give every class the same weight")
-    fit.add_argument("--refine", action="store_true", help="improve every size by swapping atoms")
+    fit.add_argument("--refine", action="store_true", help="improve each size by swapping atoms")
     size = fit.add_mutually_exclusive_group()
     size.add_argument(
         "--cv", type=int, metavar="K",
-        help="choose the size (totalq: the price) by K-fold cross-validation",
+        help="choose the size (for totalq: the price) by K-fold cross-validation",
     )  # fmt: skip
     fit.add_argument(
         "--scoring", metavar="NAME",
-        help="what --cv compares by, such as roc_auc or neg_log_loss (accuracy)",
+        help="score that --cv compares, such as roc_auc or neg_log_loss (default: accuracy)",
     )  # fmt: skip
     size.add_argument(
-        "--early-stopping", action="store_true", help="choose the size on held-out rows"
+        "--early-stopping", action="store_true", help="choose the size by held-out rows"
     )
     fit.add_argument(
         "--test-fraction", type=float, default=0.0, metavar="PART",
-        help="part of the rows to keep aside and test on, such as 0.25",
+        help="share of the rows to set aside and test on, such as 0.25 (default: 0)",
     )  # fmt: skip
-    fit.add_argument("--checkpoint", metavar="FILE", help="resume from here, and write to here")
     fit.add_argument(
-        "--out", default="model.laconic", metavar="FILE", help="the model (%(default)s)"
-    )
-    fit.add_argument("--plot", metavar="FILE", help="picture of the path, such as path.png")
+        "--checkpoint", metavar="FILE",
+        help="file to save progress to, and to resume from if it exists",
+    )  # fmt: skip
+    fit.add_argument(
+        "--out", default="model.laconic", metavar="FILE",
+        help="file for the model (default: %(default)s)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--plot", metavar="FILE",
+        help="file for a plot of loss and error at each size, such as path.png",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit, show the sizes and the card, save the predictor."""
+    """Fit a classifier, save it, and show its sizes and its card."""
     from sklearn.model_selection import train_test_split
 
     from laconic.data.doubts import told_already
@@ -79,13 +88,15 @@ def run(args: argparse.Namespace) -> int:
     fit_options.settle(args)
     outputs = {"--out": args.out, "--plot": args.plot, "--checkpoint": args.checkpoint}
     if not args.out:
-        raise UserError("--out needs the name of a file")
+        raise UserError("--out needs the name of a file.")
     check_files(outputs, {"the table": args.table})
     check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)
     if not 0.0 <= args.test_fraction < 1.0:
-        raise UserError(f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}")
+        raise UserError(
+            f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}."
+        )
     args.cost = dict(_column_and_cost(text) for text in args.cost)
     X, y = training_table(args)
     X_test = y_test = None
@@ -100,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
             ) from error
     with told_already(labels=False):
         model = fit_options.make_model(args, X, SEED).fit(X, y)
-    # Before anything is shown: whoever reads it may go away.
+    # Save before anything is shown, as the reader of the output may go away.
     unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
     if args.plot:
         unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
@@ -110,8 +121,8 @@ def run(args: argparse.Namespace) -> int:
     console.print(majority_line(model, y_test), markup=False)
     if args.cv or args.early_stopping:
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
-        at = f" at a price of {model.price_:g}," if args.method == "totalq" else ""
-        console.print(f"{count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
+        at = f" at a price of {model.price_:g}," if args.method == "totalq" else ","
+        console.print(f"In use: {count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
     if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
         console.print(
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
@@ -127,11 +138,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _column_and_cost(text: str) -> tuple[str, float]:
-    """The parts of COLUMN=NUMBER."""
+    """Split COLUMN=NUMBER into its two parts."""
     name, equals, number = text.rpartition("=")
     try:
         if not equals:
             raise ValueError
         return name, float(number)
     except ValueError:
-        raise UserError(f"--cost wants COLUMN=NUMBER, such as age=2.5, not {text!r}") from None
+        raise UserError(f"--cost must be COLUMN=NUMBER, such as age=2.5, not {text!r}.") from None

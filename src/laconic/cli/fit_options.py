@@ -1,4 +1,4 @@
-"""The arguments of the two methods of ``laconic fit``, and the estimator they ask for."""
+"""Arguments of the two methods of ``laconic fit``, and the estimator that they ask for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from laconic.data.errors import UserError
 from laconic.registry import POOLS
 
-# Spelled out so that --help needs no heavy import; a test compares them with the library's own.
+# Listed here so that --help needs no heavy import. A test compares them with the library's own.
 LOSSES = ("margin", "log")
 BINARY_LOSSES = ("exponential", "logistic", "squared_hinge")
 SEARCHES = ("local", "exact", "tabu", "anneal")
@@ -16,39 +16,50 @@ RULES = ("gradient", "projection", "step", "column", "refit")
 
 
 def add_arguments(fit: argparse.ArgumentParser) -> None:
-    """What is learned, and how."""
+    """Add the arguments that say what is learned, and how."""
     fit.add_argument(
         "--method", choices=("share", "totalq"), default="share",
-        help="ShareBoost, or TotalQBoost: stumps with a price on each (%(default)s)",
+        help="ShareBoost, or TotalQBoost, which puts a price on each atom (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
-        "--max-atoms", type=int, metavar="N", help="largest size (share: 20, totalq: any)"
-    )
+        "--max-atoms", type=int, metavar="N",
+        help="largest number of atoms (default: 20 for share, no limit for totalq)",
+    )  # fmt: skip
     fit.add_argument(
         "--pool",
         choices=tuple(POOLS),
-        help="where atoms come from (share: columns, totalq: stumps)",
+        help="kind of atoms in the model (default: columns for share, stumps for totalq)",
     )
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),
-        help="what is minimised (share: margin; totalq: exponential, or log for three or more)",
+        help="loss to minimise (default: margin for share; for totalq, exponential for two classes "
+        "and log for more)",
     )  # fmt: skip
-    share = fit.add_argument_group("for --method share")
-    share.add_argument("--rule", choices=RULES, help="how atoms are chosen (gradient)")
+    share = fit.add_argument_group("options of --method share")
+    share.add_argument("--rule", choices=RULES, help="how to choose atoms (default: gradient)")
     share.add_argument(
         "--alpha", type=_alpha, metavar="NUMBER",
-        help="strength of the penalty (auto: weaker for more rows)",
+        help="strength of the penalty (default: auto, which is weaker for more rows)",
     )  # fmt: skip
-    total = fit.add_argument_group("for --method totalq")
-    total.add_argument("--price", type=float, help="what one atom costs in mean loss (1e-3)")
-    total.add_argument("--l1", type=float, help="strength of the l1 penalty (1e-6)")
-    total.add_argument("--max-rounds", type=int, metavar="N", help="atoms ever tried (100)")
-    total.add_argument("--hot-start", type=int, metavar="N", help="atoms before any is dropped (0)")
-    total.add_argument("--search", choices=SEARCHES, help="how a subset is chosen (local)")
+    total = fit.add_argument_group("options of --method totalq")
+    total.add_argument(
+        "--price", type=float, help="price of one atom in units of the mean loss (default: 1e-3)"
+    )
+    total.add_argument("--l1", type=float, help="strength of the l1 penalty (default: 1e-6)")
+    total.add_argument(
+        "--max-rounds", type=int, metavar="N", help="most atoms to try (default: 100)"
+    )
+    total.add_argument(
+        "--hot-start", type=int, metavar="N",
+        help="atoms to take before any is dropped (default: 0)",
+    )  # fmt: skip
+    total.add_argument(
+        "--search", choices=SEARCHES, help="how to choose the atoms to keep (default: local)"
+    )
 
 
 def _alpha(text: str) -> float | str:
-    """A number, or the word for the library's own choice."""
+    """Read a number, or ``auto`` for the library's own choice."""
     try:
         return text if text == "auto" else float(text)
     except ValueError:
@@ -56,31 +67,31 @@ def _alpha(text: str) -> float | str:
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Refuse options of the other method; fill what the pool decides."""
+    """Refuse options of the other method, and fill in the method's defaults."""
     share = ("rule", "alpha", "refine")
     total = ("price", "l1", "max_rounds", "hot_start", "search")
     others, method = (total, "totalq") if args.method == "share" else (share, "share")
     for name in others:
         if getattr(args, name) not in (None, False, []):
-            raise UserError(f"--{name.replace('_', '-')} is for --method {method}")
+            raise UserError(f"--{name.replace('_', '-')} works only with --method {method}.")
     if args.method == "share" and args.loss in BINARY_LOSSES:
-        raise UserError(f"--loss {args.loss} is for --method totalq")
+        raise UserError(f"--loss {args.loss} works only with --method totalq.")
     if args.scoring and not args.cv:
-        raise UserError("--scoring says what --cv compares by; give --cv too")
+        raise UserError("--scoring names the score that --cv compares. Give --cv too.")
     if args.cv and args.price is not None:
-        raise UserError("--cv chooses the price; leave out --price, or --cv")
+        raise UserError("--cv chooses the price. Leave out --price or --cv.")
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
     if args.method == "share" and args.max_atoms is None:
         args.max_atoms = 20
 
 
 def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Settings that were given; the estimator knows the others' defaults."""
+    """Return the settings that were given. The estimator has defaults for the others."""
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
 def make_model(args: argparse.Namespace, X: Any, seed: int) -> Any:
-    """The estimator that the arguments and the classes ask for, unfitted."""
+    """Return the unfitted estimator that the arguments ask for."""
     return _totalq(args, X, seed) if args.method == "totalq" else _share(args, X, seed)
 
 
@@ -94,7 +105,7 @@ def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
 
 
 def _of_the_loop(args: argparse.Namespace, X: Any, seed: int) -> dict[str, Any]:
-    """Settings that both methods take."""
+    """Return the settings that both methods take."""
     return {
         "pool": args.pool,
         "include": args.include or None,

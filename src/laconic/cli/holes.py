@@ -1,4 +1,4 @@
-"""``laconic holes``: where a classifier fails, as text and as a page."""
+"""``laconic holes``: show where a classifier fails, as text and as a page."""
 
 from __future__ import annotations
 
@@ -22,52 +22,59 @@ from laconic.cli.tables import labelled_table
 from laconic.data.errors import UserError, cause
 from laconic.report.given_columns import columns_of, pixels_of, predictions
 
-SUMMARY = "Show where the errors of a classifier clump, what those rows share, and what would help."
+SUMMARY = "Show where a classifier's errors clump, what those rows share, and what would help."
 
-# Types in a .skops file that hold nothing but data: an encoder's type of number, say.
+# Types in a .skops file that hold only data, for example an encoder's type of number.
 HARMLESS = ("numpy.dtype",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "model", metavar="MODEL",
-        help="a Laconic model, or a scikit-learn model as .skops, .joblib or .pkl",
+        help="Laconic model, or scikit-learn model in a .skops, .joblib or .pkl file",
     )  # fmt: skip
     parser.add_argument(
-        "table", metavar="TABLE", help="CSV or parquet file of rows that it was not trained on"
-    )
+        "table", metavar="TABLE",
+        help="CSV or Parquet file of rows that the model was not trained on",
+    )  # fmt: skip
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of true labels")
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN",
-        help="column to leave out of distances and sentences; the model still gets it where it "
-        "was fitted on it; may be repeated",
+        help="column to leave out of distances and sentences; a model that was fitted on it still "
+        "gets it (repeatable)",
     )  # fmt: skip
     parser.add_argument(
         "--categorical", action="append", default=[], metavar="COLUMN",
-        help="column of codes, such as 007, to read as text; may be repeated",
+        help="column of codes, such as 007, to read as text (repeatable)",
     )  # fmt: skip
     add_decimal(parser)
     add_dates(parser)
     parser.add_argument(
         "--trust", action="store_true",
-        help="load a pickle or unknown types in a .skops file: such a file can run any code",
+        help="load a pickle, or unknown types in a .skops file, which can run any code",
     )  # fmt: skip
-    parser.add_argument("--html", metavar="FILE", help="write the report as one page")
+    parser.add_argument("--html", metavar="FILE", help="file for the report as a page")
     parser.add_argument(
-        "--image", metavar="HxW", help="rows are pictures of this height and width, such as 28x28"
-    )
+        "--image", metavar="HxW",
+        help="show rows as pictures of this height and width, such as 28x28",
+    )  # fmt: skip
     parser.add_argument(
-        "--clumps", type=int, default=8, metavar="N", help="most clumps to show (%(default)s)"
-    )
+        "--clumps", type=int, default=8, metavar="N",
+        help="largest number of clumps to show (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
-        "--min-rows", type=int, default=10, metavar="N", help="least rows in a clump (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="draws the two halves (%(default)s)")
+        "--min-rows", type=int, default=10, metavar="N",
+        help="smallest number of searched rows in a clump (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=0,
+        help="seed of the random split into two halves (default: %(default)s)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load the model and the rows, look for clumps, show them."""
+    """Load the model and the rows, find clumps and show them."""
     from laconic.model.card import count
     from laconic.report.columns import without
     from laconic.report.models import in_groups, known_labels, may_classify, model_name
@@ -78,15 +85,15 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         check_name(args.html, "the report", (".html", ".htm"))
     if args.target in args.ignore:
-        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
     if args.seed < 0:
-        raise UserError("--seed must be at least 0")
+        raise UserError("--seed must be at least 0.")
     if args.clumps < 1 or args.min_rows < 1:
-        raise UserError("--clumps and --min-rows must be at least 1")
+        raise UserError("--clumps and --min-rows must be at least 1.")
     shape = _shape(args.image)
     model = load_model(args.model, args.trust)
     if not may_classify(model):
-        raise UserError(f"{args.model} holds a {model_name(model)}, which is no classifier")
+        raise UserError(f"{args.model} holds a {model_name(model)}, which is not a classifier.")
     # Columns that the model reads as categories or dates are read as they are spelled.
     known, dated = _named(model, "categories"), _named(model, "units")
     spelled = [*known, *dated, *args.categorical]
@@ -94,12 +101,12 @@ def run(args: argparse.Namespace) -> int:
     beside = [name for name in args.categorical if name != args.target]
     check_present(X, beside, args.table)
     if len(X) < LEAST_ROWS:
-        raise UserError(f"{args.table} has {count(len(X), 'row')}: too few to look for clumps")
+        raise UserError(f"{args.table} has {count(len(X), 'row')}, too few to look for clumps.")
     kept = without(X, args.ignore, args.table)
     read = columns_of(model, X, kept, args.table)
     predicted = predictions(model, read, args.table)
     declared = [name for name in (*known, *beside) if name in X.columns]
-    X = X.astype(dict.fromkeys(declared, "category"))  # so that the report knows them for such
+    X = X.astype(dict.fromkeys(declared, "category"))  # so that the report takes them as such
     report = report_holes(
         predicted,
         X if shape is None else pixels_of(shape, read, kept, args.table),
@@ -121,25 +128,25 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(unsaved)
     if args.html:
         console.print()
-        say(console, f"saved  {args.html}", "open it in a browser; it needs no network")
+        say(console, f"saved  {args.html}", "open it in a browser (no network needed)")
     return 0
 
 
 def load_model(file: str, trust: bool) -> Any:
-    """A model in a file: Laconic's own, skops, or a pickle where the user trusts it."""
+    """Load a model from a file: Laconic's own, skops, or a pickle if the user trusts it."""
     path = Path(file)
     if path.is_dir():
-        raise UserError(f"{file} is a folder; name the model's file in it")
+        raise UserError(f"{file} is a folder. Name the model's file in it.")
     if not path.is_file():
-        raise UserError(f"{file}: there is no such file")
+        raise UserError(f"{file}: there is no such file.")
     model = _loaded(file, path, trust)
     if not hasattr(model, "predict"):
-        raise UserError(f"{file} holds a {type(model).__name__}, which does not predict")
+        raise UserError(f"{file} holds a {type(model).__name__}, which does not predict.")
     return model
 
 
 def _loaded(file: str, path: Path, trust: bool) -> Any:
-    """What the file holds, a model or not."""
+    """Return what the file holds, which may not be a model."""
     names = _archived(path)
     if "schema.json" in names:
         return _load_skops(file, trust)
@@ -147,19 +154,19 @@ def _loaded(file: str, path: Path, trust: bool) -> Any:
         return load_predictor(file)
     kind = {".laconic": "Laconic", ".skops": "skops"}.get(path.suffix.lower())
     if kind is not None:
-        raise UserError(f"{file} is damaged, or no {kind} file")
+        raise UserError(f"{file} is damaged, or is not a {kind} file.")
     if _start(file, 4) == b"PK\x03\x04":
-        raise UserError(f"{file} is damaged, or neither a Laconic nor a skops file")
+        raise UserError(f"{file} is damaged, or is neither a Laconic nor a skops file.")
     if not trust:
         raise UserError(
-            f"{file} is no Laconic model; if it is a pickle and you trust where it comes from, "
-            "add --trust (a pickle can run any code when it is loaded)"
+            f"{file} is not a Laconic model. If it is a pickle and you trust its source, add "
+            "--trust. A pickle can run any code when it is loaded."
         )
     return _unpickle(file)
 
 
 def _archived(path: Path) -> list[str]:
-    """Names in a zip archive, as Laconic's and skops' files are; none where it is no sound one."""
+    """Return the names in a zip archive, such as a Laconic or skops file; none if it is damaged."""
     if not zipfile.is_zipfile(path):
         return []
     try:
@@ -180,14 +187,14 @@ def _unpickle(file: str) -> Any:
     try:
         return joblib.load(file)
     except Exception as error:  # whatever unpickling another program's file raises
-        # What a pickle asks for may not be here; a file of another kind asks for nonsense.
+        # A pickle may ask for a package that is not installed. Another file asks for nonsense.
         module = getattr(error, "name", None) if isinstance(error, ImportError) else None
         if isinstance(error, AttributeError) or (module or "").replace(".", "_").isidentifier():
             raise UserError(f"{file} cannot be loaded here: {cause(error)}") from error
-        what = "is no pickle of a model, or a damaged one"
-        if _start(file, 1) == b"\x80":  # as all pickles do, except old and compressed ones
-            what = "is damaged, or made by other versions of its packages"
-        raise UserError(f"{file} {what} ({cause(error)})") from error
+        what = "is not a pickle of a model, or is damaged"
+        if _start(file, 1) == b"\x80":  # how pickles begin, except old and compressed ones
+            what = "is damaged, or was made by other versions of its packages"
+        raise UserError(f"{file} {what} ({cause(error)}).") from error
 
 
 def _load_skops(file: str, trust: bool) -> Any:
@@ -197,18 +204,18 @@ def _load_skops(file: str, trust: bool) -> Any:
         unknown = [name for name in types if name not in HARMLESS]
         if unknown and not trust:
             raise UserError(
-                f"{file} holds types that skops does not vouch for: {', '.join(unknown)}; add "
-                "--trust if you trust where it comes from"
+                f"{file} holds types that skops does not vouch for: {', '.join(unknown)}. Add "
+                "--trust if you trust the source of the file."
             )
         return io.load(file, trusted=types)
     except UserError:
         raise
     except Exception as error:  # whatever reading another program's file raises
-        raise UserError(f"{file} is damaged or cannot be loaded here ({cause(error)})") from error
+        raise UserError(f"{file} is damaged or cannot be loaded here ({cause(error)}).") from error
 
 
 def _named(model: Any, kind: str) -> list[str]:
-    """Names of the features that a Laconic model reads as ``"categories"`` or in ``"units"``."""
+    """Return the features that a Laconic model reads as ``"categories"`` or in ``"units"``."""
     names = getattr(model, "feature_names", None)
     return [names[f] for f in getattr(model, kind, ())] if names is not None else []
 
@@ -218,5 +225,5 @@ def _shape(text: str | None) -> tuple[int, int] | None:
         return None
     height, cross, width = text.lower().partition("x")
     if not (cross and height.isdigit() and width.isdigit() and int(height) and int(width)):
-        raise UserError(f"--image wants HEIGHTxWIDTH, such as 28x28, not {text!r}")
+        raise UserError(f"--image must be HEIGHTxWIDTH, such as 28x28, not {text!r}.")
     return int(height), int(width)

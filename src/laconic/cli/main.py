@@ -1,6 +1,6 @@
-"""The ``laconic`` command: a demonstration, and models from tables without writing Python.
+"""The ``laconic`` command: a demo, and models of tables without writing Python.
 
-Only argparse is imported up front; every command imports what it needs.
+Only argparse is imported at the start. Every command imports what it needs itself.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ COMMANDS: dict[str, Any] = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line the way every other user error is reported."""
+    """Parser that reports a wrong command line like every other user error."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"laconic: error: {message} (see {self.prog} --help)\n")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line and return the exit status."""
     try:
         with standard_output():
             return _run(argv)
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename == STANDARD_OUTPUT:
-            return 1  # the reader went away (``laconic predict … | head``): not an error
+            return 1  # the reader closed the pipe (``laconic predict … | head``)
         named = error.filename is not None and error.strerror is not None
         return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
     except (UserError, ValueError, ImportError) as error:
@@ -64,14 +64,14 @@ def _fail(message: str) -> int:
 
 
 def _tell(line: str) -> None:
-    """One line for people; where nobody can be told, that is no reason to stop."""
+    """Print one line to standard error. Go on if that cannot be written to."""
     with suppress(OSError):
         print(line, file=sys.stderr)
 
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings as one line without the place in the code."""
+    """Show each warning as one line, without its place in the code."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         _tell(f"laconic: warning: {message}")
@@ -84,7 +84,7 @@ def _plain_warnings() -> Iterator[None]:
 def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="laconic",
-        description="Compact predictors: few shared features, few weak learners, few pieces.",
+        description="Fit compact classifiers: few shared features, few weak learners, few pieces.",
     )
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=None)

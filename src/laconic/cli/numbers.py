@@ -1,4 +1,4 @@
-"""Numbers of a table with decimal commas, or with points for thousands."""
+"""Numbers in tables with decimal commas, or with points that separate thousands."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 from laconic.data.errors import UserError
 
-# Numbers with a decimal comma, with points for thousands, or with both; those with points for
-# thousands only; and those whose comma cannot be for thousands.
+# Numbers with a decimal comma, with points that separate thousands, or with both.
 _COMMA = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
+# Whole numbers, with or without points that separate thousands.
 _THOUSANDS = r"[-+]?[1-9]\d{0,2}(?:\.\d{3})*|0"
+# Numbers whose comma cannot separate thousands.
 _NOT_THOUSANDS = r"[-+]?(?:[\d.]+,(?:\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|[\d.]*\.[\d.]*,\d+)"
 
 
 def add_decimal(parser: argparse.ArgumentParser) -> None:
-    """The option of every command that reads a table."""
+    """Add the option ``--decimal``, which every command that reads a table has."""
     parser.add_argument(
         "--decimal", choices=(".", ","), metavar="SIGN",
-        help="decimal sign of a CSV table, . or , (by default it is found: see the warnings)",
+        help="decimal sign of a CSV table, . or , (default: detected; warnings tell of doubts)",
     )  # fmt: skip
 
 
@@ -31,11 +32,11 @@ def mend_numbers(
     decimal: str | None,
     read_spelled: Callable[[list[str]], Any],
 ) -> None:
-    """Turn columns of numbers with decimal commas into numbers, where it is clear that they are.
+    """Turn text columns with decimal commas into numbers, where it is clear that they are numbers.
 
-    ``decimal`` is the decimal sign of the table. Where it is None, commas are decimal if some
-    number of the table could not have its comma for thousands; points in a column such as 1.250 and
-    980 are then for thousands, and a warning says so. Columns of ``text`` stay as they are, and
+    ``decimal`` is the decimal sign of the table. If it is None, commas are decimal if the comma of
+    some number in the table cannot separate thousands. Points in a column such as 1.250 and 980
+    then separate thousands, and a warning says so. Columns in ``text`` stay as they are.
     ``read_spelled`` reads columns as they are spelled.
     """
     if decimal == ".":
@@ -51,7 +52,7 @@ def mend_numbers(
 
 
 def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, clear: bool) -> None:
-    """Mend columns such as 1.250 and 980 where commas are decimal, and tell what is not sure."""
+    """Read columns such as 1.250 and 980 as thousands if commas are decimal. Warn of doubts."""
     found = {}
     for name in spelled.columns:
         known = spelled[name].dropna().astype(str).str.strip()
@@ -60,8 +61,8 @@ def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, cl
         if len(wrong) and decimal == ",":
             raise UserError(
                 f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, but "
-                "--decimal , says that points are for thousands; write its decimals with commas, "
-                "or leave --decimal out"
+                "--decimal , says that points separate thousands. Write its decimals with commas, "
+                "or leave --decimal out."
             )
         if len(wrong) and not clear:
             return  # points are decimal
@@ -75,7 +76,7 @@ def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, cl
 
 
 def _comma_columns(frame: Any, text: Sequence[str]) -> dict[str, Any]:
-    """The known cells of columns of text in which all are numbers such as 12,5 or 1.234.567."""
+    """Return the known cells of text columns with only numbers such as 12,5 or 1.234.567."""
     found = {}
     for name in frame.columns:
         if name in text or not is_text(frame[name]):
@@ -87,13 +88,13 @@ def _comma_columns(frame: Any, text: Sequence[str]) -> dict[str, Any]:
 
 
 def _number(known: Any) -> Any:
-    """Numbers of text in which points are for thousands and commas are decimal."""
+    """Convert text to numbers. Points separate thousands, and commas are decimal."""
     plain = known.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
     return plain.astype(float)
 
 
 def _has_decimals(column: Any) -> bool:
-    """Whether some number could not have its point for thousands, such as 12.5678 or 0.5."""
+    """Return whether the point of some number cannot separate thousands, as in 12.5678 or 0.5."""
     size = column.dropna().abs()
     thousandths = (size * 1000).round() / 1000 == size
     small = (size > 0) & (size < 1)
@@ -102,16 +103,18 @@ def _has_decimals(column: Any) -> bool:
 
 
 def _tell(file: str, name: str, cell: str, number: float, clear: bool) -> None:
-    why = "because the table has decimal commas" if clear else "but its point may be for thousands"
+    why = (
+        "because the table has decimal commas" if clear else "but its point may separate thousands"
+    )
     warnings.warn(
-        f"{file}: {cell} in column {name!r} is read as {number:.15g}, {why}; add --decimal , if "
-        "points are for thousands, or --decimal . if they are decimal",
+        f"{file}: {cell} in column {name!r} is read as {number:.15g}, {why}. Add --decimal , if "
+        "points separate thousands, or --decimal . if they are decimal.",
         stacklevel=2,
     )
 
 
 def is_text(column: Any) -> bool:
-    """Whether the column is categorical; truth values with gaps are numbers with gaps."""
+    """Return whether a column is categorical. Truth values with gaps count as numbers."""
     kind = str(column.dtype)
     if kind != "object":
         return kind == "category" or kind.startswith("str")

@@ -1,4 +1,4 @@
-"""Standard output of the commands: a full disk is told once, by name."""
+"""Standard output of the commands. An error such as a full disk is reported once, by name."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 INTERRUPTED = 130  # 128 + SIGINT, what shells report
-SEED = 0  # of what the commands draw
+SEED = 0  # of everything that the commands draw at random
 NAME = "standard output"
 
 
 @contextmanager
 def standard_output() -> Iterator[None]:
-    """A context whose errors of writing to standard output name it, and are raised at the end.
+    """Name standard output in errors of writing to it, and raise the first of them at the end.
 
-    They count even where those who wrote passed over them, as the parser does after ``--help``.
-    Other errors go first.
+    Such an error counts even if the code that wrote ignored it, as the parser does after
+    ``--help``. Other errors take precedence.
     """
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the process that started us
         yield
         return
     out = _Output(sys.stdout)
@@ -41,7 +41,7 @@ def standard_output() -> Iterator[None]:
 
 
 class _Output:
-    """A stream that names itself in errors, and remembers the first."""
+    """Stream that names itself in errors and remembers the first one."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -59,11 +59,11 @@ class _Output:
             self.stream.flush()
 
     def finish(self) -> None:
-        """Write what is left; raise the first error there was."""
+        """Write what is left, and raise the first error."""
         with suppress(OSError):
             self.flush()
         if self.failure is not None:
-            # Python flushes once more when it exits: what is left then goes nowhere.
+            # Python flushes once more when it exits. What is left must then go nowhere.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.stream.fileno())
             os.close(nowhere)

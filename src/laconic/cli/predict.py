@@ -1,4 +1,4 @@
-"""``laconic predict``: labels of the rows of a table."""
+"""``laconic predict``: predict a label for each row of a table."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from laconic.cli.numbers import add_decimal
 from laconic.cli.tables import rows_for
 from laconic.data.errors import UserError
 
-SUMMARY = "Predict the rows of a table with a saved model."
+SUMMARY = "Predict a label for each row of a table with a saved model."
 
 
 def add_arguments(predict: argparse.ArgumentParser) -> None:
-    """What the command can be told."""
-    predict.add_argument("model", metavar="MODEL", help="file that fit or Predictor.save wrote")
-    predict.add_argument("table", metavar="TABLE", help="CSV or parquet file with a header")
+    """Add the arguments of the command."""
+    predict.add_argument("model", metavar="MODEL", help="file from laconic fit or Predictor.save")
+    predict.add_argument("table", metavar="TABLE", help="CSV file with a header, or Parquet file")
     add_decimal(predict)
     add_dates(predict)
-    predict.add_argument("--proba", action="store_true", help="add the class probabilities")
+    predict.add_argument("--proba", action="store_true", help="add a probability for each class")
     predict.add_argument(
         "--keep", action="append", default=[], metavar="COLUMN",
-        help="column to copy to the output, an identifier say; may be repeated",
+        help="column to copy to the output, for example an identifier (repeatable)",
     )  # fmt: skip
     predict.add_argument(
         "--out",
         metavar="FILE",
-        help="file to write: .csv, .tsv, .parquet or .xlsx (CSV to standard output)",
+        help="file to write: .csv, .tsv, .parquet or .xlsx (default: CSV to standard output)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the predicted label of every row, and the class probabilities where asked for."""
+    """Write the predicted label of every row, and the class probabilities if asked for."""
     check_files({"--out": args.out}, {"the model": args.model, "the table": args.table})
     if args.out:
         check_table_name(args.out)
     if not args.out and sys.stdout is None:
-        raise UserError("standard output is closed; name a file with --out")
+        raise UserError("standard output is closed. Name a file with --out.")
     predictor = load_predictor(args.model)
     if args.proba and not hasattr(predictor, "predict_proba"):
-        raise UserError(f"{args.model} has scores but no probabilities; leave --proba out")
+        raise UserError(f"{args.model} has scores but no probabilities. Leave --proba out.")
     made = ["prediction", *(f"p_{c}" for c in predictor.classes if args.proba)]
     if taken := set(made) & set(args.keep):
-        raise UserError(f"--keep {min(taken)!r} would be overwritten; rename that column")
+        raise UserError(f"--keep {min(taken)!r} would be overwritten. Rename that column.")
     X, kept = rows_for(predictor, args.table, args.keep, args.decimal, args.dates)
     out: dict[str, Any] = {**kept, "prediction": predictor.predict(X)}
     if args.proba:

@@ -1,4 +1,4 @@
-"""Tables on disk as data frames: Parquet, or text with any of three separators."""
+"""Read tables as data frames: Parquet, or text with any of three separators."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from laconic.cli.files import PARQUET, named_separator, need
 from laconic.cli.numbers import is_text, mend_numbers
 from laconic.data.errors import UserError, cause
 
-# Bytes of a file that say what it is, and lines that say what separates its cells.
+# Bytes that tell the kind of a file, and lines that tell the separator of its cells.
 START, LINES = 65536, 100
-# Share of bytes that are zero, of every second one only, from which on text is taken for UTF-16.
+# Text is taken for UTF-16 if more than this share of its bytes, only every second one, is zero.
 ZEROS = 0.1
-# How packed files begin (a header of text may begin with PAR1 or BZh too), and how they are named.
+# First bytes of packed files, and their endings. A text may begin with PAR1 or BZh too, so these
+# patterns ask for more.
 PACKED = {
     rb"PK\x03\x04": ("zip archive", "zip"),
     rb"\x1f\x8b": ("gzip file", "gz"),
@@ -28,7 +29,7 @@ PACKED = {
     rb"\x28\xb5\x2f\xfd": ("zstd file", "zst"),
     rb"PAR1[^\s -~\x80-\xff]": ("Parquet file", "parquet"),
 }
-# The line that tells Excel what separates the cells.
+# The line that tells Excel the separator of the cells.
 _SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
 
 
@@ -40,11 +41,11 @@ def read_table(
     dates: str | None = None,
     dated: Iterable[str] = (),
 ) -> Any:
-    """A data frame with string column names.
+    """Read a table as a data frame with string column names.
 
-    ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a table
-    that is text; by default it is found. ``dates`` is the order of dates that are not written in
-    ISO 8601, and ``dated`` names columns of ``text`` that hold dates.
+    ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a text
+    file, which is found if it is None. ``dates`` is the order of dates that are not written in
+    ISO 8601. ``dated`` names columns in ``text`` that hold dates.
     """
     text, dated = list(text), list(dated)
     pandas = need("pandas", "data")
@@ -61,33 +62,33 @@ def read_table(
     frame.columns = [str(name) for name in frame.columns]
     _check_twice(file, frame.columns.tolist())
     if len(frame) == 0:
-        raise UserError(f"{file} has no rows")
+        raise UserError(f"{file} has no rows.")
     mend_dates(frame, dates, text if target is None else [*text, target], dated)
     return frame
 
 
 def _read_parquet(pandas: Any, file: str) -> Any:
-    """A Parquet file, or a folder of them."""
+    """Read a Parquet file, or a folder of them."""
     if Path(file).is_file():
         with open(file, "rb") as opened:
             start = opened.read(START)
         if not start.startswith((b"PAR1", b"PARE")):
             _check_start(file, start)
             text = b"\0" not in start
-            kind = "looks like text, and not like Parquet" if text else "is no Parquet file"
-            raise UserError(f"{file}: this {kind}" + "; let its name end in .csv" * text)
+            kind = "looks like text, and not like Parquet" if text else "is not a Parquet file"
+            raise UserError(f"{file}: this {kind}." + " Let its name end in .csv." * text)
     try:
         return pandas.read_parquet(file)
     except ImportError as error:
-        raise UserError('reading parquet needs pyarrow: pip install "laconic[tables]"') from error
+        raise UserError('reading Parquet needs pyarrow: pip install "laconic[tables]"') from error
     except ValueError as error:
         if "magic bytes" in str(error) or "footer" in str(error):
             raise UserError(
-                f"{file}: this Parquet file is damaged, or its end is missing"
+                f"{file}: this Parquet file is damaged, or its end is missing."
             ) from error
         if twice := re.search(r"Multiple matches for FieldRef.Name\((.*?)\) in", str(error)):
             raise UserError(
-                f"{file} has several columns {twice[1]!r}; give each its own name"
+                f"{file} has several columns {twice[1]!r}. Give each its own name."
             ) from error
         raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
 
@@ -95,11 +96,12 @@ def _read_parquet(pandas: Any, file: str) -> Any:
 def _read_csv(
     pandas: Any, file: str, text: Sequence[str], target: str | None, decimal: str | None
 ) -> Any:
-    """A CSV file. ``NA`` and its like are missing in columns of numbers, and values among text.
+    """Read a CSV file.
 
-    The whole column decides which of the two it is. So columns of text that seem to have gaps are
-    read a second time, in which only empty cells are missing. A target that seems to have no label
-    at all is read again too.
+    ``NA`` and similar words count as missing in columns of numbers. In columns of text they are
+    ordinary values. The whole column decides which of the two it is. So columns of text that seem
+    to have gaps are read a second time, with only empty cells as missing. A target that seems to
+    have no label at all is read again too.
     """
     # A pipe can be read only once.
     piped = Path(file).read_bytes() if Path(file).is_fifo() else None
@@ -137,7 +139,7 @@ def _read_csv(
 
 @contextmanager
 def _unpacked(file: str) -> Iterator[Any]:
-    """The bytes of a file, of a compressed one those inside."""
+    """Open a file for reading. A compressed file is unpacked."""
     from pandas.io.common import get_handle, infer_compression
 
     how = infer_compression(file, "infer")
@@ -153,30 +155,30 @@ def _unpacked(file: str) -> Iterator[Any]:
 
 
 def _check_start(file: str, start: bytes) -> None:
-    """Refuse files of other kinds by name, and empty ones: tables are text."""
+    """Refuse empty files and files that are not text, and say what they look like."""
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
-        raise UserError(f"{file} is empty")
+        raise UserError(f"{file} is empty.")
     kind = Path(file).suffix.lower()
     sheets = start.startswith(b"PK\x03\x04") and (b"[Content_Types]" in start or b"xl/" in start)
     if sheets or start.startswith(b"\xd0\xcf\x11\xe0") or kind in (".xls", ".xlsx", ".xlsm"):
         raise UserError(
-            f"{file}: this looks like an Excel file; save the sheet as CSV UTF-8 (in Excel: File, "
-            "Save As) and give that file"
+            f"{file}: this looks like an Excel file. Save the sheet as CSV UTF-8 (in Excel: File, "
+            "Save As) and use that file."
         )
     if b"mimetypeapplication/vnd.oasis.opendocument" in start[:200]:
         raise UserError(
-            f"{file}: this looks like an OpenDocument file; save the sheet as CSV UTF-8 and give "
-            "that file"
+            f"{file}: this looks like an OpenDocument file. Save the sheet as CSV UTF-8 and use "
+            "that file."
         )
     for begin, (what, end) in PACKED.items():
         if re.match(begin, start):
-            raise UserError(f"{file}: this looks like a {what}; let its name end in .{end}")
+            raise UserError(f"{file}: this looks like a {what}. Let its name end in .{end}.")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(_not_utf8(file, "it begins like UTF-16", "utf-16"))
 
 
 def _check_bytes(file: str, start: bytes, piped: bytes | None) -> None:
-    """Refuse a file with zero bytes, at which pandas would cut a cell off without a word."""
+    """Refuse a file with zero bytes. pandas would cut a cell off there without a warning."""
     even, odd = start[::2].count(0), start[1::2].count(0)
     if max(even, odd) > ZEROS * len(start) and min(even, odd) == 0:
         old = "utf-16be" if even else "utf-16le"
@@ -188,34 +190,34 @@ def _check_bytes(file: str, start: bytes, piped: bytes | None) -> None:
             if at >= 0:
                 line = lines + part.count(b"\n", 0, at)
                 raise UserError(
-                    f"{file}: this is no text, as line {line} has a zero byte; write the table "
-                    "anew, as CSV UTF-8"
+                    f"{file}: this is not text: line {line} has a zero byte. Write the table "
+                    "again as CSV UTF-8."
                 )
             lines += part.count(b"\n")
 
 
 def _check_twice(file: str, names: Sequence[str]) -> None:
-    """Refuse a table in which two columns have one name."""
+    """Refuse a table in which two columns have the same name."""
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise UserError(
-            f"{file} has {names.count(twice[0])} columns {twice[0]!r}; give each its own name"
+            f"{file} has {names.count(twice[0])} columns {twice[0]!r}. Give each its own name."
         )
 
 
 def _not_utf8(file: str, sign: str, old: str) -> str:
     return (
-        f"{file}: this is not UTF-8 ({sign}); save it as CSV UTF-8, or convert it, for example "
-        f"with iconv -f {old} -t utf-8"
+        f"{file}: this is not UTF-8 ({sign}). Save it as CSV UTF-8, or convert it, for example "
+        f"with iconv -f {old} -t utf-8."
     )
 
 
 def separator(start: str, file: str = "") -> str:
-    """What separates the cells of a table, by its first lines: a comma, a semicolon or a tab.
+    """Return the separator of a table's cells, by its first lines: a comma, semicolon or tab.
 
-    Tabs or semicolons separate if every line has as many of them as the header. Commas may then be
-    parts of names and numbers. Otherwise, the most frequent of the three signs in the header
-    separates.
+    It is the tab or the semicolon if every line has as many of them as the header. Commas may then
+    be parts of names and numbers. Otherwise it is the most frequent of the three signs in the
+    header.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables as the commands want them: rows to learn from, rows with labels, rows for a model."""
+"""Tables as the commands need them: rows to learn from, rows with labels, rows for a model."""
 
 from __future__ import annotations
 
@@ -24,39 +24,44 @@ if TYPE_CHECKING:
 
 
 def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
-    """Features and labels, checked so that what is wrong is said by the names of columns."""
+    """Return the features and the labels. Errors name the columns at fault."""
     import numpy as np
 
     from laconic.model.card import count
 
     pandas = need("pandas", "data")
     if args.target in args.ignore:
-        raise UserError(f"column {args.target!r} cannot be both --target and --ignore")
+        raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
     if args.categorical and not POOLS[args.pool].allows_missing:
-        raise UserError("--categorical needs --pool stumps, the only pool that takes categories")
+        raise UserError("--categorical needs --pool stumps, the only pool that takes categories.")
     frame = read_table(args.table, args.categorical, args.target, args.decimal, args.dates)
     named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
-        raise UserError(f"column {min(odd)!r} is not among those to learn from")
+        raise UserError(
+            f"column {min(odd)!r} is the target or is ignored, so no other option can name it."
+        )
     frame[args.categorical] = frame[args.categorical].astype("category")
     labels = frame[args.target]
     if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}")
+        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}.")
     X = _learned(frame.drop(columns=[args.target, *args.ignore]), args, named)
-    # Through a list, labels get the plain type they share whatever pandas kept them in.
+    # A list gives labels their common plain type, whatever type pandas kept them in.
     return pandas.DataFrame(X), np.asarray(labels.tolist())
 
 
 def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
-    """The columns to learn from; those that seem to name rows are left out, unless named."""
+    """Return the columns to learn from.
+
+    Columns that seem to name rows are left out, unless they are in ``named``.
+    """
     from laconic.data.doubts import are_numbers_as_text, in_words
     from laconic.report.columns import read_columns
 
     _check_values(frame)
     X: dict[str, Any] = {}
     left: list[TableColumn] = []
-    hint = "; --pool stumps accepts missing values"
+    hint = ". --pool stumps accepts missing values."
     for seen in read_columns(frame):
         name, column = seen.name, frame[seen.name]
         text = is_text(column) and seen.names is not None
@@ -71,8 +76,8 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
             if seen.unit is None and is_text(column) and are_numbers_as_text(column):
                 warnings.warn(
-                    f"column {name!r} holds numbers as text, and is read as numbers; "
-                    f"--categorical {quote(name)} reads it as categories",
+                    f"column {name!r} holds numbers as text, and is read as numbers. "
+                    f"--categorical {quote(name)} reads it as categories.",
                     stacklevel=2,
                 )
         elif POOLS[args.pool].allows_missing:
@@ -82,26 +87,26 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
                 warnings.warn(f"column {name!r} {told}", stacklevel=2)
         else:
             where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
-            mend = "" if stray is None else "mend such cells, "
+            mend = "" if stray is None else "correct such cells, "
             raise UserError(
-                f"column {name!r} holds text{where}, which --pool {args.pool} cannot use; "
-                f"{mend}try --pool stumps, or leave it out with --ignore{_remedy(stray)}"
+                f"column {name!r} holds text{where}, which --pool {args.pool} cannot use. "
+                f"You can {mend}use --pool stumps, or leave it out with --ignore{_remedy(stray)}"
             )
     if not X:
-        beside = f" beside {left[0].name!r}, which seems to name rows" if left else ""
-        raise UserError(f"{args.table} has no column to learn from{beside}")
+        beside = f" except {left[0].name!r}, which seems to name rows" if left else ""
+        raise UserError(f"{args.table} has no column to learn from{beside}.")
     for seen in left:
         rows = len(seen.values)
         warnings.warn(
-            f"column {seen.name!r} is left out, as it seems to name rows ({seen.different:,} "
-            f"different values in {rows:,} rows); --keep-id {quote(seen.name)} keeps it",
+            f"column {seen.name!r} is left out because it seems to name rows ({seen.different:,} "
+            f"different values in {rows:,} rows). --keep-id {quote(seen.name)} keeps it.",
             stacklevel=2,
         )
     return X
 
 
 def _check_values(frame: Any) -> None:
-    """Refuse columns of lists and the like, as a fit does, before they are taken for names."""
+    """Refuse columns of lists or other objects, as a fit does, before they are taken for names."""
     from laconic.data.cells import odd_columns
     from laconic.data.frames import NoValue, different_values
 
@@ -114,7 +119,7 @@ def _check_values(frame: Any) -> None:
 
 
 def _remedy(stray: Stray | None) -> str:
-    """The option that may read a stray cell."""
+    """Return a hint at the option that may read a stray cell, if there is one."""
     from laconic.data.frames import reading_option
 
     return "" if stray is None else reading_option(stray.text, stray.among)
@@ -128,7 +133,10 @@ def labelled_table(
     dates: str | None = None,
     dated: Iterable[str] = (),
 ) -> tuple[Any, np.ndarray]:
-    """Every column, of any kind, and the labels; other arguments as for `read_table`."""
+    """Return every other column, of any kind, and the labels.
+
+    The arguments after ``target`` are those of `read_table`.
+    """
     import numpy as np
 
     from laconic.model.card import count
@@ -137,10 +145,10 @@ def labelled_table(
     check_present(frame, [target], file)
     labels = frame[target]
     if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}")
+        raise UserError(f"column {target!r} has no label in {count(unlabelled, 'row')}.")
     rest = frame.drop(columns=[target])
     if rest.shape[1] == 0:
-        raise UserError(f"{file} has no column beside the labels")
+        raise UserError(f"{file} has no column except the labels.")
     return rest, np.asarray(labels.tolist())
 
 
@@ -151,9 +159,9 @@ def rows_for(
     decimal: str | None = None,
     dates: str | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The table's rows as the predictor wants them, and the columns to keep as they are spelled.
+    """Return a table's rows as the predictor needs them, and the columns to keep, as spelled.
 
-    Only the columns that the predictor reads are needed.
+    The table needs only the columns that the predictor reads.
     """
     import numpy as np
 
@@ -167,7 +175,7 @@ def rows_for(
         if frame.shape[1] != predictor.n_features:
             raise UserError(
                 f"the model has no feature names, so {file} must have its "
-                f"{predictor.n_features} columns in order, not {frame.shape[1]}"
+                f"{predictor.n_features} columns in order, not {frame.shape[1]}."
             )
         names = list(frame.columns)
     else:
@@ -176,9 +184,9 @@ def rows_for(
         as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
         frame = read_table(file, as_spelled, decimal=decimal)
         check_present(frame, [*known, *keep], file)
-    kept = {name: frame[name] for name in keep}  # before dates are written anew
+    kept = {name: frame[name] for name in keep}  # before dates are rewritten
     mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
-    # Column by column in memory: columns that are not read are never touched.
+    # The order is by columns, so that memory of columns that are not read is never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
     stumps = predictor.map.kind == "stumps"
     for f in reads:
@@ -196,7 +204,7 @@ def rows_for(
 
 
 def _as_numbers(column: Any, name: str) -> np.ndarray:
-    """Values as floats; an error says which cell cannot be read."""
+    """Return the values as floats. An error says which cell cannot be read."""
     from laconic.data.cells import read_series
     from laconic.data.frames import WrongCell, numbers_of
 
@@ -206,12 +214,12 @@ def _as_numbers(column: Any, name: str) -> np.ndarray:
         raise UserError(error.of_table()) from error
 
 
-def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = "") -> None:
-    """Refuse infinite values and, unless they may be, missing ones: by the first such row."""
+def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = ".") -> None:
+    """Refuse infinite values, and missing ones unless allowed. The error names the first row."""
     import numpy as np
 
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
-        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}"
+        what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}."
         raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))

@@ -1,1 +1,1 @@
-"""Looking at models: the card, the plot of the path, the tables of the command line."""
+"""Ways to look at models: plots, tables and progress bars."""

@@ -1,4 +1,4 @@
-"""Balls by what lies inside them: sizes, errors and the nearest examples, as text or pictures."""
+"""What is inside the balls of a model: sizes, errors and nearest examples, as text or pictures."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from laconic.model.pieces import PiecesMap, squared_distances
 
 
 class Ball(NamedTuple):
-    """What some rows say about one ball."""
+    """Facts of one ball on some rows."""
 
     radius: float
     rows: int
-    """Rows inside."""
+    """Number of rows inside."""
     error: float
-    """Share of wrong predictions inside; NaN without labels or rows."""
+    """Share of wrong predictions inside, or NaN without labels or rows."""
     nearest: np.ndarray
     """Numbers of the rows nearest to the centre, nearest first."""
 
 
 def ball_facts(model: Any, X: Any, y: Any = None, examples: int = 5) -> list[Ball]:
-    """Sizes, errors and nearest rows of every ball of a fitted model.
+    """Return the size, error and nearest rows of every ball of a fitted model.
 
     Parameters
     ----------
     model : ShareBoostClassifier or Predictor
-        Of ``pool=Pieces(...)``.
+        Fitted with ``pool=Pieces(...)``.
     X : ndarray of shape (n_rows, n_features)
         Rows to look at: training rows, or others.
     y : array-like of shape (n_rows,), optional
-        Their labels, for the errors.
+        Their labels, which the errors need.
     examples : int, default=5
-        Nearest rows to name.
+        Number of nearest rows to return.
     """
     predictor = getattr(model, "predictor_", model)
     balls = predictor.map
     if not isinstance(balls, PiecesMap):
-        raise ValueError(f"only models of pieces have balls; this one has {balls.kind}")
+        raise ValueError(f"only models of pieces have balls. This one has {balls.kind}.")
     X = np.asarray(X)
     wrong = None if y is None else predictor.predict(X) != np.asarray(y)
     out = []
@@ -61,7 +61,7 @@ def plot_balls(
     balls: int = 10,
     examples: int = 10,
 ) -> Any:
-    """A line of pictures for each of the first balls: the rows nearest to its centre.
+    """Draw a line of pictures for each of the first balls: the rows nearest to its centre.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def plot_balls(
     images : ndarray of shape (n_rows, height, width)
         The rows as pictures.
     balls, examples : int, default=10
-        Lines, and pictures in a line.
+        Numbers of lines, and of pictures in a line.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def plot_balls(
 
     images = np.asarray(images)
     if len(images) != len(np.asarray(X)):
-        raise ValueError(f"images must be one for each of the {len(X)} rows, not {len(images)}")
+        raise ValueError(f"images must be one for each of the {len(X)} rows, not {len(images)}.")
     facts = ball_facts(model, X, y, examples)[:balls]
     size = 0.55
     sheet, axes = pyplot().subplots(

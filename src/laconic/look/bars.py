@@ -1,4 +1,4 @@
-"""Progress bars on the terminal; one that cannot be shown does not end a fit."""
+"""Progress bars on the terminal. A fit goes on if its bar cannot be shown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def progress_bar(numbers: str, transient: bool = False) -> Progress:
-    """A bar with a task's description, how far it is, ``numbers`` of its fields, and the time.
+    """Return a bar with a task's description, its progress, ``numbers`` of its fields, and time.
 
-    A transient one vanishes in the end. It has a console of its own. The one that rich shares among
-    all bars has a lock, which a forked child would find held for ever if a bar of another thread
-    was being drawn.
+    A transient bar vanishes at the end. Each bar has its own console. The console that rich shares
+    among all bars has a lock. A forked child would find that lock held for ever if another thread
+    was drawing a bar.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -34,10 +34,10 @@ def progress_bar(numbers: str, transient: bool = False) -> Progress:
 
 @contextmanager
 def share_bar(verbose: int, what: str) -> Iterator[Callable[[float], None] | None]:
-    """What tells a bar the share of some work that is done; None at ``verbose=0``.
+    """Give a function that tells a bar the share of work done, or None at ``verbose=0``.
 
-    The bar vanishes when the work is done: what came of it can be said in a line. So a file, where
-    nothing can vanish, has no bar either.
+    The bar vanishes when the work is done, as one line can tell the result. Nothing can vanish from
+    a file, so a file gets no bar either.
     """
     bar = progress_bar("%", transient=True) if verbose else None
     if bar is None or not (bar.console.is_interactive or bar.console.is_jupyter):
@@ -49,7 +49,7 @@ def share_bar(verbose: int, what: str) -> Iterator[Callable[[float], None] | Non
 
 
 class _Screen:
-    """A stream that takes no harm from a full disk or a reader that went away."""
+    """Stream that ignores a full disk, or a reader that went away."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

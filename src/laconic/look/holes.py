@@ -1,4 +1,4 @@
-"""The holes of a fitted classifier for people: a table, a picture, and a progress bar."""
+"""The holes of a fitted classifier: a table, a plot, and a progress bar."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from laconic.look.bars import progress_bar
 from laconic.look.numbers import percent
 from laconic.model.card import GAP, count, shorten
 
-# Digits of an error.
+# Significant digits of an error.
 DIGITS = 3
 
 
 def holes_card(model: Any, width: int = 88) -> str:
-    """The holes of a fitted `HolePunchingClassifier`, one a line, with a headline.
+    """Return the holes of a fitted `HolePunchingClassifier`, one per line, with a headline.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def holes_card(model: Any, width: int = 88) -> str:
         if number == 0:
             lines.append("─" * len(GAP.join("x" * w for w in widths)))
     how = (
-        "A hole is a ball around a training row; the newest hole that contains a row decides it, "
+        "A hole is a ball around a training row. The newest hole that contains a row decides it, "
         "and the classifier outside decides the others. Errors are of the rows in the hole when it "
         f"was punched. How the fit ended: {model.status_}."
     )
@@ -82,7 +82,7 @@ def _inside(hole: Any) -> str:
 
 
 def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-    """Plot errors against the number of holes: training, held-out and on (X, y) where given.
+    """Plot errors against the number of holes: training, held-out, and on (X, y) if given.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
     X, y : array-like, default=None
         Rows and labels to measure the error of every number of holes on.
     ax : Axes, default=None
-        Where to draw; a new figure by default.
+        Where to draw. The default is a new figure.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
     from laconic.look import plots
 
     if (X is None) != (y is None):
-        raise ValueError("give both X and y to plot their error, or neither")
+        raise ValueError("give both X and y to plot their error, or neither.")
     sizes = np.arange(len(model.errors_))
     lines = [("training", sizes, 100.0 * model.errors_, plots.BLUE)]
     if hasattr(model, "validation_errors_"):
@@ -121,7 +121,7 @@ def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
 
 @contextmanager
 def progress(verbose: int, max_holes: int) -> Iterator[Callable[[Any], None]]:
-    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``."""
+    """Give a hook that moves a progress bar on the terminal, or does nothing at ``verbose=0``."""
     if not verbose:
         yield lambda state: None
         return

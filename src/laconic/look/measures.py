@@ -1,4 +1,4 @@
-"""How good a classifier is on given rows, and how good it is to say always the same."""
+"""Scores of a classifier on given rows, and of always predicting the commonest label."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def measures(model: Any, X: Any, y: Any) -> dict[str, float]:
-    """Area under the ROC curve and log loss, where they apply.
+    """Return the area under the ROC curve and the log loss, if they apply.
 
-    The area is for two classes that both occur in ``y``. The log loss is for models that have
-    probabilities, and labels that they know.
+    The area needs two classes that both occur in ``y``. The log loss needs a model with
+    probabilities. Both need labels that the model knows.
     """
     from sklearn.metrics import log_loss, roc_auc_score
 
@@ -25,12 +25,12 @@ def measures(model: Any, X: Any, y: Any) -> dict[str, float]:
 
 
 def majority(model: Any) -> Any:
-    """The commonest label of the training rows."""
+    """Return the commonest label of the training rows."""
     return model.classes_[np.argmax(model.class_prior_)]
 
 
 def majority_rate(model: Any, y: Any = None) -> float:
-    """Share of the rows that have the commonest label: of the training rows, or of given ones."""
+    """Return the share of rows with the commonest label: of ``y``, or of the training rows."""
     if y is None:
         return float(model.class_prior_.max())
     return float(np.mean(np.asarray(y) == majority(model)))

@@ -1,4 +1,4 @@
-"""The patches of a model as a picture: every template at its place, in the shade of its mask."""
+"""The patches of a model as a picture: each template at its place, on a shade for its mask."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from laconic.model.patches import Patch, PatchesMap
 from laconic.model.pieces import PLOT_BALLS
 from laconic.model.predictor import Predictor
 
-# Patches side by side.
+# Number of patches side by side.
 ACROSS = 10
-# Parts of the width of a patch: between two patches, and above each for its number.
+# Space between two patches, and above each for its number, as parts of a patch's width.
 GAP, HEAD = 0.07, 0.25
-# Inches of a patch.
+# Width of a patch in inches.
 INCHES = 0.85
 
 
 def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     """Draw the patches of a model, in the order they were chosen.
 
-    A frame is an image. In it the template stands in the middle of its mask, red where it asks for
-    bright pixels and blue where it asks for dark ones; the shade around it is the mask, the places
-    where the template's middle is looked for. Above each is its place in the model and the class
-    it speaks for most.
+    A frame is an image. The template is drawn in the middle of its mask, red where it asks for
+    bright pixels and blue where it asks for dark ones. The shade around it is the mask: the places
+    where the middle of the template is searched. Above each frame are the patch's place in the
+    model and the class that it speaks for most.
 
     Parameters
     ----------
     model : ShareBoostClassifier or Predictor
-        With patches for atoms.
+        Its atoms must be patches.
     n_atoms : int, default=None
-        How many to draw; all by default.
+        How many to draw. The default is all.
     ax : Axes, default=None
-        Where to draw; a new figure by default.
+        Where to draw. The default is a new figure.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     predictor: Predictor = getattr(model, "predictor_", model)
     map = predictor.map
     if not isinstance(map, PatchesMap):
-        instead = f"; {PLOT_BALLS} draws those" if map.kind == "pieces" else ""
-        raise ValueError(f"only models of patches can be drawn so, not {map.kind}{instead}")
+        instead = f". {PLOT_BALLS} draws those" if map.kind == "pieces" else ""
+        raise ValueError(f"only patches can be drawn so, but the model has {map.kind}{instead}")
     atoms = map.atoms()[:n_atoms]
     templates = map.templates()
     height, width = (int(n) for n in map.shape)
@@ -78,7 +78,7 @@ def _new_axes(width: float, height: float) -> Any:
 
 
 def _frame(atom: Patch, template: np.ndarray) -> np.ndarray:
-    """An image in colours: the mask as a shade, the template over its middle."""
+    """Return an image in colours: the mask as a shade, and the template over its middle."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 

@@ -6,7 +6,7 @@ import math
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """A share in per cent, to so many digits but never fewer than are before the point.
+    """Return a share in per cent, to ``digits`` significant digits or at least to whole per cent.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def percent(share: float, digits: int = 2) -> str:
 
 
 def percents(before: float, after: float) -> tuple[str, str]:
-    """Two shares in per cent, with as many digits (at most four) as it takes to tell them apart.
+    """Return two shares in per cent, with as many digits (at most four) as tell them apart.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def percents(before: float, after: float) -> tuple[str, str]:
 
 
 def number(value: float) -> str:
-    """A number of a table, to three digits, large ones to the unit.
+    """Return a number with three significant digits, or as a whole number from 1,000 on.
 
     Examples
     --------

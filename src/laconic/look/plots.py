@@ -1,4 +1,4 @@
-"""The path as a picture: loss, and error where there are rows to measure it on, at every size."""
+"""The path as a plot: the loss at every size, and the error if there are rows to measure it on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from laconic.look.measures import majority, majority_rate, measures
 
-# Okabe and Ito's colours: told apart by readers with any colour vision.
+# Okabe and Ito's colours, which readers with any colour vision can tell apart.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 INK, FAINT = "#4B5563", "#E5E7EB"
-# Points that a line of a label takes, so that labels at the ends of lines stay apart.
+# Height of a label's line in points, which keeps labels at the ends of lines apart.
 LABEL_HEIGHT = 13.0
 
 Line = tuple[str, np.ndarray, np.ndarray, str]
@@ -21,13 +21,13 @@ Line = tuple[str, np.ndarray, np.ndarray, str]
 def plot_path(
     model: Any, X: Any = None, y: Any = None, ax: Any = None, *, name: str = "given rows"
 ) -> Any:
-    """Plot the loss, and the error where it is known, against the number of atoms.
+    """Plot the loss, and the error if it is known, against the number of atoms.
 
-    The left panel has the training loss and, after ``early_stopping``, the held-out loss. The right
-    one has the error of every size on (X, y) and, after ``cv``, the cross-validated error with a
-    band of one standard error; it is there only when one of them is. A dashed line shows the error
-    of always saying the commonest label. Where sizes were chosen by another ``scoring``, the right
-    panel shows that instead of errors. The size in use is marked.
+    The left panel shows the training loss and, after ``early_stopping``, the held-out loss. The
+    right panel shows the error of every size on (X, y) and, after ``cv``, the cross-validated error
+    with a band of one standard error. Without either, there is no right panel. A dashed line shows
+    the error of always predicting the commonest label. If sizes were chosen by another ``scoring``,
+    the right panel shows that score instead of errors. The size in use is marked.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def plot_path(
     X, y : array-like, default=None
         Rows and labels to measure the error of every size on.
     ax : Axes or pair of Axes, default=None
-        Where to draw; a new figure by default. One axes makes room for the second panel where
+        Where to draw. The default is a new figure. One axes makes room for the second panel if
         there is one.
     name : str, default="given rows"
         What to call the rows of (X, y).
@@ -44,16 +44,16 @@ def plot_path(
     Returns
     -------
     Axes, or ndarray of two Axes
-        The panel of the loss, and that of the error where there is one.
+        The panel of the loss, and the panel of the error if there is one.
     """
     if (X is None) != (y is None):
-        raise ValueError("give both X and y to plot an error, or neither")
+        raise ValueError("give both X and y to plot an error, or neither.")
     with_error = X is not None or hasattr(model, "cv_scores_")
     panels = np.atleast_1d(_new_axes(with_error) if ax is None else ax)
     if with_error and panels.shape == (1,):
         panels = _split(panels[0])
     if panels.shape != (1 + with_error,):
-        raise ValueError("ax must be one axes, or a pair where there is an error to draw")
+        raise ValueError("ax must be one axes, or a pair if there is an error to draw.")
     _draw_loss(panels[0], model)
     if with_error:
         draw = _draw_error if getattr(model, "scoring", None) is None else _draw_scores
@@ -62,7 +62,7 @@ def plot_path(
 
 
 def pyplot() -> Any:
-    """Matplotlib's pyplot, or an error that says how to get it."""
+    """Return Matplotlib's pyplot, or raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -78,10 +78,10 @@ def _new_axes(with_error: bool) -> Any:
 
 
 def _split(ax: Any) -> np.ndarray:
-    """The axes in the left half of its place in the figure's grid, and a new one in the right."""
+    """Move the axes to the left half of its place in the grid, and add one in the right half."""
     place = ax.get_subplotspec()
     if place is None:
-        raise ValueError("ax has no place in a grid of subplots to share; give a pair of axes")
+        raise ValueError("ax has no place in a grid of subplots to share. Give a pair of axes.")
     halves = place.subgridspec(1, 2, wspace=0.6)
     ax.set_subplotspec(halves[0])
     return np.array([ax, ax.figure.add_subplot(halves[1])])
@@ -115,8 +115,8 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
     draw_lines(ax, lines, "atoms", "error (%)")
     constant = 100.0 * (1.0 - majority_rate(model, y))
     values = np.concatenate([*(line[2] for line in lines), [constant]])
-    # The first atoms halve the error again and again, the last ones matter by a few parts in a
-    # hundred: a logarithmic scale shows both.
+    # The first atoms halve the error again and again. The last ones change it by a few per cent.
+    # A logarithmic scale shows both.
     if values.min() > 0 and values.max() > 5 * values.min():
         _logarithmic(ax, max(min(floor, values.min()), values.min() / 3), values.max())
         ax.set_ylabel("error (%), log scale")
@@ -128,7 +128,7 @@ def _draw_error(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
 
 
 def _with_band(ax: Any, sizes: np.ndarray, values: np.ndarray) -> tuple[Line, float]:
-    """The line of cross-validated values, (n_folds, n_sizes), its band drawn; the band's floor."""
+    """Draw the band of cross-validated values (n_folds, n_sizes). Return line and band's floor."""
     at = sizes[0] + np.arange(values.shape[1])
     mean = values.mean(axis=0)
     spread = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0 * mean
@@ -137,7 +137,7 @@ def _with_band(ax: Any, sizes: np.ndarray, values: np.ndarray) -> tuple[Line, fl
 
 
 def _draw_scores(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
-    """What the size was chosen by, instead of errors."""
+    """Draw the scores that the size was chosen by, instead of errors."""
     from sklearn.metrics import check_scoring
 
     lines: list[Line] = []
@@ -154,12 +154,12 @@ def _draw_scores(ax: Any, model: Any, X: Any, y: Any, name: str) -> None:
 
 
 def _draw_constant(ax: Any, value: float, label: str) -> None:
-    """A dashed line across, with its name above it."""
+    """Draw a dashed line across, with its name above it."""
     ax.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (5, 4)), zorder=1)
     ax.annotate(
         label,
         (ax.get_xlim()[1], value),
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},  # over the mark of a size
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},  # covers the mark of a size
         xytext=(0, 2),
         textcoords="offset points",
         ha="right",
@@ -170,7 +170,7 @@ def _draw_constant(ax: Any, value: float, label: str) -> None:
 
 
 def draw_lines(ax: Any, lines: list[Line], across: str, up: str) -> None:
-    """Lines of values against sizes, on axes that stay behind them."""
+    """Draw lines of values against sizes, on axes that stay in the background."""
     _draw(ax, lines)
     _frame(ax, np.concatenate([line[1] for line in lines]), up, across)
 
@@ -184,14 +184,14 @@ def _draw(ax: Any, lines: list[Line]) -> None:
             label=label.replace("\n", " "),
             linewidth=1.8,
             marker="o",
-            # Dots show where the sizes are, until there are too many of them to be seen apart.
+            # Dots show the sizes, unless there are too many to tell apart.
             markersize=3.5 if len(sizes) <= 50 else 0.0,
             solid_capstyle="round",
         )
 
 
 def _frame(ax: Any, sizes: np.ndarray, what: str, across: str) -> None:
-    """Axes that stay behind the data: no box, a light grid, whole numbers across."""
+    """Keep the axes in the background: no box, a light grid, whole numbers across."""
     from matplotlib.ticker import MaxNLocator
 
     first, last = int(sizes.min()), int(sizes.max())
@@ -209,7 +209,7 @@ def _frame(ax: Any, sizes: np.ndarray, what: str, across: str) -> None:
 
 
 def _logarithmic(ax: Any, low: float, high: float) -> None:
-    """A logarithmic scale with the ticks that people read: 1, 2, 5, 10, 20, 50."""
+    """Set a logarithmic scale with ticks that are easy to read: 1, 2, 5, 10, 20, 50."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     ax.set_yscale("log")
@@ -221,7 +221,7 @@ def _logarithmic(ax: Any, low: float, high: float) -> None:
 
 
 def label_ends(ax: Any, lines: list[Line]) -> None:
-    """The name of every line beside its end, apart from each other."""
+    """Write the name of every line next to its end, without overlaps."""
     points = ax.bbox.height * 72.0 / ax.figure.dpi
     top = -np.inf
     for label, sizes, values, colour in sorted(lines, key=lambda line: line[2][-1]):
@@ -243,7 +243,7 @@ def label_ends(ax: Any, lines: list[Line]) -> None:
 
 
 def mark_size(ax: Any, line: Line, size: int, what: str, unit: str = "atom") -> None:
-    """A ring at the size in use, and what it is, above the panel."""
+    """Draw a ring at the size in use, and write its value above the panel."""
     _, sizes, values, colour = line
     where = np.flatnonzero(sizes == size)
     if len(where) == 0:

@@ -1,4 +1,4 @@
-"""The progress bar of the loop, which is a hook of it."""
+"""The progress bar of the loop, which the loop calls as a hook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def progress(
     unit: str = "atoms",
     count: Callable[[State], int] = lambda state: state.last.size,
 ) -> Iterator[Shown]:
-    """A hook that moves a progress bar on the terminal; nothing at ``verbose=0``.
+    """Give a hook that moves a progress bar on the terminal, or does nothing at ``verbose=0``.
 
     ``most`` is the largest number of units that ``count`` can find in a state.
     """
@@ -30,9 +30,9 @@ def progress(
 
 
 class Shown:
-    """A progress bar of the loop, which it is a hook of; or nothing, without a bar.
+    """Hook of the loop that moves its progress bar. Without a bar it does nothing.
 
-    A second one shows the refinement, and a third one a search by branch and bound.
+    A second line shows the refinement, and a third line shows a search by branch and bound.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Shown:
         self._bar.update(task, completed=self._count(state), says=says)
 
     def searched(self, nodes: int, objective: float, bound: float) -> None:
-        """Show how many nodes a search has solved, and how far its bound is from the best."""
+        """Show how many nodes a search has solved, and the gap between its bound and the best."""
         if self._bar is None:
             return
         gap = (objective - bound) / objective if objective > 0 else 0.0

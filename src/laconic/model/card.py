@@ -1,4 +1,4 @@
-"""The model for people, in plain text: a row for every atom, a column for every class."""
+"""The card of a model in plain text: a row for every atom, and a column for every class."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 
 MIN_WIDTH = 40
-# A card has at most this many lines of atoms, and a sentence at most this many names.
+# Most lines of atoms in a card, and most names in a sentence.
 MOST_LINES, MOST_NAMES = 200, 10
-# Longer class labels are shortened: a table of classes should not be mostly headings.
+# Longer class labels are shortened, as a table should not be mostly headings.
 LABEL_WIDTH = 12
 GAP = "  "
 
-# Where one score tells two classes apart: a score card.
-_ALWAYS = 'Add the points up, with the "always in" number: '
+# For a score card, in which one score tells two classes apart.
+_ALWAYS = 'Add up the points and the "always in" number: '
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the table; ``weights`` is None for the line that announces a group."""
+    """A line of the table. ``weights`` is None for the line that announces a group."""
 
     place: str
     name: str
@@ -39,16 +39,16 @@ class _Row:
 
 
 def card(model: Any, width: int | None = None) -> str:
-    """The model as a table of weights, with a headline and how to read it.
+    """Return the model as a table of weights, with a headline and how to read it.
 
     Parameters
     ----------
     model : ShareBoostClassifier, TotalQBoostClassifier or Predictor
-        A fitted classifier, or a predictor, which does not hold the training loss and the shares
-        in its decrease.
+        A fitted classifier or a predictor. A predictor does not hold the training loss, nor the
+        shares of its atoms in the decrease of the loss.
     width : int, default=None
-        Longest line, at least 40; the terminal's width by default, 100 where there is none. Classes
-        that do not fit side by side go into blocks one below the other.
+        Longest line, at least 40. The default is the width of the terminal, or 100 without one.
+        Classes that do not fit side by side go into blocks, one below the other.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def card(model: Any, width: int | None = None) -> str:
     >>> X, y = load_iris(return_X_y=True)
     >>> print(card(ShareBoostClassifier(2).fit(X, y), width=72))  # doctest: +ELLIPSIS
     2 columns · 2 of 4 features · 3 classes
-    training loss 1.86 → 0.209 (margin) · 6 operations a row, 88 bytes
+    training loss 1.86 → 0.209 (margin) · 6 operations per row, 88 bytes
     <BLANKLINE>
                 share      0      1      2
     ──────────────────────────────────────
@@ -90,7 +90,7 @@ def card(model: Any, width: int | None = None) -> str:
 
 
 def shares(gains: Sequence[float]) -> np.ndarray:
-    """Percentages of the gains, in tenths that add up to 100 (all 0 where nothing was gained).
+    """Return the gains in per cent, with one decimal and a sum of 100 (0 if nothing was gained).
 
     Examples
     --------
@@ -109,9 +109,9 @@ def shares(gains: Sequence[float]) -> np.ndarray:
 
 
 def shorten(text: Any, width: int) -> str:
-    """Text of at most ``width`` printable characters: the middle goes, the ends tell apart.
+    """Shorten text to at most ``width`` characters. The ends stay, as they tell names apart.
 
-    Control characters are shown as ``?``: names may come from a stranger's file.
+    Control characters become ``?``, as names may come from an untrusted file.
 
     Examples
     --------
@@ -119,20 +119,20 @@ def shorten(text: Any, width: int) -> str:
     'mean_tem…st_week'
     """
     text = str(text)
-    if len(text) > width:  # first: a name may be longer than anyone would wait for
+    if len(text) > width:  # first, as a very long name would take long below
         tail = (width - 1) // 2
         text = text[: width - 1 - tail] + "…" + (text[-tail:] if tail else "")
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def count(number: int, noun: str) -> str:
-    """A number and its noun: 1 column, 2,000 columns, 2 classes."""
+    """Return a number and its noun: 1 column, 2,000 columns, 2 classes."""
     plural = noun + ("es" if noun.endswith(("s", "ch")) else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 
 def listed(names: Sequence[Any], most: int = MOST_NAMES) -> str:
-    """Names with commas between them; of many, the first.
+    """Join names with commas. Of many names, only the first are listed.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def listed(names: Sequence[Any], most: int = MOST_NAMES) -> str:
 
 
 def atoms_in_words(predictor: Predictor) -> str:
-    """How many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
+    """Say how many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
     kind, n_columns = predictor.map.kind, len(predictor.weights)
     kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
     n_atoms = len(predictor.widths)
@@ -167,14 +167,14 @@ def _headline(predictor: Predictor, entry: Any) -> list[str]:
         before = entry.loss + sum(entry.gains)
         out.append(f"training loss {before:.3g} → {entry.loss:.3g} ({predictor.loss})")
     if predictor.map.kind == "classifiers":
-        out.append("what each classifier takes is not counted")
+        out.append("the cost of each classifier is not counted")
     else:
-        out.append(f"{count(cost.operations, 'operation')} a row, {count(cost.bytes, 'byte')}")
+        out.append(f"{count(cost.operations, 'operation')} per row, {count(cost.bytes, 'byte')}")
     return out
 
 
 def _shown(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and intercept to show: of two classes only the difference counts."""
+    """Return the weights and intercept to show. For two classes only the difference counts."""
     weights, intercept = predictor.weights, predictor.intercept
     never = np.abs(np.vstack([weights, intercept])).max(initial=0.0) > -UNSEEN / 2
     if len(intercept) != 2 or never or getattr(predictor.map, "points", "") is None:
@@ -186,7 +186,7 @@ def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
     how = getattr(predictor.map, "reading", ColumnsMap.reading)
     if points and getattr(predictor.map, "points", "") is not None:
         first, second = (shorten(c, LABEL_WIDTH) for c in predictor.classes)
-        verdict = f"a sum above zero says {second}, else {first}."
+        verdict = f"a sum above zero means {second}, otherwise {first}."
         how = getattr(predictor.map, "points", ColumnsMap.points) + _ALWAYS + verdict
     if entry is None:
         return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
@@ -207,7 +207,7 @@ def _rows(
     digits = len(str(len(widths)))
     rows: list[_Row] = []
     summary = getattr(predictor.map, "summary", None)
-    if summary is not None:  # atoms too wide to be shown column by column
+    if summary is not None:  # atoms that are too wide to show column by column
         for i, (name, points) in enumerate(zip(*summary(weights), strict=True)):
             rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], points))
         widths = []
@@ -223,13 +223,13 @@ def _rows(
         at += width
     if len(rows) > MOST_LINES:
         rows[MOST_LINES:] = [_Row("", f"… and {len(rows) - MOST_LINES:,} more", "", None)]
-    # Scores have no unit, so an intercept this small is rounding.
+    # Scores have no unit, so an intercept this small is a rounding error.
     base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
     return [*rows, _Row("", "always in", "", base)]
 
 
 def _names_with_units(predictor: Predictor) -> list[str] | None:
-    """Names of the features with their units, where weights are per unit: stumps name their own."""
+    """Return feature names with units if weights are per unit. Stumps name their own units."""
     if not predictor.units or predictor.map.kind not in ("columns", "products"):
         return None
     names = [feature_name(f, predictor.feature_names) for f in range(predictor.n_features)]
@@ -239,7 +239,7 @@ def _names_with_units(predictor: Predictor) -> list[str] | None:
 
 
 def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:
-    """Rows by classes (or points), in as many blocks one below the other as the width asks for."""
+    """Return the table of rows by classes (or points), in as many blocks as the width needs."""
     labels = [shorten(c, LABEL_WIDTH) for c in classes]
     cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
     cell_width = len(GAP) + max(len(c) for line in [labels, *cells] for c in line)
@@ -269,7 +269,7 @@ def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) ->
 
 
 def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
-    """Names of the rows, cut to the first room that keeps them apart, or else to the first."""
+    """Return the names of the rows, cut to the first of ``rooms`` that keeps them apart, if any."""
     distinct = len({r.name for r in rows})
     tries = [[shorten(r.name, room - len(r.place)) for r in rows] for room in rooms]
     names = next((names for names in tries if len(set(names)) == distinct), tries[0])
@@ -277,8 +277,8 @@ def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
 
 
 def _numbers(row: np.ndarray) -> list[str]:
-    """A row's weights with as many decimals as give the largest three significant digits."""
-    seen = row > UNSEEN / 2  # a region's scores of classes that are not in it tell nothing
+    """Return a row's weights as text. The largest has three significant digits."""
+    seen = row > UNSEEN / 2  # a region has no real score for a class that is not in it
     top = float(np.abs(row[seen]).max(initial=0.0))
     power = math.floor(math.log10(top)) if 0 < top < math.inf else 0
     form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
@@ -293,7 +293,7 @@ def _number(value: float, form: str) -> str:
 
 
 def _join(pieces: list[str], width: int) -> str:
-    """Pieces with dots between them, broken only between pieces where they fit."""
+    """Join pieces with dots. Break lines between pieces, or within a piece that does not fit."""
     lines = [pieces[0]]
     for piece in pieces[1:]:
         if len(lines[-1]) + 3 + len(piece) <= width:

@@ -1,1 +1,1 @@
-"""Where a model fails: clumps of errors, their statistics, and the page."""
+"""Reports on where a model fails: clumps of errors, their statistics, and the page."""

@@ -1,4 +1,4 @@
-"""Clumps: balls in which the errors of any classifier are unusually many."""
+"""Clumps: balls in which a classifier makes unusually many errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from laconic.holes.bad_balls import Around, offsets
 from laconic.model.regions import ball_distances
 
-# Errors that are tried as centres, drawn at random where there are more; fewer of many rows.
+# Most errors to try as centres, drawn at random if there are more, and most distances to compute.
 CENTRES, DISTANCES = 400, 20_000_000
-# A clump that holds more than this share of the rows is no clump.
+# Largest share of the rows that a clump may hold.
 LARGEST = 0.2
-# Evidence (log-likelihood ratio) below which errors look scattered.
+# Smallest evidence (log-likelihood ratio) of a clump. Below it, errors look scattered.
 EVIDENCE = 5.0
 
 
@@ -21,13 +21,13 @@ class Clump(NamedTuple):
     """A ball of errors."""
 
     row: int
-    """Number of the row at the centre, which an earlier clump may hold."""
+    """Number of the row at the centre. An earlier clump may hold this row."""
     centre: np.ndarray
     radius: float
     rows: np.ndarray
     """Numbers of the rows inside that no earlier clump holds, nearest first."""
     evidence: float
-    """Log-likelihood ratio of one error rate inside and another outside against one for all."""
+    """Log-likelihood ratio of two error rates, inside and outside, against one for all rows."""
 
 
 def find_clumps(
@@ -39,34 +39,35 @@ def find_clumps(
     most_centres: int = CENTRES,
     least_evidence: float = EVIDENCE,
 ) -> list[Clump]:
-    """Balls around errors with the most evidence of more errors inside than outside.
+    """Find balls around errors with the most evidence of more errors inside than outside.
 
-    One after the other: the ball with the largest log-likelihood ratio (Kulldorff's scan
-    statistic), whose rows are then set aside. Half as a share of errors, as in hole punching, is
-    not asked for: three errors in ten are much where the model is otherwise nearly always right.
-    A ball holds all rows of the same distance or none, so that the order of the rows does not
-    matter. Choosing the best of many balls flatters it, so measure what is found on other rows.
+    Balls are found one after the other. Each is the ball with the largest log-likelihood ratio
+    (Kulldorff's scan statistic), and its rows are then set aside. Unlike hole punching, the search
+    does not require more than 50 % errors in a ball: three errors in ten are many where the model
+    is otherwise nearly always right. A ball holds all rows at the same distance or none, so that
+    the order of the rows does not matter. Choosing the best of many balls flatters it, so measure
+    what is found on other rows.
 
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_columns)
-        Rows in the units in which distances mean something.
+        Rows in units in which distances are meaningful.
     wrong : ndarray of bool of shape (n_rows,)
     n_clumps : int
-        Most clumps to find.
+        Largest number of clumps to find.
     least : int
-        Least rows in a clump.
+        Smallest number of rows in a clump.
     rng : Generator
-        Draws the centres where there are many errors.
+        Draws the centres if there are many errors.
     most_centres : int
-        Most errors that are tried as centres.
+        Largest number of errors to try as centres.
     least_evidence : float
-        Least evidence of a clump.
+        Smallest evidence of a clump.
 
     Returns
     -------
     list of Clump
-        In the order found; with few errors, or errors scattered evenly, there may be none.
+        In the order found. It may be empty if errors are few or scattered evenly.
     """
     errors = np.flatnonzero(wrong)
     if len(errors) == 0 or len(errors) == len(wrong):
@@ -84,7 +85,7 @@ def find_clumps(
             break
         which, last, evidence = best
         order = arounds[which].order
-        # There is a next row: a clump holds a small part of those left.
+        # There is a next row, as a clump holds a small part of the rows that are left.
         edge = np.sqrt(distances[which][order[last : last + 2]])
         inside = order[: last + 1].astype(np.intp)
         inside = inside[alive[inside]]
@@ -95,9 +96,9 @@ def find_clumps(
 
 
 def _places(Z: np.ndarray, errors: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """``most`` errors drawn at random, of those in the same place one.
+    """Draw ``most`` errors at random, and keep one of those in the same place.
 
-    They lie in the same places, and these come in the same order, in whatever order the rows are.
+    The places and their order do not depend on the order of the rows.
     """
     spelled = np.ascontiguousarray(Z[errors]).view(np.dtype((np.void, Z.shape[1] * Z.itemsize)))
     ordered = errors[np.argsort(spelled.reshape(-1), kind="stable")]
@@ -109,18 +110,22 @@ def _places(Z: np.ndarray, errors: np.ndarray, most: int, rng: np.random.Generat
 def _best_ball(
     arounds: list[Around], alive: np.ndarray, wrong: np.ndarray, least: int
 ) -> tuple[int, int, float] | None:
-    """Centre, position of the last row inside and evidence of the best ball of rows left."""
+    """Return the best ball of the rows left: its centre, the last row inside, and the evidence."""
     total, missed = int(alive.sum()), int((alive & wrong).sum())
     best = None
-    reach = int(LARGEST * total) + len(alive) - total  # rows left that it may hold, and all others
+    reach = (
+        int(LARGEST * total) + len(alive) - total
+    )  # rows left that a ball may hold, and all others
     for which, (order, ties) in enumerate(arounds):
         order, ties = order[:reach], ties[: np.searchsorted(ties, reach)]
         here = alive[order]
         held, caught = np.cumsum(here), np.cumsum(here & wrong[order])
         fits = (held >= least) & (held <= LARGEST * total)
-        fits[ties] = False  # a ball holds all rows of the same distance or none
+        fits[ties] = False  # a ball holds all rows at the same distance or none
         ends = np.flatnonzero(fits)
-        ends = ends[np.diff(caught[ends], prepend=-1) > 0]  # more rows without an error are worse
+        ends = ends[
+            np.diff(caught[ends], prepend=-1) > 0
+        ]  # rows without an error only weaken a ball
         if len(ends) == 0:
             continue
         ratio = evidence(caught[ends], held[ends], missed, total)
@@ -131,9 +136,10 @@ def _best_ball(
 
 
 def evidence(caught: np.ndarray, held: np.ndarray, missed: int, total: int) -> np.ndarray:
-    """Log-likelihood ratio of ``caught`` errors in ``held`` rows, of ``missed`` in ``total``.
+    """Return the log-likelihood ratio of two error rates, inside and outside, against one for all.
 
-    0 where the rate inside is no higher than outside.
+    Inside are ``caught`` of the ``missed`` errors, in ``held`` of the ``total`` rows. The ratio is
+    0 if the rate inside is no higher than outside.
 
     Examples
     --------

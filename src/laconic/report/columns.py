@@ -29,22 +29,22 @@ RARER = "any rarer value"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One feature: numbers, or categories as codes with names (-1 is missing), commonest first."""
+    """One feature: numbers, or codes of categories, commonest first, with -1 for missing."""
 
     name: str
     values: np.ndarray
     names: list[str] | None = None
     unit: str | None = None
-    """What numbers stand for: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
+    """Unit of the numbers: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
     declared: bool = False
     """Whether the user says that the values are categories."""
 
     @once
     def left_out(self) -> bool:
-        """Whether the values name rows: few share a text, or the numbers count the rows.
+        """Whether the values name rows: few rows share a text, or the numbers count the rows.
 
-        Whole numbers that are all different count the rows where they hardly leave any number, or
-        any step of one size, out; others may be amounts of money, say.
+        Whole numbers that are all different count the rows if they leave out hardly any number, or
+        hardly any step of one size. Others may be, for example, amounts of money.
         """
         if self.names is not None:
             return texts_name_rows(len(self.names), int(np.count_nonzero(self.values >= 0)))
@@ -52,19 +52,19 @@ class TableColumn:
 
     @once
     def stray(self) -> Stray | None:
-        """The first cell of text where nearly all others are numbers, or dates."""
+        """The first cell of text if nearly all others are numbers or dates."""
         if self.names is None or self.declared:
             return None
         return stray_cell(None if code < 0 else self.names[int(code)] for code in self.values)
 
     @property
     def different(self) -> int:
-        """How many different values there are."""
+        """Number of different values."""
         return len(np.unique(self.known)) if self.names is None else len(self.names)
 
     @once
     def numbered(self) -> bool:
-        """Whether every row that has a number has a whole one of its own, as identifiers are."""
+        """Whether all known numbers are whole and different, as identifiers are."""
         return self.names is None and self.unit is None and is_numbered(self.known)
 
     @once
@@ -74,16 +74,16 @@ class TableColumn:
 
     @once
     def whole(self) -> bool:
-        """Whether all numbers are whole: dates without a time of day."""
+        """Whether all numbers are whole. Such dates have no time of day."""
         return bool((self.known == np.floor(self.known)).all())
 
     def spelled(self, value: float) -> str:
-        """A number of this column in words: a date, a duration, or a number."""
+        """Return a number of this column as text: a date, a duration, or a number."""
         long = self.unit == DATE and (self.whole or bool(np.ptp(self.known) > LONG))
         return spelled(value, self.unit, long)
 
     def cell(self, row: int) -> str:
-        """The value of a row, as a table shows it."""
+        """Return the value of a row as a table shows it."""
         value = self.values[row]
         if self.names is not None:
             return "missing" if value < 0 else self.names[int(value)]
@@ -94,18 +94,18 @@ class TableColumn:
         return f"{value:.6g}" + (f" {self.unit}" if self.unit else "")
 
     def kind_name(self, code: int) -> str:
-        """What a code of `kinds` stands for."""
+        """Return the name of a code of `kinds`."""
         names = self.names or []
         return RARER if len(names) > KINDS + 1 and code >= KINDS else names[code]
 
     def kinds(self) -> tuple[np.ndarray, int]:
-        """Codes of the categories with all rarer ones as one, and the number of codes."""
+        """Return the codes of the categories, with one code for all rare ones, and their number."""
         n = len(self.names or ())
         return np.minimum(self.values, KINDS), min(n, KINDS + 1)
 
 
 def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
-    """The table without some columns: by name, or of an array by number or the report's name."""
+    """Return a table without some columns: by name, or for an array by number or report name."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     if is_frame(X):
         known = column_names(X)
@@ -116,16 +116,16 @@ def without(X: Any, ignore: Sequence[Any], what: str = "X") -> Any:
         known += [f"x{i}" for i in known]
     for name in ignore:
         if name not in known:
-            raise ValueError(f"{what} has no column {name!r} to ignore")
+            raise ValueError(f"{what} has no column {name!r} to ignore.")
     if len(gone) == X.shape[1]:
-        raise ValueError(f"no column of {what} is left where all are ignored")
+        raise ValueError(f"no column of {what} is left, as all are ignored.")
     if is_frame(X):
         return dropped(X, gone)
     return X[:, [i for i in range(X.shape[1]) if i not in gone]]
 
 
 def read_columns(X: Any) -> list[TableColumn]:
-    """The columns of a frame, array or sparse matrix."""
+    """Return the columns of a frame, array or sparse matrix."""
     if is_frame(X):
         names = [str(name) for name in column_names(X)]
         return [_column(name, read_column(X, i)) for i, name in enumerate(names)]
@@ -133,13 +133,13 @@ def read_columns(X: Any) -> list[TableColumn]:
     if array.ndim == 3:
         array = array.reshape(len(array), -1)
     if array.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}")
+        raise ValueError(f"X must be a table of rows and columns, not of shape {array.shape}.")
     named = (Cells(f"x{i}", array[:, i]) for i in range(array.shape[1]))
     return [_column(cells.name, cells) for cells in named]
 
 
 def _column(name: str, cells: Cells) -> TableColumn:
-    """Numbers or dates where they can be; otherwise categories by how they are spelled."""
+    """Read cells as numbers or dates if possible, otherwise as categories by their spelling."""
     if cells.kind in "biuf":
         numbers = np.asarray(cells.values, dtype=np.float64)
         return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers))
@@ -169,5 +169,5 @@ def _column(name: str, cells: Cells) -> TableColumn:
 
 
 def quoted(label: Any) -> str:
-    """A label as it is spelled, in quotation marks."""
+    """Return a label in quotation marks."""
     return RARER if label == RARER else f"“{label}”"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from laconic.data.dates import DATE, date_text
 from laconic.look.numbers import number
 
-# Days of a column's range above which sentences leave out the time of day.
+# If a column's dates span more days than this, sentences leave out the time of day.
 LONG = 7.0
 
 
 def spelled(value: float, unit: str | None, long: bool) -> str:
-    """A number in its column's unit; dates without the time of day where the column is long.
+    """Return a number with its unit. If ``long``, dates have no time of day.
 
     Examples
     --------

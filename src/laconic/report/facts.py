@@ -1,4 +1,4 @@
-"""What the report on clumps knows: rates of errors, every clump, and all of them together."""
+"""The facts of a report on clumps: error rates, each clump, and all clumps together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from laconic.report.clumps import LARGEST
 from laconic.report.features import FeatureGap, NamedTable
 from laconic.report.fix import LocalFix
 
-# A smaller chance than this of so many errors by luck confirms a clump.
+# A clump is confirmed if the chance of so many errors by luck is smaller than this.
 CONFIRMED = 0.01
 
 
@@ -28,13 +28,13 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """Share of the rows that are misclassified; NaN without rows."""
+        """Share of the rows that are misclassified, or NaN without rows."""
         return self.errors / self.rows if self.rows else float("nan")
 
 
 @dataclass(frozen=True)
 class ClumpFacts:
-    """What the report says of one clump."""
+    """What the report says about one clump."""
 
     centre: int
     """Number of the row at the centre."""
@@ -42,24 +42,24 @@ class ClumpFacts:
     rows: np.ndarray
     """Numbers of the rows inside, nearest to the centre first."""
     searched: Rate
-    """Errors inside on the rows that the clump was found on; flattered by the choice."""
+    """Errors inside on the rows that the clump was found on. The search flatters them."""
     inside: Rate
     """Errors inside on fresh rows."""
     outside: Rate
-    """Errors on fresh rows in none of the clumps that the search found: one rate for all clumps, so
-    that a small clump need not stand out from larger ones."""
+    """Errors on fresh rows in none of the clumps that the search found. All clumps share this rate,
+    so that a small clump need not stand out from larger ones."""
     chance: float
-    """Chance of as many errors inside, were those of ``inside`` and ``outside`` spread evenly over
-    their rows (hypergeometric)."""
+    """Chance of at least as many errors inside if the errors of ``inside`` and ``outside`` were
+    spread evenly over their rows (hypergeometric)."""
     mistakes: list[tuple[Any, Any, int]]
     """True label, predicted label and number, most common mistakes first."""
     gaps: list[FeatureGap]
-    """Features by how differently they are distributed inside and outside; none for pictures."""
+    """Features, ranked by how much their distribution inside differs. Empty for pictures."""
     fix: LocalFix
 
     @property
     def confirmed(self) -> bool:
-        """Whether fresh rows fail here more than luck explains."""
+        """Whether fresh rows fail here more often than luck explains."""
         return self.chance < CONFIRMED
 
     @property
@@ -73,8 +73,8 @@ class ClumpFacts:
 class HolesReport:
     """The clumps of a classifier's errors, ranked by errors in excess of the rate outside.
 
-    ``print(report)`` writes it as text, ``report.save(file)`` as one HTML page that needs no
-    network.
+    ``print(report)`` shows it as text. ``report.save(file)`` writes it as one HTML page that needs
+    no network.
     """
 
     title: str
@@ -82,28 +82,28 @@ class HolesReport:
     truth: np.ndarray
     predicted: np.ndarray
     fresh: np.ndarray
-    """Which rows were kept out of the search."""
+    """Whether each row was kept out of the search."""
     clumps: list[ClumpFacts]
     fixed: Rate
-    """Errors on all fresh rows, were every fix that looked useful in the search put in place."""
+    """Errors on all fresh rows if every fix that looked useful in the search were applied."""
     found: int
-    """Clumps of the search; those where fresh rows fail no more often than outside are left out of
-    ``clumps``."""
+    """Number of clumps that the search found. ``clumps`` leaves out those in which fresh rows fail
+    no more often than outside."""
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     """Places of the rows of ``shown`` on a map of two principal components."""
     shown: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     source: str | None = None
-    """Where the rows come from, a file say."""
+    """Where the rows come from, for example the name of a file."""
     first_row: int = 0
-    """What the first row is called."""
+    """Number of the first row in the report."""
     min_rows: int = 1
-    """Least rows of a clump, of those that are searched."""
+    """Smallest number of searched rows in a clump."""
     ignored: list[str] = field(default_factory=list)
-    """Columns that were to be ignored in distances and sentences."""
+    """Columns that distances and sentences ignore on request."""
     known: np.ndarray | None = None
-    """Labels that the model knows, where it tells."""
+    """Labels that the model knows, or None if it does not tell."""
     nearness: ClumpScore | None = None
-    """How clumped all errors are, where they are too few for the search."""
+    """How clumped all errors are, if they are too few for the search."""
 
     @property
     def headline(self) -> str:
@@ -112,7 +112,7 @@ class HolesReport:
 
     @property
     def rows_needed(self) -> int:
-        """Least number of rows among which a clump could be found."""
+        """Smallest number of rows in which a clump can be found."""
         return 2 * math.ceil(self.min_rows / LARGEST)
 
     @property
@@ -126,7 +126,7 @@ class HolesReport:
 
     @property
     def few_errors(self) -> bool:
-        """Whether the search had fewer errors than a clump shall have rows."""
+        """Whether the searched half has fewer errors than a clump must have rows."""
         return 0 < self.overall.errors - self.on_fresh.errors < self.min_rows
 
     @property
@@ -145,7 +145,7 @@ class HolesReport:
         return Rate(int(self.wrong[self.fresh].sum()), int(self.fresh.sum()))
 
     def text(self, width: int = 88) -> str:
-        """The report as plain text."""
+        """Return the report as plain text."""
         from laconic.report.words import report_text
 
         return report_text(self, width)
@@ -154,7 +154,7 @@ class HolesReport:
         return self.text()
 
     def html(self) -> str:
-        """The report as one HTML page: no script, style, font or picture from elsewhere."""
+        """Return the report as one HTML page, which loads nothing from elsewhere."""
         from laconic.report.page import report_page
 
         return report_page(self)

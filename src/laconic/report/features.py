@@ -1,4 +1,4 @@
-"""Tables of any columns: rows as points, and features that set some rows apart from the others."""
+"""Tables of any columns: their rows as points, and features that set some rows apart."""
 
 from __future__ import annotations
 
@@ -11,55 +11,56 @@ from laconic.data.dates import DATE
 from laconic.look.numbers import percent
 from laconic.report.columns import TableColumn, quoted, read_columns
 
-# Bars of a small plot of numbers and of categories.
+# Most bars of a small plot: for numbers and for categories.
 BARS, CATEGORIES = 16, 6
-# Share of a clump's rows with one value of a number from which on that value is told, as of codes.
+# If at least this share of a clump's rows has one number, the report names it, as it may be a code.
 MOSTLY = 0.9
-# Features of a clump that are worth a sentence, and the least difference that is.
+# Most features of a clump that get a sentence, and the smallest difference that gets one.
 GAPS, LEAST_GAP = 6, 0.15
-# Where numbers are cut to see whether errors depend on them, and the least that a feature counts.
+# Quantiles at which numbers are cut to see whether errors depend on them, and the smallest weight
+# of a feature.
 EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
 
 
 @dataclass(frozen=True)
 class NamedTable:
-    """Rows as columns to talk about and as points ``Z`` to measure distances between."""
+    """A table as columns for sentences, and as points ``Z`` for distances."""
 
     columns: list[TableColumn]
     Z: np.ndarray
     owner: np.ndarray
-    """The feature that every column of ``Z`` comes from."""
+    """For each column of ``Z``, the number of the feature that it comes from."""
     image_shape: tuple[int, int] | None = None
-    """Height and width, where rows are pictures."""
+    """Height and width if rows are pictures, otherwise None."""
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the columns that neither distances nor sentences use, as they name rows."""
+        """Names of the columns that are left out because they name rows."""
         return [column.name for column in self.names_of_rows]
 
     @property
     def names_of_rows(self) -> list[TableColumn]:
-        """The columns that are left out."""
+        """Columns that neither distances nor sentences use because they name rows."""
         if self.image_shape is not None:
             return []
         return [column for column in self.columns if column.left_out]
 
     @property
     def numbered(self) -> list[str]:
-        """Names of the others that have a different whole number in every row."""
+        """Names of the other columns that have a different whole number in every row."""
         if self.image_shape is not None:
             return []
         return [c.name for c in self.columns if c.numbered and not c.left_out]
 
     def meaning(self, column: int) -> tuple[str, str]:
-        """What a column of ``Z`` is, and what it is where it is large: both for sentences."""
+        """Say what a column of ``Z`` is, and what a large value in it means, both for sentences."""
         feature = int(self.owner[column])
         if self.image_shape is not None:
             row, across = divmod(feature, self.image_shape[1])
             return f"the pixel in row {row + 1}, column {across + 1}", "a large value"
         of, place = self.columns[feature], column - int(np.searchsorted(self.owner, feature))
         if of.names is None:
-            high = "a late one" if of.unit == DATE else "a high one"
+            high = "a late date" if of.unit == DATE else "a high value"
             return (of.name, high) if place == 0 else (f"{of.name} missing", "it")
         return (f"{of.name} {quoted(of.kind_name(place))}", "it")
 
@@ -69,42 +70,43 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class FeatureGap:
-    """How differently a feature is distributed among some rows and the others."""
+    """How much the distribution of a feature among some rows differs from that among the others."""
 
     name: str
     gap: float
-    """Largest difference of the distribution functions (Kolmogorov-Smirnov) for numbers, or of the
-    shares of missing ones where that is larger; total variation for categories: 0 for the same
-    distribution, 1 where one value tells them apart."""
+    """Difference of the two distributions: 0 if they are the same, 1 if one value tells the rows
+    apart. For categories it is the total variation. For numbers it is the largest difference of the
+    distribution functions (Kolmogorov-Smirnov), or the difference of the shares of missing numbers
+    if that is larger."""
     sentence: str
     bars: list[tuple[str, float, float]]
-    """For a small plot: what, share among these rows, share among the others."""
+    """Bars of a small plot: the name, the share among these rows, the share among the others."""
 
 
 def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> NamedTable:
-    """A frame, array or sparse matrix as columns and points.
+    """Turn a frame, array or sparse matrix into columns and points.
 
-    Numbers are scaled to unit variance (missing ones stand at their mean, with a column that says
-    so), and so are dates; categories become one column each, beyond the ``KINDS`` commonest one for
-    all. Text and numbers that name rows are left out. Pictures are left in their own units.
+    Numbers and dates are scaled to unit variance. Missing numbers get the mean, and an extra column
+    marks them. Each of the ``KINDS`` commonest categories gets a column, and all rarer ones share
+    one. Text and numbers that name rows are left out. Pictures keep their units.
     """
     columns = read_columns(X)
     if not columns:
-        raise ValueError("X has no columns")
+        raise ValueError("X has no columns.")
     if image_shape is not None:
         if image_shape[0] * image_shape[1] != len(columns):
             raise ValueError(
                 f"pictures of {image_shape[0]} x {image_shape[1]} have "
-                f"{image_shape[0] * image_shape[1]} pixels, but X has {len(columns)} columns"
+                f"{image_shape[0] * image_shape[1]} pixels, but X has {len(columns)} columns."
             )
         Z = np.column_stack([c.values for c in columns])
         if not np.isfinite(Z).all():
-            raise ValueError("pictures must not have missing or infinite pixels")
+            raise ValueError("pictures must not have missing or infinite pixels.")
         spread = Z.std() or 1.0
         return NamedTable(columns, Z / spread, np.arange(len(columns)), image_shape)
     if all(column.left_out for column in columns):
         raise ValueError(
-            "every column of X has a value of its own in nearly every row; give columns to compare"
+            "every column of X has its own value in nearly every row. Give columns to compare."
         )
     parts = [_points(column) for column in columns]
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
@@ -120,7 +122,7 @@ def _points(column: TableColumn) -> np.ndarray:
     missing = np.isnan(column.values)
     if missing.all():
         return np.zeros((len(missing), 1))
-    # Heavy tails would make one column outweigh the others: they are cut.
+    # Heavy tails are cut, as they would make one column outweigh the others.
     low, high = np.nanquantile(column.values, [0.005, 0.995])
     values = np.clip(column.values, low, high)
     values = np.where(missing, np.nanmean(values), values)
@@ -130,11 +132,12 @@ def _points(column: TableColumn) -> np.ndarray:
 
 
 def focus(table: NamedTable, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """How much every column of ``Z`` should count in distances when errors are looked for.
+    """Return how much every column of ``Z`` should count in distances when searching for errors.
 
-    The square root of the excess of χ²/df over 1, as errors of ``rows`` depend on the feature cut
-    into eighths (or categories): about 0 for a feature that errors have nothing to do with, 1 for
-    the one they depend on most, at least ``FAINTEST`` for all. Pixels all count the same.
+    The weight of a feature is the square root of the excess of χ²/df over 1, divided by the largest
+    such root. The test is of the errors of ``rows`` against the feature, cut into eighths or
+    categories. The weight is about 0 for a feature that errors do not depend on and 1 for the one
+    that they depend on most, but at least ``FAINTEST``. All pixels count the same.
     """
     if table.image_shape is not None:
         return np.ones(table.Z.shape[1])
@@ -165,9 +168,9 @@ def _dependence(column: TableColumn, wrong: np.ndarray, rows: np.ndarray) -> flo
 
 
 def feature_gaps(table: NamedTable, rows: np.ndarray, most: int = GAPS) -> list[FeatureGap]:
-    """Features whose distribution among ``rows`` differs most from that of all others.
+    """Return the features whose distribution among ``rows`` differs most from that of all others.
 
-    None for pictures: no pixel says much by itself.
+    The list is empty for pictures, as no pixel says much by itself.
     """
     inside = np.zeros(len(table), dtype=bool)
     inside[rows] = True
@@ -186,7 +189,7 @@ def _gap(column: TableColumn, inside: np.ndarray) -> float:
 
 
 def _number_gap(values: np.ndarray, inside: np.ndarray) -> float:
-    """The largest difference of the distribution functions of the numbers that are there."""
+    """Return the largest difference of the distribution functions of the known numbers."""
     known = ~np.isnan(values)
     here, there = values[known & inside], values[known & ~inside]
     if len(here) == 0 or len(there) == 0:
@@ -197,13 +200,13 @@ def _number_gap(values: np.ndarray, inside: np.ndarray) -> float:
 
 
 def _missing_gap(values: np.ndarray, inside: np.ndarray) -> float:
-    """The difference of the shares of missing numbers."""
+    """Return the difference of the shares of missing numbers."""
     missing = np.isnan(values)
     return float(abs(missing[inside].mean() - missing[~inside].mean()))
 
 
 def _shares(column: TableColumn, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of the categories (missing last) inside and outside."""
+    """Return the shares of the categories (missing last) inside and outside."""
     codes, n = column.kinds()
     codes = np.where(codes < 0, n, codes).astype(np.int64)
     counts = [np.bincount(codes[part], minlength=n + 1) for part in (inside, ~inside)]
@@ -219,7 +222,7 @@ def _described(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGa
 def _categories(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
     names = [*(column.kind_name(code) for code in range(column.kinds()[1])), "missing"]
     here, there = _shares(column, inside)
-    # Of two categories that differ as much, the one that is more common here goes first.
+    # If two categories differ equally, the one that is more common here goes first.
     order = np.lexsort((there - here, -np.abs(here - there)))[:CATEGORIES]
     top = int(order[0])
     what = names[top] if names[top] == "missing" else quoted(names[top])
@@ -263,7 +266,7 @@ def _numbers(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
 
 
 def _moved(column: TableColumn, here: np.ndarray, there: np.ndarray) -> str:
-    """Where the numbers in the clump are beside the others."""
+    """Compare the numbers in the clump with the others in a sentence."""
     quarters = [np.quantile(v, [0.25, 0.5, 0.75]) for v in (here, there)]
     middle, other = float(quarters[0][1]), float(quarters[1][1])
     if np.mean(here == middle) >= MOSTLY:
@@ -274,12 +277,12 @@ def _moved(column: TableColumn, here: np.ndarray, there: np.ndarray) -> str:
     spans = [low if low == high else f"{low} to {high}" for low, high in ends]
     return (
         f"{column.name} is {way}: the middle half of the clump has {spans[0]}, "
-        f"the others {spans[1]}."
+        f"and that of the others has {spans[1]}."
     )
 
 
 def _so_often(column: TableColumn, value: float, here: np.ndarray, there: np.ndarray) -> str:
-    """How often a column has a value, in the clump and elsewhere."""
+    """Say how often a column has a value, in the clump and elsewhere."""
     inside, outside = (percent(float((v == value).mean())) for v in (here, there))
     return (
         f"{column.name} is {column.spelled(value)} in {inside} of the clump, "

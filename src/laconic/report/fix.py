@@ -1,4 +1,4 @@
-"""Does a local fix help? Chosen on some rows of a region, and tried once on others."""
+"""Local fixes: chosen on some rows of a region, and tried once on others."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from laconic.holes.local_models import constant
 
-# Fresh rows below which nothing is said, and rows below which no model is fitted.
+# Fewest fresh rows to judge a fix on, and fewest rows to fit a model to.
 ENOUGH, FITTED = 8, 20
 FOLDS = 5
-# Weights of a linear model that are named, and the part of the largest below which they are not.
+# Most weights of a linear model that are named, and their smallest part of the largest weight.
 NAMED, FAINT = 3, 0.2
-# Chances of so large a gain by luck below which a fix helps, and may help.
+# A fix helps, or may help, if the chance of so large a gain by luck is below these.
 SURE, LIKELY = 0.05, 0.2
 
 
 @dataclass(frozen=True)
 class LocalFix:
-    """A local model beside the classifier as it is."""
+    """A local model compared with the classifier."""
 
     kind: str
     """``"keep"`` (nothing local was better), ``"constant"`` or ``"linear"``."""
@@ -32,18 +32,18 @@ class LocalFix:
     after: int
     """Errors of the local model on them."""
     rows: int
-    """Fresh rows inside."""
+    """Number of fresh rows inside."""
     luck: float
-    """Chance of such a difference were both equally good (sign test on the rows they differ on)."""
+    """Chance of such a difference if both were equally good (sign test where they differ)."""
     verdict: str
-    """``"helps"``, ``"may help"``, ``"no clear difference"`` (fewer errors, and luck might well do
-    so), ``"does not help"`` or ``"too few rows to tell"``."""
+    """``"helps"``, ``"may help"``, ``"no clear difference"`` (fewer errors, perhaps by luck),
+    ``"does not help"`` or ``"too few rows to tell"``."""
     says: Any = None
-    """The constant's label."""
+    """The label of the constant."""
     labels: np.ndarray | None = None
-    """What the local model says of the fresh rows; None where nothing is to be changed."""
+    """Labels of the local model for the fresh rows, or None if nothing changes."""
     leans_on: tuple[tuple[int, Any], ...] = ()
-    """The linear model's largest weights: the column, and the label that high values speak for."""
+    """Largest weights of the linear model: the column, and the label that high values favour."""
 
 
 def try_fix(
@@ -52,7 +52,7 @@ def try_fix(
     """Choose a model by cross-validation on the rows ``old``, and count its errors on ``new``.
 
     The choices are the classifier as it is, a constant, and a linear classifier on the columns of
-    ``Z``; ties go to the simpler. The rows of ``new`` are read once, by the choice.
+    ``Z``. A tie goes to the simpler one. Only the chosen model is tried on the rows ``new``, once.
     """
     missed = predicted[new] != truth[new]
     before = int(missed.sum())
@@ -83,14 +83,15 @@ def try_fix(
 
 
 def _linear() -> RidgeClassifierCV:
-    """Quick to fit to many columns; it chooses its penalty by leaving out one row at a time."""
+    """Return a classifier that is quick on many columns and tunes its penalty by leave-one-out."""
     return RidgeClassifierCV(alphas=np.logspace(0, 4, 5))
 
 
 def _largest_weights(model: Any, Z: np.ndarray) -> tuple[tuple[int, Any], ...]:
-    """Columns that move the scores of these rows most, and the label their high values speak for.
+    """Return the columns that move the scores of these rows most, and the labels they favour.
 
-    A weight counts by how far the column spreads, and by how differently it treats the labels.
+    A weight counts by the spread of its column, and by how differently it treats the labels. A
+    column favours the label that its high values speak for.
     """
     coef = np.atleast_2d(model.coef_)
     coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef
@@ -101,14 +102,14 @@ def _largest_weights(model: Any, Z: np.ndarray) -> tuple[tuple[int, Any], ...]:
 
 
 def _choice(Z: np.ndarray, truth: np.ndarray, predicted: np.ndarray) -> str:
-    """The kind with the fewest cross-validated errors."""
+    """Return the kind with the fewest cross-validated errors."""
     codes, counts = np.unique(truth, return_inverse=True, return_counts=True)[1:]
     errors = {
         "keep": int((predicted != truth).sum()),
-        # Left out, a row of the largest class still sees it as the largest where it leads by two.
+        # If the largest class leads by two, it stays the largest without any one of its rows.
         "constant": len(truth) - int(counts.max(initial=0)),
     }
-    # A label of its own is in no training part when it is left out: surely an error.
+    # A label that occurs once is never in the training part of its row, so the row is an error.
     twice = counts >= 2
     kept = np.flatnonzero(twice[codes])
     if len(kept) >= FITTED and twice.sum() > 1:

@@ -1,4 +1,4 @@
-"""Columns of a table as a model of any make was fitted on them, and what it predicts."""
+"""Columns of a table that any given model was fitted on, and what the model predicts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from laconic.data.errors import UserError, cause
 
 
 def _names(model: Any) -> list[str] | None:
-    """Names of the columns that a model was fitted on, where it knows them."""
+    """Return the names of the columns that a model was fitted on, if it knows them."""
     names = getattr(model, "feature_names_in_", getattr(model, "feature_names", None))
     return None if names is None else [str(name) for name in names]
 
 
 def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
-    """The table's columns that the model was fitted on.
+    """Return the table's columns that the model was fitted on.
 
-    They are found by name where it knows names, whether they are to be ignored or not; of a
-    Laconic model only those that it reads must be there. Where it knows none, they are all columns
-    of the table, or those ``kept`` beside the ignored ones: by their number.
+    A model that knows names finds its columns by name, whether they are ignored or not. For a
+    Laconic model, only those that it reads must be there. A model without names gets all columns of
+    the table, or those ``kept`` without the ignored ones, whichever has the right number.
     """
     names = _names(model)
     if names is None:
@@ -29,12 +29,12 @@ def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
     reads = names if atoms is None else [names[f] for f in atoms.features()]
     absent = [name for name in reads if name not in X.columns]
     if absent:
-        raise UserError(f"{file} has no column {absent[0]!r}, which the model reads")
+        raise UserError(f"{file} has no column {absent[0]!r}, which the model reads.")
     return X[[name for name in names if name in X.columns]]
 
 
 def predictions(model: Any, read: Any, file: str) -> Any:
-    """The model's labels of the table's rows, from the columns that it was fitted on."""
+    """Return the labels that the model predicts from the columns that it was fitted on."""
     from laconic.data.frames import WrongCell
 
     try:
@@ -48,7 +48,7 @@ def predictions(model: Any, read: Any, file: str) -> Any:
 
 
 def _hint(X: Any) -> str:
-    """What to try where a model fails on columns of whole numbers, which may be codes."""
+    """Return what to try if a model fails on columns of whole numbers, which may be codes."""
     numbers = X.select_dtypes("number")
     whole = [repr(name) for name in numbers if (numbers[name].dropna() % 1 == 0).all()]
     if not whole:
@@ -61,7 +61,7 @@ def _hint(X: Any) -> str:
 
 
 def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
-    """All columns, or those kept: as many as a model without names was fitted on."""
+    """Return all columns or those kept, whichever are as many as the model was fitted on."""
     from laconic.model.card import count
 
     wanted = getattr(model, "n_features_in_", getattr(model, "n_features", None))
@@ -71,23 +71,23 @@ def _by_number(model: Any, X: Any, kept: Any, file: str) -> Any:
         return kept
     ignored = X.shape[1] - kept.shape[1]
     beside = f", {kept.shape[1]} of them not ignored" if ignored else ""
-    hint = "; --ignore the others" if kept.shape[1] > wanted else ""
+    hint = ". Add --ignore for the others." if kept.shape[1] > wanted else "."
     raise UserError(
         f"the model knows no column names and was fitted on {count(wanted, 'column')}, but {file} "
-        f"has {X.shape[1]} beside the labels{beside}{_surplus(kept, wanted) or hint}"
+        f"has {X.shape[1]} besides the labels{beside}{_surplus(kept, wanted) or hint}"
     )
 
 
 def _surplus(kept: Any, wanted: int) -> str:
-    """Columns to ignore: those named unlike the rest, pixel_0_0 and so on, if they are as many."""
+    """Suggest columns to ignore if the ``wanted`` others are named alike, such as pixel_0_0."""
     stems = [re.sub(r"\d+", "0", name) for name in kept.columns]
     common, number = Counter(stems).most_common(1)[0]
     odd = [repr(name) for name, stem in zip(kept.columns, stems, strict=True) if stem != common]
-    return f"; --ignore {', '.join(odd)}" if odd and number == wanted else ""
+    return f". Add --ignore for {', '.join(odd)}." if odd and number == wanted else ""
 
 
 def pixels_of(shape: tuple[int, int], read: Any, kept: Any, file: str) -> Any:
-    """The columns to show as pictures: the model's, or those kept of the table."""
+    """Return the columns to show as pictures: those of the model, or those kept of the table."""
     pixels = shape[0] * shape[1]
     models = [name for name in read.columns if name in kept.columns]
     if len(models) == pixels:

@@ -1,4 +1,4 @@
-"""What the report asks of a classifier of any make: its name, what it reads, what it knows."""
+"""What the report asks of any classifier: its name, the columns it reads, the labels it knows."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from laconic.model.predictor import Predictor
 
 
 def may_classify(model: Any) -> bool:
-    """Whether a model does not tell scikit-learn that it predicts something else than labels."""
+    """Return False if a model tells scikit-learn that it predicts something other than labels."""
     try:
         kind = model.__sklearn_tags__().estimator_type
-    except (AttributeError, TypeError):  # no estimator of scikit-learn's, or only the class of one
+    except (AttributeError, TypeError):  # not a scikit-learn estimator, or only the class of one
         return True
     return kind not in ("regressor", "clusterer")
 
 
 def read_by(model: Any, X: Any, kept: Any) -> Any:
-    """The columns that a model was fitted on; ``kept`` are those that are not ignored in distances.
+    """Return the columns that a model was fitted on.
 
-    By the same rules as on the command line: ignored columns reach a model that was fitted on them.
-    Where they do not tell, the model gets all columns and speaks for itself.
+    ``kept`` are the columns that are not ignored in distances. The rules are those of the command
+    line: ignored columns reach a model that was fitted on them. If the rules do not apply, the
+    model gets all columns, and may raise its own error.
     """
     from laconic.data.errors import UserError
     from laconic.report.given_columns import columns_of
@@ -39,7 +40,7 @@ def read_by(model: Any, X: Any, kept: Any) -> Any:
 
 
 def model_name(model: Any) -> str:
-    """What to call a model: its class, or that of the last step of a pipeline."""
+    """Return the name of a model: its class, or the class of the last step of a pipeline."""
     from laconic.model.card import atoms_in_words
 
     if isinstance(model, Predictor):
@@ -48,7 +49,7 @@ def model_name(model: Any) -> str:
 
 
 def known_labels(model: Any) -> np.ndarray | None:
-    """The labels that a model knows, where it tells."""
+    """Return the labels that a model knows, or None if it does not tell."""
     known = getattr(model, "classes_", getattr(model, "classes", None))
     if isinstance(known, list | tuple | np.ndarray) and np.ndim(known) == 1:
         return np.asarray(known)
@@ -56,9 +57,9 @@ def known_labels(model: Any) -> np.ndarray | None:
 
 
 def in_groups(model: Any, y: Any) -> Any:
-    """Labels as the model predicts them: the groups that they are in, where it has label_groups.
+    """Return labels as the model predicts them: their groups if it has ``label_groups``.
 
-    Labels that are names of groups already, or in none of them, stay as they are.
+    Labels that are already names of groups, or are in no group, stay as they are.
     """
     groups = getattr(_last(getattr(model, "best_estimator_", model)), "label_groups", None)
     if groups is None:
@@ -67,12 +68,14 @@ def in_groups(model: Any, y: Any) -> Any:
     found = {str(name): name for name in groups}
     for label in np.unique(y).tolist():
         if str(label) not in found:
-            with contextlib.suppress(ValueError):  # it is in no group: the model does not know it
+            with contextlib.suppress(
+                ValueError
+            ):  # a label in no group, which the model does not know
                 found[str(label)] = group_labels(groups, [label])[0]
     return np.array([found.get(str(label), label) for label in y.tolist()], dtype=object)
 
 
 def _last(model: Any) -> Any:
-    """A model, or the last step of a pipeline."""
+    """Return the model, or the last step of a pipeline."""
     steps = getattr(model, "steps", None)
     return steps[-1][1] if isinstance(steps, list) and steps else model

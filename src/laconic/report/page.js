@@ -1,6 +1,6 @@
 "use strict";
-// Without this script everything is still readable; it marks the open clumps on the map, says where
-// a table is wider than the page, and hides the rows that are right where that is asked for.
+// Without this script the page is still readable. The script marks the open clumps on the map, tells
+// where a table is wider than the page, and hides the rows that are right on request.
 for (const clump of document.querySelectorAll("details.clump")) {
   const dots = document.querySelectorAll(`svg [data-clump="${clump.dataset.clump}"]`);
   const table = clump.querySelector(".scroll"), hint = clump.querySelector(".sideways");

@@ -1,4 +1,4 @@
-"""The report on clumps as one HTML page: style, script, plots and pictures are all in it."""
+"""The report on clumps as one HTML page that contains its style, script, plots and pictures."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from laconic.report.facts import ClumpFacts, HolesReport
     from laconic.report.features import FeatureGap
 
-# Rows of a clump that the page shows.
+# Most rows of a clump that the page shows.
 EXAMPLES = 24
-# Columns that the table of a clump's rows shows at most, those that set it apart first.
+# Most columns in the table of a clump's rows. Those that set the clump apart come first.
 WIDEST = 12
-# Width and height of the map and of a small plot, in the units of their drawings.
+# Width and height of the map and of a small plot, in units of their SVG drawings.
 MAP, PLOT = (920, 380), (220, 64)
-# Colours of rings around the rows of open clumps.
+# Number of colours of the rings around rows of open clumps.
 RINGS = 4
-# On the map: how far apart rows in the same place are drawn, and how far from it at most.
+# Rows in the same place on the map are drawn this far apart, and at most this far from it.
 APART, FARTHEST = 4.0, 60.0
 
 
 def report_page(report: HolesReport) -> str:
-    """The whole page."""
+    """Return the whole page."""
     here = files("laconic.report")
     style, script = (here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
     clumps = "".join(_clump(report, number) for number in range(len(report.clumps)))
     if clumps:
         clumps = (
-            '<section aria-labelledby="list"><h2 id="list">The clumps, by errors in excess</h2>'
-            '<p class="hint">Click a clump to see what its rows share and the rows themselves.</p>'
+            '<section aria-labelledby="list"><h2 id="list">Clumps, ranked by excess errors</h2>'
+            '<p class="hint">Click a clump to see what its rows share, and the rows themselves.</p>'
             f'<div class="clumps">{clumps}</div></section>'
         )
     drawing = _map(report) if report.clumps else ""
@@ -53,8 +53,8 @@ def report_page(report: HolesReport) -> str:
         f"<p class='lead'>{escape(words.headline(report))} {escape(words.summary(report))}</p>"
         f"{_tiles(report)}</header>{drawing}{clumps}"
         f"<footer><p>{escape(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
-        "where its fresh rows fail more often than chance explains (probability below "
-        f"{CONFIRMED}). Clumps are ranked by the errors on fresh rows beyond those that the rate "
+        "if its fresh rows fail more often than chance explains (probability below "
+        f"{CONFIRMED}). Excess errors are the errors on fresh rows beyond those that the rate "
         f"outside would give.</p></footer></main><script>{script}</script></body></html>\n"
     )
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", page)
@@ -102,7 +102,7 @@ def _clump(report: HolesReport, number: int) -> str:
     facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(report, clump))
     plots = "".join(_small_plot(gap) for gap in clump.gaps)
     key = (
-        '<p class="axis">Bars are the rows of the clump and the line is all others, '
+        '<p class="axis">Bars show the rows of the clump, and the line shows all others, '
         "each in per cent of its rows.</p>"
     )
     plots = f'<div class="plots">{plots}</div>{key}' if plots else ""
@@ -111,8 +111,8 @@ def _clump(report: HolesReport, number: int) -> str:
     return (
         f'<details class="clump ring{number % RINGS}" data-clump="{number}"{opened}>{summary}'
         '<div class="inside">'
-        f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its middle</h3>"
-        f'<label class="only"><input type="checkbox"> only the misclassified of these rows</label>'
+        f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its centre</h3>"
+        f'<label class="only"><input type="checkbox"> show only the misclassified rows</label>'
         f"{rows}</div></details>"
     )
 
@@ -121,9 +121,9 @@ def _fix_badge(clump: ClumpFacts) -> str:
     return {
         "helps": "local fix helps",
         "may help": "local fix may help",
-        "no clear difference": "no clear difference by a fix",
+        "no clear difference": "fix makes no clear difference",
         "does not help": "no local fix",
-    }.get(clump.fix.verdict, "too few rows for a fix")
+    }.get(clump.fix.verdict, "too few rows to judge a fix")
 
 
 def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
@@ -135,7 +135,7 @@ def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
 
 
 def _small_plot(gap: FeatureGap) -> str:
-    """Bars of the clump with the others as a line above them, and the sentence."""
+    """Draw bars for the clump and a line for the other rows, with the sentence."""
     width, height = PLOT
     top = max([*(b[1] for b in gap.bars), *(b[2] for b in gap.bars), 1e-9])
     step = width / max(len(gap.bars), 1)
@@ -161,7 +161,7 @@ def _small_plot(gap: FeatureGap) -> str:
 
 
 def _ticks(gap: FeatureGap) -> str:
-    """What stands below the bars: the name of each, or of many intervals the ends."""
+    """Return the labels below the bars: the name of each bar, or the two ends of many intervals."""
     names = [what for what, _, _ in gap.bars]
     kind = "each"
     if len(names) > CATEGORIES:
@@ -188,7 +188,7 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
         )
         body += "</tr>"
     return (
-        '<p class="sideways hint" hidden>Scroll the table sideways: it has more columns.</p>'
+        '<p class="sideways hint" hidden>Scroll the table sideways to see more columns.</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="rows of the clump">'
         f'<table class="rows"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
@@ -196,7 +196,7 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
 
 
 def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
-    """Pictures of the rows, and their mean."""
+    """Return pictures of the rows, and their mean."""
     shape = report.table.image_shape or (1, 1)
     some = np.concatenate([clump.rows[:EXAMPLES], clump.rows[: 20 * EXAMPLES]])
     pixels = np.column_stack([column.values[some] for column in report.table.columns])
@@ -224,12 +224,14 @@ def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
 
 
 def _map(report: HolesReport) -> str:
-    """Rows by their first two principal components; errors stand out."""
+    """Draw rows by their first two principal components. Errors stand out."""
     width, height = MAP
     places = report.places
     low, high = np.quantile(places, [0.005, 0.995], axis=0)
     unit = (places - low) / np.where(high > low, high - low, 1.0)
-    drawn = np.abs(unit - 0.5).max(axis=1) <= 0.52  # a few far away would leave no room
+    drawn = (
+        np.abs(unit - 0.5).max(axis=1) <= 0.52
+    )  # a few rows far away would leave no room for the others
     aside = _side_by_side(unit)
     farthest = np.abs(aside).max(initial=0.0)
     edge = 14 + farthest
@@ -262,22 +264,23 @@ def _map(report: HolesReport) -> str:
     of = f"of {len(report.truth):,} rows, errors first" if fewer else "rows"
     disc = " Rows in the same place are drawn as a disc." if farthest > 2 * APART else ""
     return (
-        '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors lie</h2>'
+        '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors are</h2>'
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
         '<figcaption><span class="dot wrong"></span> misclassified '
-        '<span class="dot right"></span> right <span class="dot chosen"></span> in a clump that '
-        "is open, with its number in the middle. The first two principal components of "
-        f"{int(drawn.sum()):,} {of}: clumps that overlap here may lie apart.{disc}</figcaption>"
+        '<span class="dot right"></span> right <span class="dot chosen"></span> in an open '
+        "clump, with its number in the middle. The map has the first two principal components of "
+        f"{int(drawn.sum()):,} {of}. Clumps that overlap here may be far apart.{disc}</figcaption>"
         "</figure></section>"
     )
 
 
 def _side_by_side(places: np.ndarray) -> np.ndarray:
-    """How far to move rows that share a place on the map, into a disc around it, to see them all.
+    """Return how far to move each row that shares its place on the map with others.
 
-    The k-th of them goes to the k-th seed of a sunflower, in an order that has nothing to do with
-    that of the rows; sunflowers are turned, so that the seeds of near ones do not fall together.
+    Such rows fill a disc around the place, so that all can be seen. The k-th row goes to the k-th
+    seed of a sunflower, in an order that does not depend on that of the rows. Each sunflower is
+    turned by another angle, so that the seeds of near ones do not coincide.
     """
     which, number = np.unique(places.round(3), axis=0, return_inverse=True, return_counts=True)[1:]
     which = which.reshape(-1)

@@ -1,4 +1,4 @@
-"""Pictures for a page that needs no network: PNG files written into the page itself."""
+"""Pictures for a page that needs no network: PNG files inside the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def png_uri(picture: np.ndarray) -> str:
-    """A grey picture of numbers in [0, 1] as the address of a PNG held in the address itself."""
+    """Return a grey picture of numbers in [0, 1] as a data URI that holds a PNG."""
     pixels = np.clip(np.rint(255.0 * picture), 0, 255).astype(np.uint8)
     height, width = pixels.shape
     lines = np.zeros((height, width + 1), dtype=np.uint8)  # every line begins with its filter, 0
@@ -28,5 +28,5 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def as_grey(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Numbers between ``low`` and ``high`` as numbers in [0, 1]."""
+    """Scale numbers between ``low`` and ``high`` to [0, 1]."""
     return (values - low) / (high - low) if high > low else np.zeros_like(values)

@@ -1,7 +1,7 @@
-"""Where a classifier fails: clumps of errors, what their rows share, and whether a local fix helps.
+"""Report where a classifier fails: clumps of errors, what their rows share, and local fixes.
 
-Clumps are searched on one half of the rows and measured on the other, fresh half, so that what the
-report says of a clump is not what it was chosen for.
+Clumps are searched on one half of the rows and measured on the other, fresh half. So the numbers of
+a clump are not those that it was chosen for.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from laconic.report.features import NamedTable, as_table, feature_gaps, focus
 from laconic.report.fix import try_fix
 from laconic.report.models import in_groups, known_labels, may_classify, model_name, read_by
 
-# Rows below which there are no halves to speak of.
+# Fewest rows that can be split into halves.
 LEAST_ROWS = 4
-# Points on the map.
+# Most points on the map.
 POINTS = 1500
-# Rows that are right among which few errors are looked at as pairs of neighbours, and random
-# placements of the errors to compare with.
+# To judge a few errors: most rows that are right to compare them with, and the number of random
+# placements of the errors.
 COMPARED, PLACEMENTS = 2000, 999
 
 
@@ -51,32 +51,32 @@ def report_holes(
     Parameters
     ----------
     model : object with ``predict``
-        Any fitted classifier; or the labels that it predicted for the rows.
+        Any fitted classifier, or the labels that it predicted for the rows.
     X : data frame or array of shape (n_rows, n_features)
-        Rows that the model was *not* trained on. Distances are taken between rows with every number
-        scaled to unit variance and every category one way or the other, a feature counting by how
-        much errors depend on it (`laconic.report.features.focus`); pixels as they are. Dates and
-        durations are numbers.
+        Rows that the model was *not* trained on. For distances, numbers are scaled to unit variance
+        and categories are one-hot coded. A feature counts more if errors depend on it more
+        (`laconic.report.features.focus`). Pixels are used as they are. Dates and durations are
+        numbers.
     y : array-like of shape (n_rows,)
-        Their labels; those of a model with ``label_groups`` may be labels or groups.
+        Their labels. For a model with ``label_groups``, they may be labels or groups.
     n_clumps : int, default=8
-        Most clumps to report.
+        Largest number of clumps to report.
     min_rows : int, default=10
-        Least rows in a clump, of those that are searched.
+        Smallest number of searched rows in a clump.
     ignore : list, default=()
-        Columns to leave out of distances and sentences, by name (of an array by number). The model
-        still gets those that it was fitted on.
+        Columns to leave out of distances and sentences, by name (for an array, by number). The
+        model still gets those that it was fitted on.
     image_shape : (height, width), default=None
-        Where rows are pictures: how to show them.
+        Shape of the pictures, if rows are pictures.
     title : str, default=None
-        What the headline calls the model; by default its class, of a pipeline that of the last
-        step.
+        Name of the model in the headline. The default is its class, or the class of the last step
+        of a pipeline.
     source : str, default=None
-        What it calls the rows: a file's name, say.
+        Name of the rows in the headline, for example a file name.
     first_row : int, default=0
-        Number of the first row, where rows are named: 0 as in Python, or 1 as people count.
+        Number that the report gives to the first row: 0 as in Python, or 1 as people count.
     random_state : int, default=0
-        Draws the halves.
+        Seed of the random halves.
 
     Returns
     -------
@@ -97,20 +97,20 @@ def report_holes(
     truth = np.asarray(y)
     if truth.ndim != 1 or len(truth) < LEAST_ROWS:
         raise ValueError(
-            f"y must be a list of at least {LEAST_ROWS} labels, not of shape {truth.shape}"
+            f"y must be a list of at least {LEAST_ROWS} labels, not of shape {truth.shape}."
         )
     if n_clumps < 1 or min_rows < 1:
-        raise ValueError("n_clumps and min_rows must be at least 1")
+        raise ValueError("n_clumps and min_rows must be at least 1.")
     check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
     kept = without(X, ignored) if ignored else X
     table = as_table(kept, image_shape)
     if len(table) != len(truth):
-        raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels")
+        raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels.")
     given = not hasattr(model, "predict")
     predicted = _given_labels(model) if given else _predicted(model, X, kept)
     if predicted.shape != truth.shape:
-        raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels")
+        raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels.")
     if not given:
         truth = np.asarray(in_groups(model, truth))
     truth, predicted = _comparable(truth, predicted)
@@ -134,23 +134,25 @@ def report_holes(
 
 
 def _given_labels(labels: Any) -> np.ndarray:
-    """Predicted labels in place of a model."""
+    """Return labels that were given in place of a model."""
     predicted = np.asarray(labels)
     if predicted.ndim == 0:
         what = "None" if labels is None else f"an object of type {type(labels).__name__}"
-        raise ValueError(f"{what} is no classifier: it has no predict, and is no list of labels")
+        raise ValueError(
+            f"{what} is not a classifier: it has no predict, and is not a list of labels."
+        )
     return predicted
 
 
 def _predicted(model: Any, X: Any, kept: Any) -> np.ndarray:
-    """A model's labels, from the columns that it was fitted on."""
+    """Return the labels that a model predicts from the columns that it was fitted on."""
     if not may_classify(model):
-        raise ValueError(f"{model_name(model)} is no classifier")
+        raise ValueError(f"{model_name(model)} is not a classifier.")
     return np.asarray(model.predict(read_by(model, X, kept)))
 
 
 def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of one type; a table may spell numbers as text."""
+    """Return both kinds of labels in one type, as a table may hold numbers as text."""
     broken = predicted[predicted % 1 != 0] if predicted.dtype.kind == "f" else predicted[:0]
     if truth.dtype.kind in "OUS" or predicted.dtype.kind in "OUS":
         truth, predicted = truth.astype(str), predicted.astype(str)
@@ -158,18 +160,18 @@ def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, n
     if not np.isin(said, known).any():
         if len(broken):
             raise ValueError(
-                f"the model is no classifier: it predicts numbers such as {broken[0]:.3g}"
+                f"the model is not a classifier: it predicts numbers such as {broken[0]:.3g}."
             )
         raise ValueError(
             f"the model predicts {few_labels(said.tolist())}, and the true labels are "
-            f"{few_labels(known.tolist())}: they have none in common; give y in the labels that "
-            "the model predicts"
+            f"{few_labels(known.tolist())}. They have none in common. Give y in the labels that "
+            "the model predicts."
         )
     return truth, predicted
 
 
 def _half(wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random half of the rows, with half of the errors."""
+    """Draw a random half of the rows, with half of the errors."""
     fresh = np.zeros(len(wrong), dtype=bool)
     for rows in (np.flatnonzero(wrong), np.flatnonzero(~wrong)):
         fresh[rng.permutation(rows)[: len(rows) // 2]] = True
@@ -185,7 +187,7 @@ def _measure(
     searched: np.ndarray,
     found: list[Clump],
 ) -> tuple[list[ClumpFacts], Rate]:
-    """Facts of every clump, ranked, and the errors on fresh rows with every useful fix."""
+    """Return the ranked facts of all clumps, and the errors on fresh rows with every useful fix."""
     wrong = truth != predicted
     members = _members(points, found)
     taken = np.concatenate([*members, np.empty(0, dtype=np.int64)])
@@ -219,7 +221,7 @@ def _measure(
 
 
 def _members(points: np.ndarray, found: list[Clump]) -> list[np.ndarray]:
-    """Rows of every clump, nearest to its centre first; the first found that holds a row has it."""
+    """Return each clump's rows, nearest first. A row goes to the first clump that holds it."""
     free = np.ones(len(points), dtype=bool)
     members = []
     for clump in found:
@@ -232,7 +234,7 @@ def _members(points: np.ndarray, found: list[Clump]) -> list[np.ndarray]:
 
 
 def _chance(inside: Rate, outside: Rate) -> float:
-    """Probability of at least as many errors inside, had they been dealt to the rows at random."""
+    """Return the probability of at least as many errors inside if errors fell on rows at random."""
     from scipy.stats import hypergeom
 
     rows, errors = inside.rows + outside.rows, inside.errors + outside.errors
@@ -246,7 +248,7 @@ def _mistakes(truth: np.ndarray, predicted: np.ndarray) -> list[tuple[Any, Any, 
 
 
 def _nearness(Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> ClumpScore | None:
-    """How clumped a few errors are among rows that are right; None where that cannot be said."""
+    """Measure how clumped a few errors are among rows that are right. None if it is undefined."""
     right = rng.permutation(np.flatnonzero(~wrong))[:COMPARED]
     rows = np.concatenate([np.flatnonzero(wrong), right])
     if len(rows) - len(right) < 2 or not np.ptp(Z[rows], axis=0).any():
@@ -257,7 +259,7 @@ def _nearness(Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> Clu
 def _map(
     Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to draw (errors first to be kept) and their first two principal components."""
+    """Choose rows to draw, errors first, and return their first two principal components too."""
     bad, good = rng.permutation(np.flatnonzero(wrong)), rng.permutation(np.flatnonzero(~wrong))
     bad = bad[: POINTS // 2]
     shown = np.sort(np.concatenate([bad, good[: POINTS - len(bad)]]))

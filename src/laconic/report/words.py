@@ -1,4 +1,4 @@
-"""The report on clumps in words: for the terminal, and the sentences that the page has too."""
+"""The report on clumps as text: for the terminal, and sentences that the page uses too."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from laconic.report.facts import ClumpFacts, HolesReport
 
-# Features and rows that the terminal shows of a clump.
+# Numbers of features and of rows that the terminal shows for each clump.
 FEATURES, ROWS = 4, 5
 
 
 def headline(report: HolesReport) -> str:
-    """How often the classifier is wrong, and on labels that it does not know at that."""
+    """Say how often the classifier is wrong, and which labels it does not know."""
     rate = report.overall
     share = percent(rate.share)
     text = f"{share} of {rate.rows:,} rows are misclassified ({count(rate.errors, 'error')})."
@@ -42,42 +42,42 @@ def headline(report: HolesReport) -> str:
 
 
 def summary(report: HolesReport) -> str:
-    """What was found, in a sentence or two."""
+    """Say in a sentence or two what was found."""
     if report.overall.errors == 0:
-        return "The classifier makes no error on these rows: there is nothing to look for."
+        return "The classifier makes no error on these rows. There is nothing to look for."
     if report.overall.errors == report.overall.rows:
         return (
-            "Every row is misclassified, so errors cannot clump: check that the labels mean the "
+            "Every row is misclassified, so errors cannot clump. Check that the labels mean the "
             "same to the classifier and in these rows."
         )
     if not report.clumps and report.overall.rows < report.rows_needed:
         return (
-            f"These rows are too few to look for clumps: a clump shall have at least "
-            f"{count(report.min_rows, 'row')} of the half that is searched, and at most a fifth of "
-            f"it. Give at least {report.rows_needed} rows, or ask for fewer in a clump (min_rows)."
+            f"These rows are too few to look for clumps. A clump must have at least "
+            f"{count(report.min_rows, 'row')} of the searched half, and at most a fifth of it. "
+            f"Give at least {report.rows_needed} rows, or allow smaller clumps (min_rows)."
         )
     sure = [clump for clump in report.clumps if clump.confirmed]
     if report.few_errors and not sure:
         return _few_errors(report)
     if not report.found:
         return (
-            "No clump of errors was found: no neighbourhood of up to a fifth of the rows has "
+            "No clump of errors was found. No neighbourhood of up to a fifth of the rows has "
             f"clearly more errors than the rest{_without(report)}."
         )
     if not sure:
-        return f"No clump of errors that fresh rows confirm was found{_without(report)}."
+        return f"No clump of errors was confirmed on fresh rows{_without(report)}."
     fresh = report.on_fresh
     held = sum(clump.inside.errors for clump in sure)
     rows = sum(clump.inside.rows for clump in sure)
     text = (
-        f"{count(len(sure), 'clump')} confirmed on fresh rows, with "
+        f"Fresh rows confirm {count(len(sure), 'clump')}, with "
         f"{percent(held / fresh.errors)} of the errors in {percent(rows / fresh.rows)} of the rows."
     )
     fixed = report.fixed
     before, after = percents(fresh.share, fixed.share)
     if fixed.errors < fresh.errors and before != after:
         text += (
-            f" Local fixes chosen on the other half would lower the error on fresh rows from "
+            f" Local fixes, chosen on the other half, would lower the error on fresh rows from "
             f"{before} to {after}."
         )
     elif fixed.errors == fresh.errors or before == after:
@@ -88,43 +88,42 @@ def summary(report: HolesReport) -> str:
 
 
 def _few_errors(report: HolesReport) -> str:
-    """Why few errors do not tell, and whether they lie near each other."""
+    """Say that the errors are too few to search, and whether they are near each other."""
     searched = report.overall.errors - report.on_fresh.errors
     text = (
-        f"So few errors are too few to look for clumps of at least {count(report.min_rows, 'row')}:"
-        f" the half that is searched has {searched}. Give more rows, or ask for fewer in a clump "
-        "(min_rows)."
+        f"There are too few errors to look for clumps of at least {count(report.min_rows, 'row')}: "
+        f"the searched half has {searched}. Give more rows, or allow smaller clumps (min_rows)."
     )
     near = report.nearness
     if near is None or not near.expected > 0:
         return text
     how = "closer" if near.p_value < CONFIRMED else "no closer"
     return (
-        f"{text} All errors together lie {how} to each other than chance explains"
-        f"{_without(report)}: {count(near.pairs, 'pair')} of near errors where "
-        f"{near.expected:.2g} would be expected (p = {near.p_value:.2g})."
+        f"{text} Taken together, the errors are {how} to each other than chance explains"
+        f"{_without(report)}: {count(near.pairs, 'pair')} of near errors, where "
+        f"{near.expected:.2g} would be expected by chance (p = {near.p_value:.2g})."
     )
 
 
 def _without(report: HolesReport) -> str:
-    """What the search did not look at."""
+    """Name the columns that the search did not use."""
     names = report.table.left_out
-    return f", without regard to {listed(names)}" if names else ""
+    return f" (columns not used: {listed(names)})" if names else ""
 
 
 def about_columns(report: HolesReport) -> str:
-    """Columns that the search did not look at, or perhaps should not have."""
+    """Name the columns that the search did not use, and those that it perhaps should not use."""
     text = ""
     if report.ignored:
-        text += f"Ignored, as asked: {listed(report.ignored)}. "
+        text += f"Ignored on request: {listed(report.ignored)}. "
     if columns := report.table.names_of_rows:
         rows = f"in {len(report.truth):,} rows"
         named = listed([f"{c.name} ({c.different:,} {rows})" for c in columns])
-        text += f"Left out, for too many different values: {named}. "
+        text += f"Left out because of too many different values: {named}. "
     if names := report.table.numbered:
         text += (
-            f"A different whole number in every row: {listed(names)}; if that names rows rather "
-            "than describes them, ignore it. "
+            f"Different whole numbers in every row: {listed(names)}. Ignore such a column if it "
+            "names rows rather than describes them. "
         )
     if report.table.image_shape is not None:
         return text
@@ -137,49 +136,57 @@ def about_columns(report: HolesReport) -> str:
 
 
 def how_it_was_measured(report: HolesReport) -> str:
-    """What the numbers are of."""
+    """Explain how the numbers were measured."""
     fresh = report.on_fresh
     text = (
         f"Clumps were searched on {len(report.truth) - fresh.rows:,} rows and measured on "
-        f"{fresh.rows:,} others, so the search does not flatter them. Outside means in none of "
-        "the clumps found; the features of a clump are compared with those of all other rows. "
+        f"{fresh.rows:,} fresh rows, so that the search does not flatter them. Outside means in "
+        "none of the clumps found. The features of a clump are compared with those of all other "
+        "rows. "
     )
     left_out = report.found - len(report.clumps)
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
-        text += f"The search found {more}, where fresh rows fail no more often than outside. "
+        text += f"The search found {more}, but there fresh rows fail no more often than outside. "
     text += about_columns(report)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
-    return text + "The model should have been trained on none of these rows."
+    return text + "The model should not have been trained on any of these rows."
 
 
 def status(clump: ClumpFacts) -> str:
-    """Whether fresh rows bear the clump out."""
+    """Say whether fresh rows confirm the clump."""
     if clump.confirmed:
         return "confirmed"
     return "not confirmed" if clump.inside.rows else "no fresh rows"
 
 
 def fix_sentence(report: HolesReport, clump: ClumpFacts) -> str:
-    """Whether a local fix helps, what it is, and what it goes by."""
+    """Say whether a local fix helps, what it is, and which features it relies on."""
     fix = clump.fix
     if fix.verdict == "too few rows to tell":
-        return f"Only {count(fix.rows, 'fresh row')} inside: too few to tell whether a fix helps."
+        return (
+            f"The clump has only {count(fix.rows, 'fresh row')}, too few to tell whether a fix "
+            "helps."
+        )
     if fix.kind == "keep":
         return "No local model did better than the classifier itself."
-    what = f"always saying “{fix.says}”" if fix.kind == "constant" else "a linear model of its own"
+    what = (
+        f"always predicting “{fix.says}”"
+        if fix.kind == "constant"
+        else "a linear model for this clump"
+    )
     lead = {
         "helps": "A local fix helps",
         "may help": "A local fix may help",
         "no clear difference": "A local fix makes no clear difference",
     }.get(fix.verdict, "A local fix does not help")
-    luck = f"; luck alone would do so with probability {fix.luck:.2g}" if fix.luck < 1 else ""
+    luck = f" (p = {fix.luck:.2g} if both were equally good)" if fix.luck < 1 else ""
     text = f"{lead}: {what} makes {fix.after} instead of {count(fix.before, 'error')}"
     return f"{text} on {count(fix.rows, 'fresh row')}{luck}." + _leanings(report, clump)
 
 
 def _leanings(report: HolesReport, clump: ClumpFacts) -> str:
-    """The largest weights of a linear fix."""
+    """Name the largest weights of a linear fix."""
     parts = []
     for column, label in clump.fix.leans_on:
         what, large = report.table.meaning(column)
@@ -187,30 +194,33 @@ def _leanings(report: HolesReport, clump: ClumpFacts) -> str:
     if not parts:
         return ""
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f" It goes mostly by {listed}."
+    return f" It relies mostly on {listed}."
 
 
 def mistakes_sentence(clump: ClumpFacts) -> str:
-    """The most common mistakes."""
+    """Name the most common mistakes."""
     total = clump.searched.errors + clump.inside.errors
-    parts = [f"{true} taken for {taken} ({n})" for true, taken, n in clump.mistakes]
-    return f"Mistakes: {', '.join(parts)}, of {total} in both halves." if parts else "No mistakes."
+    parts = [f"{true} predicted as {taken} ({n})" for true, taken, n in clump.mistakes]
+    return (
+        f"Mistakes: {', '.join(parts)}, out of {total} in both halves." if parts else "No mistakes."
+    )
 
 
 def rates_sentence(clump: ClumpFacts) -> str:
-    """How many rows of either half are wrong inside, and how many outside."""
+    """Say how many rows of each half are wrong inside, and how many outside."""
     inside, outside, searched = clump.inside, clump.outside, clump.searched
     odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
     are = "is" if inside.rows == 1 else "are"
     return (
         f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside {are} wrong, and "
         f"{outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if errors were "
-        f"spread evenly); in the search {searched.errors:,} of {searched.rows:,} inside were."
+        f"spread evenly). In the search, {searched.errors:,} of {searched.rows:,} inside were "
+        "wrong."
     )
 
 
 def report_text(report: HolesReport, width: int) -> str:
-    """The report as plain text."""
+    """Return the report as plain text."""
     from rich.console import Console
 
     out = io.StringIO()
@@ -220,7 +230,7 @@ def report_text(report: HolesReport, width: int) -> str:
 
 
 def report_lines(report: HolesReport) -> RenderableType:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -231,7 +241,7 @@ def report_lines(report: HolesReport) -> RenderableType:
         Text(_plain(summary(report))),
     ]
     if report.clumps:
-        # Rates are of fresh rows only, so that both numbers of rows are shown.
+        # Rates are of fresh rows only, so the table shows both numbers of rows.
         parts += [_ranking(report), Text(_plain(how_it_was_measured(report)), style="dim")]
     elif columns := about_columns(report):
         parts.append(Text(_plain(columns.strip()), style="dim"))
@@ -244,13 +254,13 @@ def report_lines(report: HolesReport) -> RenderableType:
             f"{report.first_row + row}{'*' if report.wrong[row] else ''}"
             for row in clump.rows[:ROWS].tolist()
         )
-        lines.append(f"Rows nearest to its middle (* misclassified): {nearest}")
+        lines.append(f"Rows nearest to its centre (* misclassified): {nearest}")
         parts += [Padding(Text(_plain(line)), (0, 0, 0, 2)) for line in lines]
     return Group(*parts)
 
 
 def _plain(text: str) -> str:
-    """Without control characters: names may come from a stranger's file."""
+    """Replace control characters, as names may come from an untrusted file."""
     return shorten(text, len(text) + 1)
 
 
