@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loops import share_loop, total_loop
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
@@ -16,7 +17,6 @@ from laconic import ErrorClumpingClassifier, ShareBoostClassifier
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.refine import refine
 from laconic.files import journal, store
-from loops import share_loop, total_loop
 from problems import random_problem, saving_always
 
 # Fits with a checkpoint and kills its own process: after the n-th round, or while the n-th record

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from laconic.model.atoms import FeatureMap
+from laconic.model.feature_maps import FeatureMap
 from laconic.numeric.threads import Threads
 from laconic.pools.local_columns import LocalColumns
 
