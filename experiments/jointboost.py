@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.model.atoms import FeatureMap
+from laconic.model.feature_maps import FeatureMap
 from laconic.numeric.compiled import compiled
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool

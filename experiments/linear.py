@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.correct import Newton
 from laconic.losses import LOSSES
-from laconic.model.atoms import FeatureMap
+from laconic.model.feature_maps import FeatureMap
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Pool

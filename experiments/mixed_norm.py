@@ -254,7 +254,7 @@ class MixedNorm:
         converge alike. The prox still works column by column.
         """
         W = V = self._W
-        spread = np.diag(self.rows._gram)[:, None]
+        spread = np.diag(self.rows.gram)[:, None]
         metric = np.maximum(spread, 1e-6 * float(spread.max(initial=1e-300)))
         momentum = 1.0
         self._stiffness *= 0.5

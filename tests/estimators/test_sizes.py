@@ -16,7 +16,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.cli.console import majority_line, size_table
-from laconic.estimators.sizes import cross_validate_prices, one_standard_error
+from laconic.estimators.priced import cross_validate_prices
+from laconic.estimators.sizes import one_standard_error
 from laconic.look.measures import majority, majority_rate, measures
 from problems import random_problem
 
@@ -147,7 +148,8 @@ def test_the_table_says_what_always_saying_the_same_is_worth(scoring):
     model = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y)
     table = size_table(model, X, y)
     share = f"{100 * np.mean(y == 0):.1f} %"
-    assert majority_line(model, y) == f"Always saying '0' is right on {share} of the test rows.\n"
+    line = f"Always predicting '0' is right on {share} of the test rows.\n"
+    assert majority_line(model, y) == line
     heads = [str(column.header).replace("\n", " ") for column in table.columns]
     name = {None: "accuracy", "roc_auc": "roc_auc"}.get(scoring, "score")
     assert {f"cv {name}", "test AUC", "test log loss"} <= set(heads)

@@ -15,7 +15,8 @@ from laconic import (
     ShareBoostClassifier,
 )
 from laconic.clumping.neighbours import auto_radius, nearest_graph, radius_graph
-from laconic.model.atoms import ColumnsMap, map_scores
+from laconic.model.atoms import ColumnsMap
+from laconic.model.feature_maps import map_scores
 
 
 def wide_rows(n_rows=300, n_features=40_000, n_values=10, seed=0):

@@ -31,7 +31,7 @@ def twice(x):
 FITS = """
 import numpy as np
 import laconic.rows.local_products, laconic.pools.balls
-import laconic.clumping.averaging, laconic.numeric.warp
+import laconic.clumping.averaging, laconic.deform.warp
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.pools import Patches
 from laconic.numeric import skinny_kernels as kernels

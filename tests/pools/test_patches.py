@@ -12,7 +12,7 @@ from laconic.model.patch_responses import BoxLimits
 from laconic.model.patches import Patch, PatchesMap, mask_weights
 from laconic.numeric.threads import Threads
 from laconic.pools import Patches
-from laconic.pools.base import bind_parts
+from laconic.pools.parts import bind_parts
 from laconic.pools.templates import draw, learn_templates, mask_centres, windows_of
 from laconic.rows.limits import Limits
 
@@ -483,3 +483,26 @@ def test_a_map_whose_parts_do_not_fit_is_refused():
     }.items():
         with pytest.raises(ValueError, match="do not fit together"):
             PatchesMap(**{**arrays, name: wrong})
+
+
+def test_only_windows_leave_a_part():
+    """A survey for every size: how windows of one are clustered decides what is drawn next."""
+    X, _ = images()
+    weight = np.full(60, 1 / 60)
+    seen = []
+
+    class Watched(Patches):
+        def survey(self, X, weight, place, threads):
+            seen.append(super().survey(X, weight, place, threads))
+            return seen[-1]
+
+    settings = {"n_templates": 1, "template_size": (3, 2, 4), "mask_grid": 2}
+    parts = Limits(cuts=(10, 11)).parts(X, weight)
+    bounds = bind_parts(Watched(SHAPE, **settings), parts, Threads(1))
+    sizes = [[len(part.windows.pixels) for part in seen[i : i + 3]] for i in (0, 3, 6)]
+    assert [sum(size) for size in sizes] == [400] * 3
+    assert [part.windows.pixels.shape[1] for part in seen] == [9] * 3 + [4] * 3 + [16] * 3
+    one = Patches(SHAPE, **settings).bind(X, weight, Threads(1))
+    assert [bounds[1].atom(i) for i in range(12)] == [one.atom(i) for i in range(12)]
+    found, expected = (b.extract(range(12)).templates() for b in (bounds[2], one))
+    assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))

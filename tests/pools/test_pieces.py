@@ -14,7 +14,7 @@ from laconic.losses import MarginLoss
 from laconic.model.pieces import Piece
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
-from laconic.pools import Columns, Pieces, balls, bind_parts
+from laconic.pools import Columns, Pieces, Place, balls, bind_parts
 from laconic.rows.limits import Limits
 from laconic.rows.rows import rows_in_memory
 from problems import random_problem
@@ -488,3 +488,65 @@ def test_parts_have_the_balls_and_columns_of_the_whole(kind):
             np.testing.assert_array_equal(part.scales(every), one.scales(every))
         columns = np.vstack([part.columns(every) for part in bounds])
         np.testing.assert_array_equal(columns, one.columns(every))
+
+
+class FewSampled(Pieces):
+    """Balls of rows in parts, from few of them."""
+
+    _sampled = 400
+
+
+def noisy_rings(m):
+    """Two classes by distance from the origin and side, with much noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((m, 2))
+    score = 4 * np.cos(2 * np.linalg.norm(X, axis=1)) + 2 * X[:, 0]
+    return X, (score + rng.logistic(size=m) > 0).astype(int)
+
+
+@every_kind
+def test_balls_of_very_many_rows_come_from_a_sample(kind):
+    """Whatever the parts, the same balls."""
+    X, _ = noisy_rings(1500)
+    weight = np.full(1500, 1 / 1500)
+    pool = FewSampled(60, 10, **KINDS[kind])
+    cuts = ((700,), (1, 2, 900), (100, 300, 301, 800, 1200, 1499))
+    parts = [bind_parts(pool, Limits(cuts=c).parts(X, weight), Threads(1)) for c in cuts]
+    every = range(parts[0][0].n_atoms)
+    expected = parts[0][0].extract(every).arrays()
+    for bounds in parts:
+        for part in bounds:
+            arrays = part.extract(every).arrays()
+            assert all(np.array_equal(arrays[name], expected[name]) for name in expected)
+    atoms = [0, 170, 355, 599]
+    one, *others = (np.vstack([part.columns(atoms) for part in bounds]) for bounds in parts)
+    for other in others:
+        np.testing.assert_allclose(other, one, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+def test_balls_of_a_sample_are_as_good_as_those_of_all_rows(kind):
+    """They differ from those as they do with another seed of the clustering."""
+    X, y = noisy_rings(1500)
+    pool, losses = FewSampled(60, 10, **KINDS[kind]), []
+    for seed, each in ((0, (1, 700)), (0, ()), (1, ()), (2, ())):
+        model = ShareBoostClassifier(8, pool=clone(pool).set_params(random_state=seed), n_jobs=1)
+        model._limits = Limits(cuts=each)
+        losses.append(model.fit(X, y).path_[8].loss)
+    assert losses[0] != losses[1]  # a sample was drawn
+    assert losses[0] <= 1.01 * max(losses[1:])
+
+
+def test_surveys_do_not_grow_with_the_rows():
+    X, _ = noisy_rings(1500)
+    weight = np.full(1500, 1 / 1500)
+    surveys = [
+        FewSampled(5, 2).survey(X[s], weight[s], Place(s.start, 1500), Threads(1))
+        for s in (slice(0, 7), slice(7, 1499), slice(1499, 1500))
+    ]
+    numbers = np.concatenate([survey.numbers for survey in surveys])
+    assert len(numbers) == 400
+    assert set(np.diff(numbers)) == {3, 4}
+    np.testing.assert_array_equal(np.concatenate([s.rows for s in surveys]), X[numbers])
+    few = [Place(first, 400).sample(n, 400) for first, n in ((0, 3), (3, 397))]
+    assert [rows.tolist() for rows in few] == [list(range(3)), list(range(397))]

@@ -75,7 +75,46 @@ def test_sparse_parts(form):
     assert all(atoms(part) == atoms(one) for part in parts)
 
 
-def test_a_feature_too_long_to_list():
+class ShortStumps(Stumps):
+    """Summaries of more than 40 values, in about 16 points."""
+
+    _limits = StumpLimits(listed=40, points=16)
+
+
+@pytest.mark.parametrize("cuts", [(300,), (1, 30, 31, 400)])
+def test_without_bins_a_long_feature_is_asked_about_at_the_points_of_a_summary(cuts):
+    rng = np.random.default_rng(2)
+    m = 500
+    X = np.column_stack([
+        rng.standard_normal(m),
+        np.where(rng.random(m) < 0.3, 0.5, rng.random(m)),  # one value is heavy
+        rng.integers(0, 40, m),
+        np.where(rng.random(m) < 0.2, np.nan, np.sort(rng.random(m))),  # parts do not overlap
+    ])  # fmt: skip
+    X[:30, 1] = np.nan
+    weight = rng.random(m) + 0.5
+    weight /= weight.sum()
+    pool = ShortStumps(None, [2])
+    one, parts = pool.bind(X, weight, Threads(1)), bound_parts(pool, X, weight, cuts)
+    assert all(atoms(part) == atoms(parts[0]) for part in parts)
+    found = atoms(parts[0])
+    assert [a for a in found if a.feature == 2] == [a for a in atoms(one) if a.feature == 2]
+    for feature in (0, 1, 3):
+        column = X[:, feature]
+        at = np.array([a.value for a in found if a.feature == feature and a.kind == "le"])
+        assert 10 < len(at) <= 40
+        present = ~np.isnan(column)
+        code = np.searchsorted(at, column[present])
+        share = np.bincount(code, weight[present]) / weight[present].sum()
+        alone = np.array([len(set(column[present][code == c])) == 1 for c in range(len(share))])
+        assert np.all(alone | (share < 4 / 16))
+    assert sum(a.kind == "missing" for a in found) == 2
+    columns = np.vstack([part.columns(range(len(found))) for part in parts])
+    np.testing.assert_array_equal(columns, parts[0].extract(range(len(found))).columns(X))
+
+
+@pytest.mark.parametrize("bins", [32, None])
+def test_a_feature_too_long_to_list(bins):
     """Two parts of more than 65,536 distinct values each: cuts from summaries."""
     m = 140_000
     assert m / 2 > quantiles.LISTED
@@ -85,13 +124,18 @@ def test_a_feature_too_long_to_list():
     score = np.sin(3 * X[:, 0]) + 4 * np.abs(X[:, 1] - 0.4) + rng.logistic(size=m)
     y = (score > 1.3).astype(int)
     weight = np.full(m, 1 / m)
-    pool = Stumps(32)
+    pool = Stumps(bins)
     one = pool.bind(X, weight, Threads(1))
     parts = bound_parts(pool, X, weight, [70_000])
     assert atoms(parts[0]) == atoms(parts[1])
     assert atoms(parts[0]) != atoms(one)  # summaries were made
     shares = parts[0].squares(weight[:70_000]) + parts[1].squares(weight[70_000:])
-    np.testing.assert_allclose(shares, one.squares(weight), atol=1e-3)
+    if bins is None:  # every rank has one nearby
+        for feature in (0, 1):
+            ranks = shares[parts[0].matching(feature)]
+            assert np.diff(ranks, prepend=0.0, append=1.0).max() < 1e-3
+    else:
+        np.testing.assert_allclose(shares, one.squares(weight), atol=1e-3)
     fits = []
     for cuts in ((), (70_000,)):
         model = ShareBoostClassifier(4, pool=pool, n_jobs=1)

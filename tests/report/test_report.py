@@ -216,8 +216,8 @@ def test_a_linear_fix_says_what_it_goes_by():
     assert (best.fix.kind, best.fix.verdict) == ("linear", "helps")
     assert "drawn as a disc" not in report.html()  # few numbers are in the same place
     said = " ".join(report.text().split())
-    assert "It relies mostly on b (a high value speaks for “True”)" in said
-    assert "It relies mostly on b (a high value speaks for “True”)" in report.html()
+    assert "It relies mostly on b (a high value suggests “True”)" in said
+    assert "It relies mostly on b (a high value suggests “True”)" in report.html()
 
 
 def test_too_few_rows_are_said_to_be_too_few():

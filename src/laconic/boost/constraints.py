@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from laconic.boost.costs import Costs
 from laconic.boost.path import PathEntry
 from laconic.pools.base import Choice, best_scored
 from laconic.rows.rows import Rows
@@ -59,3 +60,15 @@ def dual_value(entries: list[PathEntry], l1: float) -> float:
             shrink = 1.0 if entry.steepest <= l1 else l1 / entry.steepest
             found = max(found, shrink * (entry.loss - entry.inner))
     return found
+
+
+def objective_bound(first: PathEntry, dual: float, price: float, costs: Costs | None) -> float:
+    """No weights over the pool have an objective (2) below this.
+
+    Either no atom is in beside those always in, as in the ``first`` entry, or one is paid for, the
+    cheapest at least, and the loss and l1 term are no lower than the ``dual`` value.
+    """
+    if costs is not None:
+        own = list(first.numbers)
+        price *= float(np.delete(costs.given(first.numbers), own).min(initial=np.inf))
+    return min(first.objective, dual + price)

@@ -8,15 +8,17 @@ width under any loss are asked for through `Rows`. Columns of the problem are nu
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from laconic.boost.costs import Costs
 from laconic.correct import Orthant
 from laconic.correct.objective import Objective
 from laconic.losses import BINARY_LOSSES
 from laconic.penalties import L1
 from laconic.rows.rows import Rows
+from laconic.subset import check_options, find_method
 from laconic.subset.problem import Fit, Searchable, SubsetProblem
 
 
@@ -203,3 +205,34 @@ class RowsProblem:
         for atom in support:
             inside[self._groups[atom]] = True
         return inside
+
+
+def check_search(search: Any, options: Any) -> None:
+    """Refuse a search that is not known, and options that it does not take."""
+    if search is not None:
+        find_method(search, "search", "None, ")
+        check_options(search, options or {})
+    elif options:
+        raise ValueError("search=None keeps every atom, and takes no search_options")
+
+
+def check_searchable(
+    search: Any,
+    master: Master,
+    include: list[int],
+    costs: Costs | None,
+    classes: np.ndarray,
+    auto: bool,
+) -> None:
+    """Refuse what only the local search can do; ``auto`` if the classes chose the loss."""
+    if not isinstance(master, SignsMaster) and not include:
+        many = len(classes)
+        chosen = f' (loss="auto" is "log" for the {many} classes of y)' * (auto and many > 2)
+        raise ValueError(
+            f"search={search!r} needs stumps or a classifier as pool and a loss of the "
+            'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
+            f'{chosen}; search="local" takes any'
+        )
+    if include or costs is not None:
+        what = "include" if include else "costs and max_cost"
+        raise ValueError(f'search={search!r} knows nothing of {what}; take search="local"')

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from laconic.correct.objective import Certificate
-from laconic.model.atoms import FeatureMap, map_scores
+from laconic.model.feature_maps import FeatureMap, map_scores
 from laconic.numeric.magnitudes import checked_scores
 
 

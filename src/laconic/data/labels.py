@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -71,6 +71,27 @@ def class_prices(
     if not np.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their mean")
     return prices
+
+
+class PricedRows(NamedTuple):
+    """Rows of positive weight with what each counts, and what an error of it costs."""
+
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray
+    price: np.ndarray
+    """What ``class_weight`` multiplies the weight of each row by."""
+    number: np.ndarray
+    """Numbers of the rows among those given."""
+
+
+def priced_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> PricedRows:
+    """Rows of positive weight; see `kept_rows` for what it sets."""
+    keep, codes, weight = kept_rows(estimator, X, y, sample_weight)
+    price = class_prices(estimator.class_weight, estimator.classes_, codes, weight)
+    if keep is None:
+        return PricedRows(X, codes, weight, price, np.arange(X.shape[0]))
+    return PricedRows(X[keep], codes, weight, price, keep)
 
 
 def normalised_weights(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,19 +18,18 @@ from laconic.boost.loop import Loop
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
+from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.path_classifier import PathClassifier
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import (
     check_base_terms,
-    check_callbacks,
     check_costs,
     check_repeatable,
     in_order,
     resolve_atoms,
 )
-from laconic.files.journal import EVERY
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
@@ -76,8 +74,6 @@ class BoostedClassifier(PathClassifier):
 
     _limits_of_fit: tuple[str, ...] = ()
     """Settings that say how far a fit goes, or what is made of it, not what it finds on the way."""
-    _save_every = EVERY
-    """Seconds between two records of a checkpoint."""
     _signs = False
     """Whether columns of 0 and 1 are seen as -1 and 1."""
 
@@ -149,7 +145,7 @@ class BoostedClassifier(PathClassifier):
 
     def _fit(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Check, cross-validate, run the loop, and keep what it found."""
-        self._check_settings(groups)
+        self._check_fit(groups)
         ready = self._prepared(X, y, sample_weight)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:
@@ -169,8 +165,9 @@ class BoostedClassifier(PathClassifier):
         self._keep(loop, state, ready.held)
         return self
 
-    def _check_settings(self, groups: Any) -> None:
-        self._validate_params()
+    def _check_fit(self, groups: Any) -> None:
+        """Refuse what a user gave, before anything is asked of the data."""
+        self._check_settings()
         for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
@@ -178,14 +175,12 @@ class BoostedClassifier(PathClassifier):
         for given, name in ((self.scoring, "scoring"), (groups, "groups")):
             if given is not None and self.cv is None:
                 raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
-        resumable = self.checkpoint is not None and self.early_stopping
-        if resumable and not isinstance(self.random_state, Integral):
-            raise ValueError(
-                "a checkpoint of a fit with early_stopping needs an integer random_state, "
-                "so that a resumed fit holds out the same rows"
-            )
-        check_callbacks(self.callbacks)
         self._check_own()
+
+    def _draws(self) -> tuple[str, str] | None:
+        if not self.early_stopping:
+            return None
+        return "of a fit with early_stopping", "holds out the same rows"
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check the data, and hold rows out where that is asked for."""
@@ -244,16 +239,11 @@ class BoostedClassifier(PathClassifier):
         """Run the loop from wherever the state is; Ctrl-C keeps what was learned."""
         with self._progress() as shown:
             loop.hooks.append(shown)
-            try:
-                self._finish(loop, state, shown)
-            except KeyboardInterrupt:
-                if not state.entries:
-                    raise
-                state.status = "interrupted"
-                warnings.warn(
-                    f"fit was interrupted; the model keeps {state.entries[-1].size} atoms",
-                    stacklevel=4,
-                )
+
+            def kept() -> str | None:
+                return f"{state.entries[-1].size} atoms" if state.entries else None
+
+            self._until_interrupted(lambda: self._finish(loop, state, shown), state, kept)
 
     def _progress(self) -> AbstractContextManager[Shown]:
         return progress(self.verbose, self._largest()[1], False)
@@ -312,6 +302,6 @@ class BoostedClassifier(PathClassifier):
                 "cross-validation chooses no atom, so the model says the same of every row: no "
                 "size is clearly better by accuracy, or by the scoring given. Where a class is "
                 'rare, try scoring="roc_auc" or "average_precision".',
-                stacklevel=5,
+                stacklevel=stacklevel_of_user(),
             )
         return size

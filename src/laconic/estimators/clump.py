@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from laconic.clumping.checkpoint import Resumable
 from laconic.clumping.graph import NeighbourGraph, empty_graph
 from laconic.clumping.margins import Margins
 from laconic.clumping.neighbours import find_graph, find_radius, given_graph
-from laconic.clumping.problem import ClumpingProblem, ClumpingSolution
-from laconic.clumping.solver import Hook, SolverState, solve
+from laconic.clumping.one_vs_rest import (
+    ClumpingSolver,
+    OneVsRestProblems,
+    linear_predictor,
+    state_kind,
+    why_unfinished,
+)
+from laconic.clumping.problem import ClumpingSolution
 from laconic.clumping.theta import NORMALIZE, Theta
+from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import fingerprint, settings_of
-from laconic.data.labels import check_labels, check_scale, class_prices, kept_rows
-from laconic.data.validation import validated
+from laconic.data.labels import PricedRows, check_scale, priced_rows
+from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.label_groups import group_labels
-from laconic.files.journal import EVERY
 from laconic.look.bars import share_bar
-from laconic.losses import ScoresOnly, decide
-from laconic.model.atoms import ColumnsMap
-from laconic.model.predictor import Predictor
 from laconic.numeric.threads import Threads
 
 
-class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
+class ErrorClumpingClassifier(LaconicClassifier):
     """Linear classifier that is forgiven errors beside other errors, so that they clump.
 
     Minimises eq. (1) of the paper over w and the slacks ξ,
@@ -171,8 +172,6 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
     (array(['0-4', '0-4'], dtype='<U3'), True)
     """
 
-    _save_every = EVERY
-    """Seconds between two records of a checkpoint."""
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -258,39 +257,56 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._validate_params()
-        check_labels(y)
-        X, y = validated(self, X, y, accept_sparse="csr", weight=sample_weight)
+        self._check_settings()
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
         check_scale(X)
-        keep, codes, weight = kept_rows(self, X, self._grouped(y), sample_weight)
+        rows = priced_rows(self, X, self._grouped(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
-        if keep is not None:
-            X = X[keep]
-            given = None if given is None else given.subset(keep)
-        price = class_prices(self.class_weight, self.classes_, codes, weight)
-        with ExitStack() as stack:
-            saver = None
-            if self.checkpoint is not None:
-                mark = self._mark(X, codes, weight, price, given)
-                saver = stack.enter_context(
-                    Resumable(self.checkpoint, mark, self._state_kind(), self._save_every)
-                )
-            network = self._neighbours(X, given, weight)
-            threads = stack.enter_context(Threads(self.n_jobs))
-            theta = Theta(network, self.discount, self.normalize, weight, threads, price)
-            rows = Margins(X, self.fit_intercept, threads)
-            answers = self._solve(rows, theta, codes, saver)
+        if given is not None and len(rows.number) < X.shape[0]:
+            given = given.subset(rows.number)
+        with self._saver(rows, given) as saver:
+            network = self._neighbours(rows, given)
+            with Threads(self.n_jobs) as threads:
+                terms = self.discount, self.normalize, rows.weight, threads, rows.price
+                theta = Theta(network, *terms)
+                margins = Margins(rows.X, self.fit_intercept, threads)
+                problems = OneVsRestProblems(margins, theta, rows.codes, self.classes_, self.alpha)
+                answers = problems.solve(self._solver(), saver, print if self.verbose else None)
         self._keep(answers)
         return self
 
-    def _neighbours(
-        self, X: Any, given: NeighbourGraph | None, weight: np.ndarray
-    ) -> NeighbourGraph:
+    def _grouped(self, y: np.ndarray) -> np.ndarray:
+        """Labels, or the groups that they are in."""
+        return y if self.label_groups is None else group_labels(self.label_groups, y)
+
+    def _draws(self) -> tuple[str, str] | None:
+        if self.solver != "averaging":
+            return None
+        return "with solver='averaging'", "draws the same rows"
+
+    def _solver(self) -> ClumpingSolver:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return ClumpingSolver(self.solver, self.tol, self.max_iter, self.learning_rate, seed)
+
+    def _saver(
+        self, rows: PricedRows, given: NeighbourGraph | None
+    ) -> AbstractContextManager[Resumable[Any] | None]:
+        """The checkpoint, where there is to be one."""
+        if self.checkpoint is None:
+            return nullcontext()
+        settings = settings_of(self, "max_iter")
+        settings |= {"price": rows.price, "graph": None if given is None else given.digest()}
+        settings |= {"units": self._units}
+        mark = fingerprint(rows.X, rows.codes, rows.weight, settings)
+        return Resumable(self.checkpoint, mark, state_kind(self.solver), self._save_every)
+
+    def _neighbours(self, rows: PricedRows, given: NeighbourGraph | None) -> NeighbourGraph:
         """Who neighbours whom; nobody, and no graph is built, where neighbours do not count."""
-        asked = X, self.radius, self.n_neighbors, self.metric, given
+        asked = rows.X, self.radius, self.n_neighbors, self.metric, given
+        weight = rows.weight
         if self.discount == 0:
             self.radius_, self.neighbour_share_ = find_radius(*asked, weight=weight), np.nan
-            return empty_graph(X.shape[0])
+            return empty_graph(rows.X.shape[0])
         with share_bar(self.verbose, "finding neighbours") as watch:
             network, self.radius_ = find_graph(
                 *asked, weight=weight, n_jobs=self.n_jobs, watch=watch
@@ -303,81 +319,6 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
             print(f"{where}{share:.3g} % of the pairs of rows are neighbours")
         return network
 
-    def _grouped(self, y: np.ndarray) -> np.ndarray:
-        """Labels, or the groups that they are in."""
-        return y if self.label_groups is None else group_labels(self.label_groups, y)
-
-    def _mark(
-        self,
-        X: Any,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        price: np.ndarray,
-        given: NeighbourGraph | None,
-    ) -> str:
-        """What tells this fit's checkpoint from those of other data or settings."""
-        if self.solver == "averaging" and not isinstance(self.random_state, Integral):
-            raise ValueError(
-                "a checkpoint with solver='averaging' needs an integer random_state, so that a "
-                "resumed fit draws the same rows"
-            )
-        settings = settings_of(self, "max_iter")
-        settings |= {"price": price, "graph": None if given is None else given.digest()}
-        return fingerprint(X, codes, weight, settings | {"units": self._units})
-
-    def _state_kind(self) -> Any:
-        """Class of the solver's states."""
-        if self.solver == "newton":
-            return SolverState
-        from laconic.clumping.averaging import Averages  # here, because it imports Numba
-
-        return Averages
-
-    def _solve(
-        self, rows: Margins, theta: Theta, codes: np.ndarray, saver: Resumable[Any] | None
-    ) -> list[ClumpingSolution]:
-        """One problem for two classes, else one for each class against the rest."""
-        n_classes = len(self.classes_)
-        targets = [1] if n_classes == 2 else list(range(n_classes))
-
-        def problem(number: int) -> ClumpingProblem:
-            return ClumpingProblem(
-                rows, np.where(codes == targets[number], 1, -1), theta, self.alpha
-            )
-
-        if saver is not None:
-            saver.resume(len(targets), problem)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        answers = []
-        for number, code in enumerate(targets):
-            which = "" if n_classes == 2 else f"{self.classes_[code]}: "
-            begun = None if saver is None else saver.state(number)
-            told = self._hook(number, which, saver)
-            answers.append(self._solved(problem(number), begun, told, seed))
-        return answers
-
-    def _hook(self, number: int, which: str, saver: Resumable[Any] | None) -> Hook:
-        """What is done after every iteration of a problem."""
-
-        def told(state: Any, alpha: float, value: float, gap: float) -> None:
-            if saver is not None:
-                saver((number, state))
-            if self.verbose:
-                at = "" if alpha == self.alpha else f" at alpha {alpha:.3g}"
-                print(f"{which}iteration {state.iterations}{at}: {value:.8g}, gap {gap:.2g}")
-
-        return told
-
-    def _solved(
-        self, problem: ClumpingProblem, begun: Any, told: Hook, seed: int
-    ) -> ClumpingSolution:
-        if self.solver == "newton":
-            return solve(problem, self.tol, self.max_iter, begun, told)
-        from laconic.clumping.averaging import average  # here, because it imports Numba
-
-        rate = self.learning_rate
-        return average(problem, self.tol, self.max_iter, rate, seed, begun, told)
-
     def _keep(self, answers: list[ClumpingSolution]) -> None:
         """Turn the answers into fitted attributes."""
         weights = np.stack([answer.weights for answer in answers])
@@ -387,38 +328,12 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         self.objective_ = float(sum(answer.objective for answer in answers))
         self.gap_ = float(sum(answer.gap for answer in answers))
         self.n_iter_ = max(1, *(answer.iterations for answer in answers))
-        short = [answer.iterations for answer in answers if not answer.converged]
-        if short:
-            cause = (
-                "; raise max_iter, tol or alpha"
-                if max(short) >= self.max_iter
-                else ", beyond which rounding hides all progress; scale or centre X, or raise tol "
-                "or alpha"
-            )
-            warnings.warn(
-                f"stopped at a gap of {self.gap_:.2g} (objective {self.objective_:.2g}) after "
-                f"{max(short)} iterations{cause}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        self.predictor_ = self._predictor()
-
-    def _predictor(self) -> Predictor:
-        coef, intercept = self.coef_, self.intercept_
-        if len(self.classes_) == 2:
-            coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
-        read = np.flatnonzero(coef.any(axis=0))
-        return Predictor(
-            ColumnsMap(read),
-            np.ascontiguousarray(coef[:, read].T),
-            intercept,
-            self.classes_,
-            ScoresOnly.name,
-            [1] * len(read),
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            units=self._units,
-        )
+        unfinished = why_unfinished(answers, self.max_iter)
+        if unfinished is not None:
+            warnings.warn(unfinished, ConvergenceWarning, stacklevel=stacklevel_of_user())
+        names = getattr(self, "feature_names_in_", None)
+        given = self.coef_, self.intercept_, self.classes_, names, self._units
+        self.predictor_ = linear_predictor(*given)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -427,22 +342,6 @@ class ErrorClumpingClassifier(ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Class (or group) of every row: the one of the largest score."""
-        scores = self._scores(X)
-        return self.classes_[decide(scores)]
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Scores of all classes; those of two are each other's negative."""
-        check_is_fitted(self, "predictor_")
-        X = validated(self, X, reset=False, accept_sparse="csr")
-        return self.predictor_.encoded_scores(X)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy; with ``label_groups``, ``y`` are labels and their groups are compared."""
         return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from laconic.clumping.neighbours import auto_radius
-from laconic.clumping.ties import Digests, first_lowest
 from laconic.data.doubts import told_already
 from laconic.data.fingerprint import fingerprint, settings_of
-from laconic.data.labels import check_labels, check_scale, class_prices, held_out_rows, kept_rows
-from laconic.data.validation import validated
+from laconic.data.labels import PricedRows, check_scale, priced_rows
 from laconic.estimators.hole_model import HolesModel
-from laconic.estimators.terms import check_callbacks
-from laconic.files.journal import EVERY
-from laconic.holes.bad_balls import ErrorCounts
-from laconic.holes.checkpoint import HolesCheckpoint
-from laconic.holes.local_models import Weights, check_classifier, check_takes_weights, fit_model
-from laconic.holes.punch import NONE_FOUND, Hook, Part, Puncher, PunchState
-from laconic.holes.stages import prune, staged_errors, staged_shares
+from laconic.holes.local_models import check_models
+from laconic.holes.run import PunchRun, draw_seeds, saved, split_rows
+from laconic.holes.stages import choose_holes, staged_shares
+from laconic.holes.state import Part, PunchState
+from laconic.look.holes import progress
 from laconic.numeric.threads import Threads
 
 # Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
@@ -149,8 +141,6 @@ class HolePunchingClassifier(HolesModel):
     (0.87, 1.0, 2)
     """
 
-    _save_every = EVERY
-    """Seconds between two records of a checkpoint."""
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "max_holes": [Interval(Integral, 0, None, closed="left")],
@@ -239,62 +229,42 @@ class HolePunchingClassifier(HolesModel):
         self
             Also after Ctrl-C: then with the holes punched so far.
         """
-        self._validate_params()
         self._check_settings()
-        check_labels(y)
-        X, y = validated(self, X, y, accept_sparse="csr", weight=sample_weight)
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
         check_scale(X)
         outside, local = self._estimators()
-        check_classifier(outside)
-        check_classifier(local)
         weighted = sample_weight is not None or self.class_weight is not None
-        if weighted:
-            check_takes_weights(outside)
-            check_takes_weights(local)
-        keep, codes, weight = kept_rows(self, X, y, sample_weight)
-        numbers = np.arange(X.shape[0]) if keep is None else keep
-        X = X if keep is None else X[keep]
-        price = class_prices(self.class_weight, self.classes_, codes, weight)
-        weights = Weights(weight, price)
-        marked = self.checkpoint is not None
-        mark = self._mark(X, codes, weight, weighted, numbers) if marked else ""
-        parts = self._parts(X, codes, weights, numbers)
-        total = parts[0].weight.sum()
-        if not weighted and self.min_rows < 1:
-            warnings.warn(
-                f"min_rows={self.min_rows:g} is a number of rows, not a share of them: holes of "
-                "one row will do",
-                stacklevel=2,
-            )
-        if total < self.min_rows:
-            there = f"there are {total:g} training rows"
-            if weighted:
-                there = f"the weights of the training rows add up to {total:.3g}"
-            warnings.warn(
-                f"{there}, so no hole can hold min_rows={self.min_rows:g} of them; lower min_rows"
-                + " or raise the weights" * weighted,
-                stacklevel=2,
-            )
-        seeds = self._seeds()
+        check_models((outside, local), weighted)
+        rows = priced_rows(self, X, y, sample_weight)
+        mark = "" if self.checkpoint is None else self._mark(rows, weighted)
+        train, held = split_rows(self, rows, self._holds_out())
+        patience = self.n_iter_no_change if self.early_stopping else None
         with Threads(self.n_jobs) as threads, told_already():
-            state = self._run(parts, outside, local, weighted, seeds, threads, mark)
-        self._keep(state, parts)
+            run = PunchRun(
+                outside, local, weighted, train, held, self.classes_, self.radius, self.min_rows,
+                self.max_holes, self.n_candidates, self.tol, patience, self.guard,
+                draw_seeds(self.random_state, self.max_holes + 2), threads,
+            )  # fmt: skip
+            state = self._run(run, mark)
+        self.radius_ = run.radius
+        self._keep(state, (train, held))
         return self
 
     def _check_settings(self) -> None:
+        super()._check_settings()
         if self.checkpoint is not None and not self.pickle_models:
             raise ValueError(
                 f"checkpoint {self.checkpoint} would hold fitted estimators as pickles, which run "
                 "code when they are read; set pickle_models=True if nobody but you can write to it"
             )
-        seeded = isinstance(self.random_state, Integral)
-        draws = self._holds_out() or self.n_candidates > 1
-        if self.checkpoint is not None and draws and not seeded:
-            raise ValueError(
-                "a checkpoint of a fit that holds rows out or draws candidates needs an integer "
-                "random_state, so that a resumed fit draws the same rows"
-            )
-        check_callbacks(self.callbacks)
+
+    def _draws(self) -> tuple[str, str] | None:
+        if not self._holds_out() and self.n_candidates == 1:
+            return None
+        return "of a fit that holds rows out or draws candidates", "draws the same rows"
+
+    def _holds_out(self) -> bool:
+        return self.early_stopping or self.guard or self.prune
 
     def _estimators(self) -> tuple[Any, Any]:
         """What to fit outside and inside."""
@@ -305,149 +275,36 @@ class HolePunchingClassifier(HolesModel):
             outside = ErrorClumpingClassifier()
         return outside, outside if self.local_estimator is None else self.local_estimator
 
-    def _seeds(self) -> list[int | None]:
-        """For the centres drawn, the fit outside and every hole's; None leaves them as they are."""
-        if self.random_state is None:
-            return [None] * (self.max_holes + 2)
-        if isinstance(self.random_state, Integral):
-            rng = np.random.RandomState(int(self.random_state))
-        else:
-            rng = self.random_state
-        return [int(seed) for seed in rng.randint(2**31 - 1, size=self.max_holes + 2)]
-
-    def _mark(
-        self,
-        X: Any,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        weighted: bool,
-        numbers: np.ndarray,
-    ) -> str:
+    def _mark(self, rows: PricedRows, weighted: bool) -> str:
         """What tells this fit's checkpoint from those of other data or settings.
 
         Models that are given weights of one may differ from models that are given none.
         """
-        settings = settings_of(self, *_LIMITS)
-        settings |= {"classes": self.classes_.tolist(), "rows": numbers, "held": self._holds_out()}
-        settings |= {"weighted": weighted}
-        return fingerprint(X, codes, weight, settings | {"units": self._units})
+        settings = settings_of(self, *_LIMITS) | {"classes": self.classes_.tolist()}
+        settings |= {"rows": rows.number, "held": self._holds_out()}
+        settings |= {"weighted": weighted, "units": self._units}
+        return fingerprint(rows.X, rows.codes, rows.weight, settings)
 
-    def _holds_out(self) -> bool:
-        return self.early_stopping or self.guard or self.prune
-
-    def _parts(
-        self, X: Any, codes: np.ndarray, weights: Weights, numbers: np.ndarray
-    ) -> tuple[Part, Part | None]:
-        """Rows to learn from, and rows to watch where any setting asks for them."""
-        labels = self.classes_[codes]
-        if not self._holds_out():
-            return Part(X, labels, weights, numbers), None
-        rows = np.arange(len(codes))
-        fit, _, _, (watch, _, _) = held_out_rows(self, rows, codes, weights.product)
-        train, held = (Part(X[r], labels[r], weights[r], numbers[r]) for r in (fit, watch))
-        return train, held
-
-    def _run(
-        self,
-        parts: tuple[Part, Part | None],
-        outside: Any,
-        local: Any,
-        weighted: bool,
-        seeds: list[int | None],
-        threads: Threads,
-        mark: str,
-    ) -> PunchState:
-        """Run the loop, from the checkpoint where there is one; Ctrl-C keeps what was learned."""
-        from laconic.look.holes import progress
-
-        train, held = parts
-        state: PunchState | None = None
-        counts = ErrorCounts(train.X, 1.0, threads)
-        draws = Digests(train.X, np.random.RandomState(seeds[0]).randint(2**31 - 1))
-        puncher = Puncher(
-            train, held, local, weighted, self.min_rows, draws, self.n_candidates, self.guard,
-            seeds[2:], counts, threads, self._codes(train.y),
-        )  # fmt: skip
-        hooks: list[Hook] = []
-        with ExitStack() as stack:
-            if self.checkpoint is not None:
-                saver = stack.enter_context(
-                    HolesCheckpoint(self.checkpoint, mark, puncher, self._save_every)
-                )
-                state = saver.resume()
-                hooks.append(saver)
-            bar = stack.enter_context(progress(self.verbose, self.max_holes))
+    def _run(self, run: PunchRun, mark: str) -> PunchState:
+        """Run the loop, from the checkpoint where there is one."""
+        with (
+            saved(self.checkpoint, mark, run, self._save_every) as (resumed, hooks),
+            progress(self.verbose, self.max_holes) as bar,
+        ):
+            state = run.begin(resumed)
             hooks += [*(self.callbacks or []), bar]
-            if state is None:
-                weights = train.weights if weighted else None
-                state = PunchState(fit_model(outside, train.X, train.y, weights, seeds[1]))
-            self.radius_ = counts.radius = self._neighbourhood(state.base, train)
-            if not state.errors:
-                puncher.start(state)
-            patience = self.n_iter_no_change if self.early_stopping else None
-            try:
-                puncher.run(state, self.max_holes, self.tol, patience, hooks)
-                if weighted and state.status == NONE_FOUND:
-                    self._tell_of_small_weights(puncher)
-            except KeyboardInterrupt:
-                state.status = "interrupted"
-                kept = min(len(state.holes), len(state.errors) - 1)
-                state.cut(kept)
-                warnings.warn(
-                    f"fit was interrupted; the model keeps {kept} hole{'s' * (kept != 1)}",
-                    stacklevel=3,
-                )
+            self._until_interrupted(lambda: run.punch(state, hooks), state, lambda: run.kept(state))
         return state
-
-    def _tell_of_small_weights(self, puncher: Puncher) -> None:
-        """Warn where weights of mean 1 would leave room for holes, and those given do not."""
-        weight = puncher.train.weight
-        total, mean = float(weight.sum()), float(weight.mean())
-        if total < self.min_rows or mean >= 1.0:  # the first was told before
-            return
-        if puncher.has_smaller_balls(self.min_rows * mean):
-            warnings.warn(
-                f"no hole was found. The weights of the {len(weight)} training rows add up to "
-                f"{total:.3g}: a hole of min_rows={self.min_rows:g} would hold "
-                f"{100 * self.min_rows / total:.0f} % of them. Lower min_rows to "
-                f"{self.min_rows * mean:.2g}, or divide the weights by their mean",
-                stacklevel=4,
-            )
-
-    def _codes(self, labels: np.ndarray) -> np.ndarray | None:
-        """Class codes where there are more than two classes."""
-        return np.searchsorted(self.classes_, labels) if len(self.classes_) > 2 else None
-
-    def _neighbourhood(self, base: Any, train: Part) -> float:
-        """ρ: as given, as the base has it, or such that a row has 5 % of the others within it."""
-        if self.radius != "auto":
-            return float(self.radius)
-        euclidean = getattr(base, "metric", "euclidean") == "euclidean"
-        of_base = float(getattr(base, "radius_", np.nan)) if euclidean else np.nan
-        return auto_radius(train.X, train.weights.copies) if np.isnan(of_base) else of_base
 
     def _keep(self, state: PunchState, parts: tuple[Part, Part | None]) -> None:
         """Turn the loop's state into fitted attributes."""
-        train, held = parts
-        self.status_ = state.status
+        choice = choose_holes(state, parts, self.max_holes, self.early_stopping, self.prune)
+        self.status_ = choice.status
         self.estimator_ = state.base
-        self._every_hole = state.holes[: self.max_holes]
-        self.errors_ = np.array(state.errors[: self.max_holes + 1])
+        self._every_hole = choice.holes
+        self.errors_ = choice.errors
         self.__dict__.pop("validation_errors_", None)
-        use = len(self._every_hole)
-        if held is not None:
-            self.validation_errors_ = np.array(state.held_errors[: self.max_holes + 1])
-            if self.early_stopping:
-                use = first_lowest(self.validation_errors_)
-            if self.prune:
-                chosen = PunchState(state.base, self._every_hole[:use])
-                self._every_hole = prune(chosen, held)
-                use = len(self._every_hole)
-        if self.prune and held is not None:
-            self.errors_ = staged_errors(state.base, self._every_hole, train)
-            self.validation_errors_ = staged_errors(state.base, self._every_hole, held)
-        punched = len(state.holes[: self.max_holes])
-        if use < punched:
-            self.status_ += f"; the held-out rows speak for {use} of the {punched} holes punched"
-        self._shares = staged_shares(self._every_hole, train)
-        self._use(use)
+        if choice.held_errors is not None:
+            self.validation_errors_ = choice.held_errors
+        self._shares = staged_shares(choice.holes, parts[0])
+        self._use(choice.use)

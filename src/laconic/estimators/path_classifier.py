@@ -7,21 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.data.cells import is_frame
-from laconic.data.frames import (
-    Categories,
-    Units,
-    asked_categories,
-    what_stumps_could_do,
-    words_for_text,
-)
-from laconic.data.labels import check_labels
-from laconic.data.validation import validated
-from laconic.losses import decide, find_loss
+from laconic.data.frames import asked_categories, what_stumps_could_do, words_for_text
+from laconic.estimators.base import LaconicClassifier
 from laconic.model.predictor import Predictor
 from laconic.numeric.magnitudes import ENLARGE
 from laconic.registry import POOLS
@@ -34,7 +26,7 @@ Self = TypeVar("Self", bound="PathClassifier")
 LEAST_SHARE = 1e-9
 
 
-class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
+class PathClassifier(TransformerMixin, LaconicClassifier):
     """A classifier with a model of every size: choosing one, predicting, explaining.
 
     A subclass has the parameter ``pool``; its ``fit`` sets ``classes_``, ``loss_`` (the loss that
@@ -43,10 +35,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     pool: Any
     loss_: Any
-    classes_: np.ndarray
     path_: Path
-    _categories: Categories
-    _units: Units
     _limits = Limits()
     """Where the work over the rows is cut."""
     _given_names: list[str] | None = None
@@ -55,6 +44,14 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _use(self, size: int) -> None:
         """Make the path's model of ``size`` atoms the one in use."""
         entry = self.path_[size]
+        self.predictor_ = self._predictor_of(entry)
+        self.n_atoms_ = size
+        self.atoms_ = list(entry.atoms)
+        self.atom_coef_ = self.predictor_.weights.T
+        self.intercept_ = entry.intercept
+
+    def _predictor_of(self, entry: PathEntry) -> Predictor:
+        """The deployable form of an entry of the path."""
         with np.errstate(over="ignore"):
             weights = entry.input_weights()
         if not np.isfinite(weights).all():
@@ -62,11 +59,7 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "weights overflow in the units of the input, in which some columns are tiny; "
                 f"{ENLARGE}"
             )
-        self.n_atoms_ = size
-        self.atoms_ = list(entry.atoms)
-        self.atom_coef_ = weights.T
-        self.intercept_ = entry.intercept
-        self.predictor_ = Predictor(
+        return Predictor(
             entry.map,
             weights,
             entry.intercept,
@@ -103,38 +96,20 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted labels of every size of the path, smallest first."""
-        for scores in self._staged_scores(X):
-            yield self.classes_[decide(scores)]
+        rows = self._new_rows(X)
+        for entry in self.path_:
+            yield self._predictor_of(entry).encoded_labels(rows)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities of every size of the path, smallest first."""
-        for scores in self._staged_scores(X):
-            yield find_loss(self.loss_).probabilities(scores)
-
-    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        check_is_fitted(self, "predictor_")
-        X = self._validated(X)
+        rows = self._new_rows(X)
         for entry in self.path_:
-            yield entry.scores(X)
+            yield self._predictor_of(entry).encoded_probabilities(rows)
 
     # -- predicting ----------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes); for two classes one, above zero for the second."""
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return scores[:, 0]
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Class of the largest score, eq. (1), or by the sign of the one score."""
-        scores = self._scores(X)
-        return self.classes_[decide(scores)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities; see the notes on what the margin loss does to them."""
-        scores = self._scores(X)
-        return find_loss(self.loss_).probabilities(scores)
+    def _has_probabilities(self) -> bool:
+        return True
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Class probabilities with the effect of ``class_weight`` taken back.
@@ -152,8 +127,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         Dates count from the first training date of their column; see ``predictor_.units``.
         """
-        check_is_fitted(self, "predictor_")
-        return self.predictor_.map.columns(self._validated(X))
+        rows = self._new_rows(X)
+        return self.predictor_.map.columns(rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Readable names of the columns of `transform`.
@@ -199,18 +174,12 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._use(self.n_atoms_)
         return self
 
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "predictor_")
-        return self.predictor_.encoded_scores(self._validated(X))
-
     # -- explaining ----------------------------------------------------------------------------
 
-    def describe(self, file: Any = None) -> None:
-        """Print the model for people: every atom, its weights per class, its share of the gain."""
+    def _card(self) -> str:
         from laconic.model.card import card
 
-        check_is_fitted(self, "predictor_")
-        print(card(self), file=file)
+        return card(self)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Plot loss, and error on (X, y) where given, against the number of atoms.
@@ -273,10 +242,8 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
         """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
-        missing = self._allows_missing()
         if reset:
             self._given_names = None
-            check_labels(y)
         elif self._categories and not is_frame(X):
             raise ValueError(
                 "fit was given a data frame with categories, which an array does not hold; "
@@ -287,27 +254,24 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
                 "pixels of an image, images.reshape(len(images), -1)"
             )
-        known: Any = self
+        known = self
         if self._given_names is not None and is_frame(X):
             known = copy.copy(self)
             known.feature_names_in_ = np.array(self._given_names, dtype=object)
         try:
-            return validated(
-                known,
-                X,
-                **({"y": y} if reset else {}),
-                reset=reset,
-                weight=weight,
-                categories=missing,
-                accept_sparse=["csr", "csc"],
-                ensure_all_finite="allow-nan" if missing else True,
-            )
+            return super(PathClassifier, known)._validated(X, y, reset, weight)
         except ValueError as error:
-            hint = None if missing else what_stumps_could_do(error)
+            hint = None if self._allows_missing() else what_stumps_could_do(error)
             hint = hint or (None if is_frame(X) else words_for_text(error))
             if hint is None:
                 raise
             raise ValueError(hint) from error
+
+    def _input(self) -> dict[str, Any]:
+        missing = self._allows_missing()
+        finite = "allow-nan" if missing else True
+        sparse = ["csr", "csc"]
+        return {"accept_sparse": sparse, "categories": missing, "ensure_all_finite": finite}
 
     def _allows_missing(self) -> bool:
         if isinstance(self.pool, str):
@@ -316,6 +280,5 @@ class PathClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._allows_missing()
         return tags

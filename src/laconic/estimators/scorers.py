@@ -1,9 +1,10 @@
-"""Scorers by name: those of scikit-learn, checked before anything is fitted."""
+"""Scorers: those of scikit-learn, checked before anything is fitted, on the rows of folds."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from inspect import signature
+from inspect import Parameter, signature
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,66 @@ def _way_out(scorer: Any, classes: np.ndarray) -> str:
         f"; give scoring=make_scorer({function.__name__}, pos_label={label!r}{how}), of "
         f"sklearn.metrics, or {other}"
     )
+
+
+class FoldScorer:
+    """Scores the test rows of folds; errors name the fold.
+
+    Parameters
+    ----------
+    estimator : classifier
+    scoring : str, callable or None
+        Any of scikit-learn's.
+    y : ndarray of shape (n_rows,)
+        Labels of all rows.
+    """
+
+    def __init__(self, estimator: Any, scoring: Any, y: np.ndarray) -> None:
+        self._scorer = find_scorer(estimator, scoring, y)
+        self._scoring, self._n_classes = scoring, len(np.unique(y))
+
+    def __call__(
+        self, number: int, model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
+        """Score of a model on the test rows of a fold, which must be a finite number."""
+        weighted = {}
+        if weight is not None and np.ptp(weight) > 0:
+            if not _takes_weights(self._scorer):
+                raise ValueError(
+                    "rows have different weights, but scoring takes no sample_weight; give a "
+                    "scorer of sklearn.metrics.make_scorer, or no weights"
+                )
+            weighted["sample_weight"] = weight
+        n_classes = len(np.unique(y))
+        absent = n_classes < self._n_classes
+        where = f"fold {number} of cv" + absent * (
+            f", which has test rows of {n_classes} of {self._n_classes} classes"
+        )
+        hint = absent * "; use fewer folds, or a splitter that shares out the classes"
+        try:
+            score = self._scorer(model, X, y, **weighted)
+        except ValueError as error:
+            said = (str(error).splitlines() or [""])[0].rstrip(".")
+            raise ValueError(
+                f"scoring={self._scoring!r} cannot score {where}: {said}{hint}"
+            ) from error
+        if np.ndim(score) or not isinstance(np.asarray(score).item(), Real):
+            what = "None" if score is None else f"a {type(score).__name__}"
+            raise ValueError(
+                f"scoring must give one number; {self._scoring!r} gave {what} for {where}"
+            )
+        if not np.isfinite(float(score)):
+            raise ValueError(
+                f"scoring={self._scoring!r} gives no number for {where}, but {float(score)}{hint}"
+            )
+        return float(score)
+
+
+def _takes_weights(scorer: Any) -> bool:
+    """Whether a scorer takes ``sample_weight``, by name or among any keywords."""
+    try:
+        parameters = signature(scorer).parameters
+    except (TypeError, ValueError):  # of what is no Python
+        return False
+    any_keyword = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    return any_keyword or "sample_weight" in parameters

@@ -18,6 +18,7 @@ from laconic.boost.record import Recorder
 from laconic.boost.rules import check_rule, find_rule
 from laconic.boost.stages import State
 from laconic.correct import Newton
+from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
@@ -367,7 +368,7 @@ class ShareBoostClassifier(BoostedClassifier):
                 "no atom helps, so the model only knows how common the classes are. Raise max_cost "
                 "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
                 "atom can help.",
-                stacklevel=5,
+                stacklevel=stacklevel_of_user(),
             )
 
     # -- guarantees ----------------------------------------------------------------------------

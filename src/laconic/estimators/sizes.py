@@ -1,23 +1,18 @@
-"""Choosing the size, or the price: one path per fold, and the one-standard-error rule."""
+"""Choosing the size by folds: one path per fold, and the one-standard-error rule."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from inspect import Parameter, signature
-from numbers import Real
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight
 
 from laconic.data.doubts import told_already
-from laconic.estimators.scorers import find_scorer
-from laconic.look.bars import progress_bar
+from laconic.estimators.scorers import FoldScorer
 
 # Prices to choose from, of one atom in mean loss, dearest first.
 PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
@@ -38,11 +33,11 @@ def cross_validate_sizes(
     Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
     Test rows count by their weight; a fold whose test rows weigh nothing is left out.
     """
-    scorer = None if scoring is None else _Scorer(estimator, scoring, y)
+    scorer = None if scoring is None else FoldScorer(estimator, scoring, y)
     scores: list[dict[int, float]] = []
-    for number, fit, test in _folds(X, y, weight, cv, groups):
+    for number, fit, test in used_folds(X, y, weight, cv, groups):
         fold = clone(estimator)
-        with _whole() as models:
+        with whole_fits() as models:
             models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
         rows = X[test], y[test], weight[test]
         if scorer is None:
@@ -70,7 +65,7 @@ def _by_size(scores: list[dict[int, float]]) -> np.ndarray:
     return out
 
 
-def _folds(
+def used_folds(
     X: Any, y: np.ndarray, weight: np.ndarray, cv: Any, groups: Any = None
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Number, rows to learn from and rows to test on of every fold that has both."""
@@ -132,108 +127,8 @@ def _pairs(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
         raise
 
 
-class _Scorer:
-    """Scores the test rows of folds; errors name the fold.
-
-    Parameters
-    ----------
-    estimator : classifier
-    scoring : str, callable or None
-        Any of scikit-learn's.
-    y : ndarray of shape (n_rows,)
-        Labels of all rows.
-    """
-
-    def __init__(self, estimator: Any, scoring: Any, y: np.ndarray) -> None:
-        self._scorer = find_scorer(estimator, scoring, y)
-        self._scoring, self._n_classes = scoring, len(np.unique(y))
-
-    def __call__(
-        self, number: int, model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None = None
-    ) -> float:
-        """Score of a model on the test rows of a fold, which must be a finite number."""
-        weighted = {}
-        if weight is not None and np.ptp(weight) > 0:
-            if not _takes_weights(self._scorer):
-                raise ValueError(
-                    "rows have different weights, but scoring takes no sample_weight; give a "
-                    "scorer of sklearn.metrics.make_scorer, or no weights"
-                )
-            weighted["sample_weight"] = weight
-        n_classes = len(np.unique(y))
-        absent = n_classes < self._n_classes
-        where = f"fold {number} of cv" + absent * (
-            f", which has test rows of {n_classes} of {self._n_classes} classes"
-        )
-        hint = absent * "; use fewer folds, or a splitter that shares out the classes"
-        try:
-            score = self._scorer(model, X, y, **weighted)
-        except ValueError as error:
-            said = (str(error).splitlines() or [""])[0].rstrip(".")
-            raise ValueError(
-                f"scoring={self._scoring!r} cannot score {where}: {said}{hint}"
-            ) from error
-        if np.ndim(score) or not isinstance(np.asarray(score).item(), Real):
-            what = "None" if score is None else f"a {type(score).__name__}"
-            raise ValueError(
-                f"scoring must give one number; {self._scoring!r} gave {what} for {where}"
-            )
-        if not np.isfinite(float(score)):
-            raise ValueError(
-                f"scoring={self._scoring!r} gives no number for {where}, but {float(score)}{hint}"
-            )
-        return float(score)
-
-
-def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer takes ``sample_weight``, by name or among any keywords."""
-    try:
-        parameters = signature(scorer).parameters
-    except (TypeError, ValueError):  # of what is no Python
-        return False
-    any_keyword = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
-    return any_keyword or "sample_weight" in parameters
-
-
-def cross_validate_prices(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    prices: Sequence[float],
-    cv: Any,
-    scoring: Any = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    verbose: int = 0,
-) -> np.ndarray:
-    """Score of a `TotalQBoostClassifier` at every price on every fold, (n_folds, n_prices).
-
-    ``verbose=1`` shows a bar over all folds and prices.
-    """
-    from laconic.estimators.price_paths import fitted_path  # which builds on this file
-
-    y, scores = np.asarray(y), []
-    scorer = _Scorer(estimator, scoring, y)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    folds = _folds(X, y, weight, cv, groups)
-    with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
-        if bar is not None:
-            unit = f"fits: {len(folds)} folds of {len(prices)} prices"
-            task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
-        for number, fit, test in folds:
-            part = _safe_indexing(X, fit), y[fit], weight[fit], "price", prices
-            with _whole() as models:
-                for model in fitted_path(estimator, *part):
-                    models.append(model)
-                    if bar is not None:
-                        bar.advance(task)
-            rows = _safe_indexing(X, test), y[test], weight[test]
-            scores.append([scorer(number, model, *rows) for model in models])
-    return np.array(scores)
-
-
 @contextmanager
-def _whole() -> Iterator[list[Any]]:
+def whole_fits() -> Iterator[list[Any]]:
     """Collects the models of a fold: part of a path must not count as a whole one."""
     models: list[Any] = []
     with told_already(), warnings.catch_warnings():

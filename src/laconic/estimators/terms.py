@@ -1,4 +1,4 @@
-"""Settings as users give them: costs, atoms that are always or never in, callbacks."""
+"""Settings as users give them: costs, prices, atoms that are always or never in."""
 
 from __future__ import annotations
 
@@ -118,8 +118,30 @@ def check_base_terms(
         raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
 
 
-def check_callbacks(callbacks: Any) -> None:
-    """Refuse callbacks that cannot be called."""
-    for callback in callbacks or ():
-        if not callable(callback):
-            raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+def check_prices(price: Any) -> list[float] | None:
+    """The prices to choose from, dearest first; None where one is given."""
+    try:
+        prices = np.asarray(price, dtype=np.float64)
+    except (TypeError, ValueError):
+        prices = np.array([np.nan])
+    if prices.ndim > 1 or not np.all((prices >= 0) & np.isfinite(prices)):
+        raise ValueError(
+            f"price must be a finite number of at least 0, or a list of such numbers; not {price!r}"
+        )
+    if prices.ndim == 0:
+        return None
+    if len(prices) == 0:
+        raise ValueError("price is an empty list; give a number, or some to choose from")
+    return sorted(prices.tolist(), reverse=True)
+
+
+def check_weak_learner(estimator: Any) -> None:
+    """Refuse what needs atoms that can be named before they are fitted."""
+    if estimator.checkpoint is not None:
+        raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
+    for name in ("include", "exclude", "costs", "max_cost"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(
+                f"{name} is about atoms that can be numbered; a classifier as pool has none "
+                "before it is fitted"
+            )

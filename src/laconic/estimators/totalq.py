@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from laconic.boost.constraints import dual_value
 from laconic.boost.loop import Loop
-from laconic.boost.master import Master, SignsMaster, make_master
-from laconic.boost.path import PathEntry, best_of_every_size
+from laconic.boost.master import Master, check_search, check_searchable, make_master
 from laconic.boost.propose import Asked, Violated
 from laconic.boost.record import Recorder
 from laconic.boost.search_state import SearchState
 from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import Propose, State
-from laconic.estimators.booster import BoostedClassifier, Ready, Terms
-from laconic.estimators.price_paths import fitted_path
-from laconic.estimators.sizes import cross_validate_prices, one_standard_error
+from laconic.data.doubts import stacklevel_of_user
+from laconic.estimators.booster import Ready, Terms
+from laconic.estimators.priced import PricedClassifier
+from laconic.estimators.terms import check_weak_learner
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.pools import Stumps, make_pool
 from laconic.pools.weak_learners import Oracle
 from laconic.rows.rows import Rows
-from laconic.subset import check_options, find_method
-
-# Relative gap above which an exact search has not ended by itself.
-OPEN = 1e-6
 
 
-class TotalQBoostClassifier(BoostedClassifier):
+class TotalQBoostClassifier(PricedClassifier):
     """Boosted ensemble with an explicit price on every weak learner (TotalQBoost).
 
     Minimises, over the weights of all atoms of the pool,
@@ -206,7 +199,7 @@ class TotalQBoostClassifier(BoostedClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
         "max_atoms": [Interval(Integral, 0, None, closed="left"), None],
-        "price": "no_validation",  # _prices checks it
+        "price": "no_validation",  # check_prices checks it
         "l1": [Interval(Real, 0, None, closed="left")],
         "loss": "no_validation",  # find_loss checks it
         "pool": "no_validation",  # make_pool checks it
@@ -327,59 +320,21 @@ class TotalQBoostClassifier(BoostedClassifier):
         return self._fit(X, y, sample_weight, groups)
 
     def _check_own(self) -> None:
-        self.__dict__.pop("price_", None)  # of an earlier fit
-        if self.search is not None:
-            find_method(self.search, "search", "None, ")
-            check_options(self.search, self.search_options or {})
-        elif self.search_options:
-            raise ValueError("search=None keeps every atom, and takes no search_options")
+        check_search(self.search, self.search_options)
         if not self._chooses_loss():
             find_loss(self.loss)  # a wrong loss comes before wrong data, and so does a wrong pool
-        pool = make_pool(self._pool_object(), self.scale, self.groups, [])
-        if isinstance(pool, Oracle):
-            self._check_learner()
-        if self._prices() is not None and self.cv is None:
-            raise ValueError("several prices are for cross-validation to choose from; set cv")
+        if isinstance(make_pool(self._pool_object(), self.scale, self.groups, []), Oracle):
+            check_weak_learner(self)
+        super()._check_own()
 
-    def _prices(self) -> list[float] | None:
-        """The prices to choose from, dearest first; None where one is given."""
-        try:
-            prices = np.asarray(self.price, dtype=np.float64)
-        except (TypeError, ValueError):
-            prices = np.array([np.nan])
-        if prices.ndim > 1 or not np.all((prices >= 0) & np.isfinite(prices)):
-            raise ValueError(
-                "price must be a finite number of at least 0, or a list of such numbers; not "
-                f"{self.price!r}"
-            )
-        if prices.ndim == 0:
-            return None
-        if len(prices) == 0:
-            raise ValueError("price is an empty list; give a number, or some to choose from")
-        return sorted(prices.tolist(), reverse=True)
-
-    def _folds_choose_settings(self) -> bool:
-        return self._prices() is not None
-
-    def _check_learner(self) -> None:
-        """Refuse what needs atoms that can be named before they are fitted."""
-        if self.checkpoint is not None:
-            raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
-        for name in ("include", "exclude", "costs", "max_cost"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} is about atoms that can be numbered; a classifier as pool has none "
-                    "before it is fitted"
-                )
+    def _chooses_loss(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "auto"
 
     def _loss_of(self, total: float) -> Loss:
         self.loss_ = self.loss
         if self._chooses_loss():
             self.loss_ = "exponential" if len(self.classes_) == 2 else "log"
         return find_loss(self.loss_)
-
-    def _chooses_loss(self) -> bool:
-        return isinstance(self.loss, str) and self.loss == "auto"
 
     def _pool_object(self) -> Any:
         """The pool with every threshold, or of a classifier; others as they are."""
@@ -396,19 +351,14 @@ class TotalQBoostClassifier(BoostedClassifier):
     def _fingerprinted(self) -> dict[str, Any]:
         return {"loss": self.loss_, "price": self._price()}
 
-    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
-        return self._loop_over(self._master(rows, ready, terms), ready, terms)
-
     def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
-        """The problem over the atoms taken."""
-        fixed = len(terms.include)
-        return make_master(rows, ready.codes, ready.weight, self.l1, fixed)
+        return make_master(rows, ready.codes, ready.weight, self.l1, len(terms.include))
 
     def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
-        """The loop with this estimator's settings."""
         search = changed.get("search", self.search)
         if search not in (None, "local"):
-            self._check_search(master, terms)
+            auto = self._chooses_loss()
+            check_searchable(search, master, terms.include, terms.costs, self.classes_, auto)
         cap, rounds = self._largest()
         settings: dict[str, Any] = {
             "price": self._price(),
@@ -430,24 +380,6 @@ class TotalQBoostClassifier(BoostedClassifier):
         watch = None if ready.held is None else ready.held.again()
         return Loop(propose, settle, record, watch, list(self.callbacks or []))
 
-    def _check_search(self, master: Master, terms: Terms) -> None:
-        """Refuse what only the local search can do."""
-        if not isinstance(master, SignsMaster) and not terms.include:
-            many = len(self.classes_)
-            chosen = f' (loss="auto" is "log" for the {many} classes of y)' * self._chooses_loss()
-            raise ValueError(
-                f"search={self.search!r} needs stumps or a classifier as pool and a loss of the "
-                'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
-                f'{chosen * (many > 2)}; search="local" takes any'
-            )
-        if terms.include or terms.costs is not None:
-            what = "include" if terms.include else "costs and max_cost"
-            raise ValueError(f'search={self.search!r} knows nothing of {what}; take search="local"')
-
-    def _price(self) -> float:
-        """The price of an atom: as given, or as folds chose it."""
-        return float(getattr(self, "price_", self.price))
-
     def _progress(self) -> AbstractContextManager[Shown]:
         def rounds(state: State) -> int:
             return len(SearchState.of(state).generated)
@@ -459,110 +391,19 @@ class TotalQBoostClassifier(BoostedClassifier):
         loop.settle.on_search = shown.searched
         loop.grow(state)
 
-    def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
-        """Score of every price, where there are several, or of every size, on every fold."""
-        prices = self._prices()
-        if prices is None:
-            return super()._cross_validate(ready, sample_weight, groups)
-        fold = self._of_a_fold().set_params(price=prices[0])
-        weight = sample_weight
-        given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
-        scores = cross_validate_prices(fold, *given, verbose=self.verbose)
-        self.price_ = prices[one_standard_error(scores)]
-        return scores
-
-    def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
-        if self._prices() is not None:
-            return size  # the folds have chosen the price
-        return super()._size_of_folds(size, path)
-
-    def fit_path(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        price: Iterable[float] | None = None,
-        l1: Iterable[float] | None = None,
-        sample_weight: Any = None,
-    ) -> list[TotalQBoostClassifier]:
-        """Fit one model for every price, or for every l1, sharing what they have in common.
-
-        Models of different prices share the hot start and its search, and are the same as fitted
-        one by one. Those of different ``l1`` each start from the atoms of the one before, largest
-        first; these count among the ``max_rounds``.
-
-        Returns
-        -------
-        list of TotalQBoostClassifier
-            Fitted, in the order given. This estimator itself is not.
-        """
-        if (price is None) == (l1 is None):
-            both = "" if price is None else ", not both"
-            raise ValueError(f"give a sequence of prices, or one of l1{both}")
-        if self.checkpoint is not None:
-            raise ValueError("a path of models has no checkpoint; fit them one by one for that")
-        if self.cv is not None:
-            raise ValueError(
-                "fit_path fits a model for every value; to choose a price by cv, call fit with "
-                "price=[...] and cv"
-            )
-        name, values = ("price", price) if price is not None else ("l1", l1)
-        if not isinstance(values, Iterable):
-            raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
-        return list(fitted_path(self, X, y, sample_weight, name, values))
-
     # -- what is kept --------------------------------------------------------------------------
 
-    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        """The best model of every size, none larger than the cap."""
-        return best_of_every_size(state.entries, SearchState.of(state).offered, self._largest()[0])
-
-    def _kept_beside(self, state: State) -> list[PathEntry]:
-        return state.entries
-
-    def _size(self, state: State, path: list[PathEntry]) -> int:
-        """That of the last round; a hot start that was stopped has no cap."""
-        last = state.entries[-1].size
-        return last if last <= self._largest()[0] else path[-1].size
-
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
-        found, last = SearchState.of(state), state.entries[-1]
-        bound = found.bound
-        if last.size > self._largest()[0]:
-            bound = -np.inf
-        self.price_ = self._price()
-        self.rounds_ = state.entries
-        self.generated_ = [loop.record.rows.pool.atom(n) for n in found.generated]
-        self.dual_value_ = dual_value(state.entries, self.l1)
-        costs = loop.record.costs
-        first = state.entries[0].numbers
-        least = self.price_
-        if costs is not None:
-            least *= float(np.delete(costs.given(first), list(first)).min(initial=np.inf))
-        self.bound_ = min(state.entries[0].objective, self.dual_value_ + least)
-        self._search_bounds = {self._size(state, list(self.path_)): bound}
-        value = last.objective + self._charge(last)
-        if np.isfinite(bound) and value - bound > OPEN * value:
-            self.status_ += "; the exact search reached its limits, see search_bound_"
+        self.generated_ = [loop.record.rows.pool.atom(n) for n in SearchState.of(state).generated]
+        self._keep_proof(loop, state)
         if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and self.cv is None:
             dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
             warnings.warn(
                 "no atom is worth its price, so the model says the same of every row. "
                 f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom "
                 "can help.",
-                stacklevel=5,
+                stacklevel=stacklevel_of_user(),
             )
-
-    def _charge(self, entry: PathEntry) -> float:
-        """The price of an entry's atoms; those always in are free."""
-        return self.price_ * (entry.cost - self.rounds_[0].cost)
-
-    def _use(self, size: int) -> None:
-        """Make the path's model of ``size`` atoms the one in use, with what is proven of it."""
-        super()._use(size)
-        self.objective_ = self.path_[size].objective + self._charge(self.path_[size])
-        self.duality_gap_ = self.objective_ - self.dual_value_
-        self.search_bound_ = self._search_bounds.get(size, -np.inf)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,8 @@ import numpy as np
 
 from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, list_of, real_number, whole_number
-from laconic.holes.punch import Hole, Puncher, PunchState
+from laconic.holes.punch import Puncher
+from laconic.holes.state import Hole, PunchState
 
 # What a header says of a hole.
 _PLAIN = ("radius", "row", "kind", "n_rows", "error_before", "error_after", "held")

@@ -1,15 +1,15 @@
-"""A finished run of holes, replayed: predictions and errors stage by stage, shares, pruning."""
+"""A finished run of holes, replayed: errors stage by stage, shares, and which holes to keep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.clumping.ties import WEIGHT_TIE
+from laconic.clumping.ties import WEIGHT_TIE, first_lowest
 from laconic.holes.local_models import predicted_labels
-from laconic.holes.punch import Hole, Part, PunchState
+from laconic.holes.state import Hole, Part, PunchState
 from laconic.model.regions import inside_ball
 
 
@@ -71,3 +71,41 @@ def prune(state: PunchState, held: Part) -> list[Hole]:
         else:
             keep[number] = True
     return [hole for hole, kept in zip(state.holes, keep[1:], strict=True) if kept]
+
+
+class HolesChoice(NamedTuple):
+    """The holes that a finished run leaves, and how many of them are in use."""
+
+    holes: list[Hole]
+    use: int
+    errors: np.ndarray
+    """Weighted training error with 0, 1, 2, … of them."""
+    held_errors: np.ndarray | None
+    """The same on the held-out rows, where there are any."""
+    status: str
+
+
+def choose_holes(
+    state: PunchState, parts: tuple[Part, Part | None], most: int, by_lowest: bool, pruned: bool
+) -> HolesChoice:
+    """Which of the holes punched, at most so many, the held-out rows speak for.
+
+    ``by_lowest`` uses those up to the lowest held-out error, and ``pruned`` drops those that
+    held-out rows do without.
+    """
+    train, held = parts
+    holes, errors = state.holes[:most], np.array(state.errors[: most + 1])
+    if held is None:
+        return HolesChoice(holes, len(holes), errors, None, state.status)
+    punched = use = len(holes)
+    held_errors = np.array(state.held_errors[: most + 1])
+    if by_lowest:
+        use = first_lowest(held_errors)
+    if pruned:
+        holes = prune(PunchState(state.base, holes[:use]), held)
+        use = len(holes)
+        errors, held_errors = (staged_errors(state.base, holes, part) for part in (train, held))
+    status = state.status
+    if use < punched:
+        status += f"; the held-out rows speak for {use} of the {punched} holes punched"
+    return HolesChoice(holes, use, errors, held_errors, status)

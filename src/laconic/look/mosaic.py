@@ -26,7 +26,7 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     A frame is an image. The template is drawn in the middle of its mask, red where it asks for
     bright pixels and blue where it asks for dark ones. The shade around it is the mask: the places
     where the middle of the template is searched. Above each frame are the patch's place in the
-    model and the class that it speaks for most.
+    model and the class whose score it raises most.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from laconic.data.dates import in_words
-from laconic.model.atoms import ColumnsMap, feature_name
+from laconic.model.atoms import ColumnsMap
+from laconic.model.feature_maps import feature_name
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 

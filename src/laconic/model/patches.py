@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import MOST, Array
-from laconic.model.atoms import SUM
 from laconic.model.distinct_names import fewest_digits
+from laconic.model.feature_maps import SUM
 from laconic.model.patch_responses import Box, BoxLimits, make_box
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import Array
-from laconic.model.atoms import SUM, Labels, Names, feature_name
+from laconic.model.feature_maps import SUM, Labels, Names, feature_name
 from laconic.numeric.magnitudes import power_of_two
 from laconic.numeric.sparse_rows import most_values, squared_gaps
 

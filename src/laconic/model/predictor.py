@@ -23,27 +23,12 @@ from laconic.data.frames import (
     holds_times,
     numbers_of,
 )
-from laconic.files.layout import Array, check_arrays, list_of, whole_number
-from laconic.files.store import read_archive, write_archive
-from laconic.losses import LINKS, Link, decide, find_link
-from laconic.model.atoms import (
-    FeatureMap,
-    feature_map,
-    feature_name,
-    is_known,
-    map_bytes,
-    map_scores,
-    map_width,
-)
+from laconic.losses import Link, decide, find_link
 from laconic.model.cost import Cost
-from laconic.numeric.magnitudes import LARGEST_SCORE, checked_scores
+from laconic.model.feature_maps import FeatureMap, feature_name, map_bytes, map_scores, map_width
+from laconic.model.predictor_file import read_predictor, write_predictor
+from laconic.numeric.magnitudes import checked_scores
 from laconic.numeric.sparse_rows import canonical
-
-# Of the arrays in a file that are not those of the map.
-LAYOUT = {
-    "weights": Array("f", ("columns", "outputs"), -LARGEST_SCORE, LARGEST_SCORE),
-    "intercept": Array("f", ("outputs",), -LARGEST_SCORE, LARGEST_SCORE),
-}
 
 
 class Predictor:
@@ -164,6 +149,33 @@ class Predictor:
         self._check_width(X)
         return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
 
+    def encoded_labels(self, X: Any) -> np.ndarray:
+        """Label of the largest score of every such row, or of the sign of its one score."""
+        return self.classes[decide(self.encoded_scores(X))]
+
+    def encoded_probabilities(self, X: Any) -> np.ndarray:
+        """Class probabilities of such rows; see `predict_proba`."""
+        return self._meaning()(self.encoded_scores(X))
+
+    @property
+    def link(self) -> Link:
+        """What scores mean."""
+        return self._link
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores stand for probabilities."""
+        return self._meant is not None
+
+    def _meaning(self) -> Callable[[np.ndarray], np.ndarray]:
+        """What makes probabilities of scores."""
+        if self._meant is None:
+            raise AttributeError(
+                "this predictor has no predict_proba: its scores are no probabilities; "
+                "use predict, or scores"
+            )
+        return self._meant
+
     def _check_width(self, X: Any) -> None:
         """Refuse rows of another width than the predictor's, in words."""
         shape = tuple(X.shape)
@@ -216,7 +228,7 @@ class Predictor:
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of the largest score of every row, or of the sign of its one score."""
-        return self.classes[decide(self.scores(X))]
+        return self.encoded_labels(self._matrix(X))
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
@@ -225,16 +237,11 @@ class Predictor:
         There is none, as with the classifier it comes from, where scores stand for no probability:
         those of error clumping, and of regions whose models have none or not of one kind.
         """
-        if self._meant is None:
-            raise AttributeError(
-                "this predictor has no predict_proba: its scores are no probabilities; "
-                "use predict, or scores"
-            )
+        self._meaning()
         return self._probabilities
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        assert self._meant is not None
-        return self._meant(self.scores(X))
+        return self.encoded_probabilities(self._matrix(X))
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Class probabilities with the effect of the fit's ``class_weight`` taken back.
@@ -284,45 +291,7 @@ class Predictor:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to a file that is safe to load from a stranger."""
-        if self.map.kind == "classifiers":
-            raise TypeError(
-                "an ensemble of scikit-learn classifiers cannot be saved as a Laconic file; "
-                "write the fitted estimator with joblib.dump instead"
-            )
-        if not is_known(self.map):
-            raise TypeError(
-                f"a predictor with a feature map of your own ({type(self.map).__name__}) cannot be "
-                "saved: a file holds arrays, not code"
-            )
-        if LINKS.get(self.loss) is not type(self._link):
-            raise TypeError(
-                f"a predictor with a loss of your own ({type(self._link).__name__}) cannot be "
-                "saved: a file holds arrays, not code"
-            )
-        classes = np.asarray(self.classes)
-        if classes.dtype.hasobject:
-            if not all(isinstance(label, str) for label in classes):
-                raise TypeError("class labels must be numbers, booleans or strings to be saved")
-            classes = classes.astype(np.str_)
-        header = {
-            "atoms": self.map.kind,
-            "loss": self.loss,
-            "widths": self.widths,
-            "n_features": self.n_features,
-            "feature_names": self.feature_names,
-            "categories": {
-                str(f): {str(code): label for code, label in known.items()}
-                for f, known in self.categories.items()
-            },
-            "other": None if np.isnan(self.other) else self.other,
-        }
-        if self.units:  # without dates, files are as they were before there were any
-            header["units"] = {str(f): unit for f, unit in self.units.items()}
-        if self.class_factors is not None:
-            header["class_factors"] = self.class_factors
-        arrays = {"weights": self.weights, "intercept": self.intercept, "classes": classes}
-        mapped = {f"map_{name}": array for name, array in self.map.arrays().items()}
-        write_archive(path, "predictor", header, {**arrays, **mapped})
+        write_predictor(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Predictor:
@@ -331,66 +300,4 @@ class Predictor:
         The file may come from a stranger: it is checked before anything is built from it, and a
         `ValueError` says what is wrong.
         """
-        header, arrays = read_archive(path, "predictor")
-        try:
-            return cls._from(header, arrays)
-        except KeyError as error:
-            raise ValueError(f"{path} is not a sound predictor: it has no {error}") from error
-        except Exception as error:  # whatever the checks did not foresee
-            raise ValueError(f"{path} is not a sound predictor: {error}") from error
-
-    @classmethod
-    def _from(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Predictor:
-        n_features = whole_number(header["n_features"], "n_features", 1)
-        names = header["feature_names"]
-        if names is not None:
-            list_of(str, names, "feature_names", n_features)
-        mapped = {n[4:]: arrays.pop(n) for n in list(arrays) if n.startswith("map_")}
-        classes = arrays.pop("classes")
-        kind = "i" if classes.dtype.kind == "u" else classes.dtype.kind
-        check_arrays({"classes": classes}, {"classes": Array(kind, ("classes",))}, {})
-        if len(np.unique(classes)) != len(classes) or len(classes) < 2:
-            raise ValueError("it must have two or more classes, each once")
-        flat = check_arrays(arrays, LAYOUT, {})
-        old = header["version"] == 1
-        return cls(
-            feature_map(header["atoms"], mapped, n_features),
-            flat["weights"],
-            flat["intercept"],
-            classes,
-            _known_link(header["loss"]),
-            [whole_number(w, "widths", 1) for w in list_of(int, header["widths"], "widths")],
-            n_features,
-            names,
-            _categories(header["categories"], old),
-            np.nan if old or header["other"] is None else OTHER,
-            _units(header.get("units", {})),
-            _factors(header.get("class_factors")),
-        )
-
-
-def _known_link(loss: Any) -> str:
-    if not isinstance(loss, str) or loss not in LINKS:
-        raise ValueError(f"unknown loss {loss!r}; known: {', '.join(LINKS)}")
-    return loss
-
-
-def _units(stored: Any) -> dict[int, str]:
-    """Units of a header."""
-    list_of(str, list(dict(stored).values()), "units")
-    return {int(feature): unit for feature, unit in stored.items()}
-
-
-def _factors(stored: Any) -> list[float] | None:
-    """Factors of the classes in a header, where it has them."""
-    return None if stored is None else list_of(float, stored, "class_factors")
-
-
-def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:
-    """Categories of a header; files of version 1 list all of a feature."""
-    out = {}
-    for feature, known in dict(stored).items():
-        labelled = dict(enumerate(known)) if old else dict(known)
-        list_of(str, list(labelled.values()), "categories")
-        out[int(feature)] = {int(code): label for code, label in labelled.items()}
-    return out
+        return read_predictor(path, cls)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import Array, check_arrays
-from laconic.model.atoms import (
+from laconic.model.feature_maps import (
     FeatureMap,
     Labels,
     Names,

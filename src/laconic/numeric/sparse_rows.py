@@ -31,6 +31,24 @@ def canonical(X: Any) -> Any:
     return X
 
 
+def rows_between(X: Any, first: int, last: int) -> Any:
+    """Rows ``first`` to ``last`` of an array or a sparse matrix; of a CSR matrix, a view.
+
+    SciPy would copy them. A CSR matrix that is not `canonical` is copied here too: SciPy may sort
+    its values in place, and those of all parts are the same memory.
+    """
+    if not sparse.issparse(X) or X.format != "csr" or not X.has_canonical_format:
+        return X[first:last]
+    begin, end = X.indptr[[first, last]]
+    out = type(X)((last - first, X.shape[1]), dtype=X.dtype)
+    # Set one by one: the constructor copies a small part of a large array, and indices to give
+    # them another type.
+    out.data, out.indices = X.data[begin:end], X.indices[begin:end]
+    out.indptr = X.indptr[first : last + 1] - begin
+    out.has_canonical_format = True
+    return out
+
+
 def with_short_indices(X: Any) -> Any:
     """Return the matrix; give a CSR matrix indices of 32 bits if they are large enough for it.
 

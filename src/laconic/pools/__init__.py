@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from laconic.pools.base import BoundPool, Choice, Place, Pool, PoolOfParts, bind_parts
+from laconic.pools.base import BoundPool, Choice, Pool
 from laconic.pools.columns import Columns
 from laconic.pools.local_columns import LocalColumns
+from laconic.pools.parts import Place, PoolOfParts, Unfinished, bind_parts
 from laconic.pools.patches import Patches
 from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products
@@ -15,7 +16,7 @@ from laconic.registry import POOLS, find
 
 __all__ = [
     "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Patches", "Pieces", "Place", "Pool",
-    "PoolOfParts", "Products", "Stumps", "bind_parts", "make_pool",
+    "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts", "make_pool",
 ]  # fmt: skip
 
 

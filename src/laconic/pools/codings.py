@@ -159,7 +159,11 @@ def _stride(most: int, first: int, total: int) -> slice:
 
 def binned_coding(sample: Weighted, missing: bool, bins: int) -> Coding:
     """Coding by weighted quantiles."""
-    cuts = quantile_cuts(*sample, bins)
+    return coding_at(quantile_cuts(*sample, bins), missing)
+
+
+def coding_at(cuts: np.ndarray, missing: bool) -> Coding:
+    """Coding by given thresholds."""
     return Coding(cuts, cuts, False, missing)
 
 

@@ -12,7 +12,8 @@ from scipy import sparse
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
 from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, Place, feature_number
+from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.parts import Place
 from laconic.pools.scaling import ScaledPool, Sizes, column_scales, needs_double
 
 # Stored entries of a sparse matrix that one task sums: a few milliseconds of work.

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.pools import codings
-from laconic.pools.base import Place
 from laconic.pools.codings import Coding
+from laconic.pools.parts import Place
 from laconic.pools.quantiles import Weighted, summary, united
 from laconic.pools.stump_limits import StumpLimits
 
@@ -21,11 +21,14 @@ class Seen(NamedTuple):
     """What a part says of one feature."""
 
     distinct: np.ndarray
-    """Ascending distinct values; of a feature that is cut into bins, not all if there are more."""
+    """Ascending distinct values: all of a category. Of another feature not all, if there are many;
+    but then its ``sample`` has more."""
     missing: bool
     """Whether a value is missing."""
     sample: Weighted | None = None
-    """What the cuts of a feature that is cut into bins are found from, or a summary of it."""
+    """What the cuts of a feature that is no category are found from, or a summary of it."""
+    whole: bool = True
+    """Whether the sample is no summary."""
 
 
 def seen(
@@ -41,13 +44,15 @@ def seen(
     found = []
     values = codings.listed(X, features, codings.most_listed(bins), limits.read)
     for feature, (distinct, missing) in enumerate(values, features.start):
-        if bins is not None and not categorical[feature]:
-            sample = _sample(X, feature, weight, missing, place, limits.sample)
-            found.append(Seen(distinct, missing, summary(sample)))
-        elif len(distinct) > codings.most_listed(bins):
-            found.append(Seen(codings.distinct_values(X, feature), missing))
-        else:
+        if categorical[feature]:
+            if len(distinct) > codings.most_listed(bins):
+                distinct = codings.distinct_values(X, feature)
             found.append(Seen(distinct, missing))
+        else:
+            most = X.shape[0] if bins is None else limits.sample
+            sample = _sample(X, feature, weight, missing, place, most)
+            short = summary(sample, limits.listed, limits.points)
+            found.append(Seen(distinct, missing, short, short is sample))
     return found
 
 
@@ -63,11 +68,18 @@ def _sample(
     return codings.sampled(X, feature, weight, True, most, (int(place.before[feature]), present))
 
 
-def merged(parts: Sequence[Seen], bins: int | None, categorical: bool) -> Coding:
+def merged(
+    parts: Sequence[Seen], bins: int | None, categorical: bool, limits: StumpLimits
+) -> Coding:
     """The coding of a feature, from what all parts say of it."""
     missing = any(part.missing for part in parts)
     distinct = np.unique(np.concatenate([part.distinct for part in parts]))
-    if bins is None or categorical or len(distinct) <= bins:
+    if categorical or (bins is not None and len(distinct) <= bins):
         return codings.exact_coding(distinct, missing, categorical)
-    samples = [part.sample for part in parts if part.sample is not None]
-    return codings.binned_coding(united(samples), missing, bins)
+    sample = united([part.sample for part in parts if part.sample is not None])
+    if bins is not None:
+        return codings.binned_coding(sample, missing, bins)
+    short = summary(sample, limits.listed, limits.points)
+    if short is sample and all(part.whole for part in parts):
+        return codings.exact_coding(sample.values, missing, categorical)
+    return codings.coding_at(short.values[:-1], missing)

@@ -16,10 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.data.validation import validated
 from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
 from laconic.numeric.threads import Threads
-from laconic.pools.base import Place
 from laconic.pools.bound_patches import STORAGES, BoundPatches
+from laconic.pools.parts import Place, Unfinished, surveyed
 from laconic.pools.scaling import LARGEST
 from laconic.pools.templates import Windows, draw, learn_templates, mask_centres, windows_of
+
+
+class Learning(NamedTuple):
+    """What is known of all images before the templates of the next size are learned."""
+
+    learned: tuple[np.ndarray, ...]
+    """Templates of the sizes before."""
+    drawn: np.ndarray
+    """Windows of the next size that were drawn, by number; see `draw`."""
+    random: np.random.RandomState
+    """As it is after that draw."""
 
 
 class Glimpse(NamedTuple):
@@ -28,14 +39,12 @@ class Glimpse(NamedTuple):
     low: float
     high: float
     """Range of the pixels."""
-    place: Place
+    n_images: int
+    """Of all parts."""
     shape: tuple[int, int]
     windows: Windows
-    """Those drawn from it, of the first size."""
-    random: np.random.RandomState
-    """As it is after that draw."""
-    images: Any
-    """The images themselves, where there are further sizes."""
+    """Those drawn that lie in this part."""
+    learning: Learning
 
 
 class Learned(NamedTuple):
@@ -109,6 +118,10 @@ class Patches(TransformerMixin, BaseEstimator):
     bytes an atom (uint8); a round is one pass over these. The images stay where they are.
     Features are computed in float32 whatever the images are.
 
+    *Parts.* Images in parts have the templates of one memory. Windows are drawn by the numbers of
+    the images, at most 400 for every template and size, and only these windows leave their part.
+    The parts are surveyed once for every template size.
+
     *Weights.* Templates are learned from the images alone: weights of rows do not change them. So
     an image of weight 2 is not quite the image twice: windows are drawn from both copies of that.
 
@@ -150,16 +163,36 @@ class Patches(TransformerMixin, BaseEstimator):
     # -- as a pool -----------------------------------------------------------------------------
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpse:
-        """The range of the pixels, and the windows that were drawn from these images.
+        """The range of the pixels, and those of the windows drawn that lie in these images.
 
-        With several template sizes it holds the images too: what is drawn for the second size
-        depends on the clustering of the first.
+        Windows of one size only: what is drawn for the next one depends on how these are clustered.
+        So there is a survey for every size.
         """
-        return self._glimpse(X, place)
+        shape = image_shape(self.shape, X.shape[1])
+        if not is_at_least(self.n_templates, Integral, 1):
+            raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
+        sizes = self._sizes(shape)
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        learning = place.known or self._drawn((), place.total, shape, self._random(place.seed))
+        size = sizes[len(learning.learned)]
+        windows = windows_of(X, place.first, learning.drawn, shape, size)
+        return Glimpse(float(X.min()), float(X.max()), place.total, shape, windows, learning)
 
-    def merge(self, surveys: Sequence[Glimpse], threads: Threads) -> Learned:
-        """Learn the templates, the same ones for any parts."""
-        return self._learn(surveys)
+    def merge(self, surveys: Sequence[Glimpse], threads: Threads) -> Learned | Unfinished:
+        """Learn the templates of one size, the same ones for any parts."""
+        low, high = min(part.low for part in surveys), max(part.high for part in surveys)
+        self._check_pixels(max(high, -low))
+        shape, (learned, _, random) = surveys[0].shape, surveys[0].learning
+        sizes = self._sizes(shape)
+        self._check_masks(shape, max(sizes))
+        n, windows = int(self.n_templates), [part.windows for part in surveys]
+        size = sizes[len(learned)]
+        learned = (*learned, learn_templates(windows, size, n, self.min_contrast, random))
+        if len(learned) < len(sizes):
+            return Unfinished(self._drawn(learned, surveys[0].n_images, shape, random))
+        if isinstance(self.random_state, np.random.RandomState):
+            self.random_state.set_state(random.get_state())
+        return Learned(self._every(shape, sizes, learned), low, high)
 
     def bind(
         self,
@@ -175,56 +208,41 @@ class Patches(TransformerMixin, BaseEstimator):
         if self.storage not in STORAGES:
             raise ValueError(f"storage must be one of {', '.join(STORAGES)}, not {self.storage!r}")
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        learned = survey or self._learn([self._glimpse(X, Place(0, X.shape[0]))])
+        learned = survey or self._learned(X, weight, threads)
         return BoundPatches(X, weight, *learned, self.scale, self.storage, threads)
 
-    def _glimpse(self, X: Any, place: Place) -> Glimpse:
-        """What the templates are learned from."""
-        shape = image_shape(self.shape, X.shape[1])
-        if not is_at_least(self.n_templates, Integral, 1):
-            raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
-        sizes = self._sizes(shape)
-        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        random = check_random_state(place.seed if self.random_state is None else self.random_state)
-        if random is self.random_state:  # all parts are to find it as it is
-            random = deepcopy(random)
-        drawn = draw(place.total, shape, sizes[0], int(self.n_templates), random)
-        windows = windows_of(X, place.first, drawn, shape, sizes[0])
-        images = X if len(sizes) > 1 else None
-        return Glimpse(float(X.min()), float(X.max()), place, shape, windows, random, images)
+    def _learned(self, X: Any, weight: np.ndarray, threads: Threads) -> Learned:
+        """What images in one memory say."""
+        learned: Learned = surveyed(self, [(X, weight)], [Place(0, X.shape[0])], threads)
+        return learned
 
-    def _learn(self, parts: Sequence[Glimpse]) -> Learned:
-        """Learn the templates; the map of every template with every mask, template by template."""
-        low, high = min(part.low for part in parts), max(part.high for part in parts)
-        self._check_pixels(max(high, -low))
-        shape, random = parts[0].shape, parts[0].random
-        sizes = self._sizes(shape)
-        grid = pair(self.mask_grid, "mask_grid")
-        positions = [n - max(sizes) + 1 for n in shape]
-        if any(g > p for g, p in zip(grid, positions, strict=True)):
-            raise ValueError(
-                f"mask_grid {grid[0]}x{grid[1]} has more places than a template of {max(sizes)} "
-                f"pixels has positions, {positions[0]}x{positions[1]}: give a smaller grid"
-            )
-        sigmas = self._sigmas()
-        if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
-            raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
-        n, windows = int(self.n_templates), [part.windows for part in parts]
-        learned: list[np.ndarray] = []
-        for size in sizes:
-            if learned:
-                drawn = draw(parts[0].place.total, shape, size, n, random)
-                windows = [
-                    windows_of(part.images, part.place.first, drawn, shape, size) for part in parts
-                ]
-            learned.append(learn_templates(windows, size, n, self.min_contrast, random))
-        if isinstance(self.random_state, np.random.RandomState):
-            self.random_state.set_state(random.get_state())
+    def _random(self, seed: int | None) -> np.random.RandomState:
+        """What draws the windows of the first size."""
+        random = check_random_state(seed if self.random_state is None else self.random_state)
+        # All parts are to find it as it is.
+        return deepcopy(random) if random is self.random_state else random
+
+    def _drawn(
+        self,
+        learned: tuple[np.ndarray, ...],
+        n_images: int,
+        shape: tuple[int, int],
+        random: np.random.RandomState,
+    ) -> Learning:
+        """What is known once windows of the next size are drawn."""
+        size = self._sizes(shape)[len(learned)]
+        return Learning(learned, draw(n_images, shape, size, int(self.n_templates), random), random)
+
+    def _every(
+        self, shape: tuple[int, int], sizes: list[int], learned: Sequence[np.ndarray]
+    ) -> PatchesMap:
+        """The map of every template with every mask, template by template."""
+        grid, sigmas = pair(self.mask_grid, "mask_grid"), self._sigmas()
         centres = [np.tile(mask_centres(shape, s, grid), (len(sigmas), 1)) for s in sizes]
         n_masks = len(centres[0])
         counts = [len(templates) for templates in learned]
         total = sum(counts)
-        every = PatchesMap(
+        return PatchesMap(
             np.array(shape),
             np.arange(total),
             np.repeat(sizes, counts),
@@ -233,7 +251,19 @@ class Patches(TransformerMixin, BaseEstimator):
             np.concatenate([np.tile(c, (n, 1)) for c, n in zip(centres, counts, strict=True)]),
             np.tile(np.repeat(sigmas, n_masks // len(sigmas)), total),
         )
-        return Learned(every, low, high)
+
+    def _check_masks(self, shape: tuple[int, int], size: int) -> None:
+        """Refuse masks that make no sense for templates up to that size."""
+        grid = pair(self.mask_grid, "mask_grid")
+        positions = [n - size + 1 for n in shape]
+        if any(g > p for g, p in zip(grid, positions, strict=True)):
+            raise ValueError(
+                f"mask_grid {grid[0]}x{grid[1]} has more places than a template of {size} "
+                f"pixels has positions, {positions[0]}x{positions[1]}: give a smaller grid"
+            )
+        self._sigmas()
+        if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
+            raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
 
     def _check_pixels(self, largest: float) -> None:
         """Refuse pixels that single precision has no room for."""
@@ -277,7 +307,8 @@ class Patches(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Patches:
         """Learn the templates from images; ``y`` is ignored."""
         X = self._validated(X, reset=True)
-        self.map_ = self._learn([self._glimpse(X, Place(0, X.shape[0]))]).map
+        with Threads(1) as threads:
+            self.map_ = self._learned(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads).map
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -6,9 +6,8 @@ An atom is a ball (centre, radius) with the group of columns 1[‖v − c‖ < r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -21,15 +20,28 @@ from laconic.model.patches import is_at_least
 from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
-from laconic.pools.base import Place
 from laconic.pools.bound_pieces import BoundPieces
-from laconic.pools.radii import Balls, find_balls
+from laconic.pools.parts import Place
+from laconic.pools.radii import Balls, Held, find_balls, hold
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
 # Codes are bytes, and one of them means outside every ball.
 MOST_RADII = 255
 # Rows of a batch of the clustering, and times that every row is looked at (at most).
 BATCH, EPOCHS = 4096, 20
+
+
+class Glimpsed(NamedTuple):
+    """What a part of the rows says."""
+
+    peaks: np.ndarray
+    """Largest absolute value of every column, in all of its rows."""
+    rows: np.ndarray
+    """Those that centres and radii are found from, dense."""
+    weight: np.ndarray
+    """Their weights."""
+    numbers: np.ndarray
+    """Their numbers among all rows."""
 
 
 class Pieces(TransformerMixin, BaseEstimator):
@@ -84,6 +96,12 @@ class Pieces(TransformerMixin, BaseEstimator):
     copy of the rows, and 64 MiB of sums; the projection rule needs two more copies of the rows, in
     float64, before its first round. A sparse matrix is made dense.
 
+    Rows in parts have the balls of one memory, where there are no more than 65,536 rows in all.
+    Where there are more, that many rows, at even distances by their numbers, give the centres, the
+    radii, the mean and the shares. These are then the same for any two or more parts, and every row
+    is still in the balls that it lies in. A row that lies on a sphere up to rounding may be inside
+    in one cut of the rows and outside in another.
+
     Examples
     --------
     >>> import numpy as np
@@ -95,6 +113,8 @@ class Pieces(TransformerMixin, BaseEstimator):
     >>> ShareBoostClassifier(3, pool=pool).fit(X, y).score(X, y) > 0.95
     True
     """
+
+    _sampled: ClassVar[int] = 65_536  # rows that the balls of rows in parts are found from
 
     def __init__(
         self,
@@ -121,33 +141,29 @@ class Pieces(TransformerMixin, BaseEstimator):
         self.centres = centres
         self.random_state = random_state
 
-    def survey(
-        self, X: Any, weight: np.ndarray, place: Place, threads: Threads
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The rows themselves, dense, and their weights.
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpsed:
+        """The rows that centres and radii are found from.
 
-        Centres come from a clustering of all rows and radii from the order of all distances, so
-        this pool is surveyed in one memory.
+        All rows, where all parts together have no more than 65,536. Otherwise so many of all parts,
+        at even distances.
         """
         self._check()
         X = X if sparse.issparse(X) else np.asarray(X)
         if place.first == 0:
             self._expect(X, place.total)
-        return X.toarray() if sparse.issparse(X) else X, weight
+        at = place.sample(X.shape[0], self._sampled)
+        rows = X if len(at) == X.shape[0] else X[at]
+        return Glimpsed(column_peaks(X), _dense(rows), weight[at], place.first + at)
 
-    def merge(self, surveys: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads) -> Balls:
-        """Find the centres and radii of all rows, and code every distance."""
-        rows, weights = zip(*surveys, strict=True)
-        several = len(rows) > 1
-        X = np.concatenate(rows) if several else rows[0]
-        weight = np.concatenate(weights) if several else weights[0]
-        power = self._power(X)
-        X = np.ldexp(X, -power) if power else X
-        centres = self._centres(X, weight, power)
-        shares = np.linspace(self.min_share, self.max_share, self.n_radii)
-        ends = np.cumsum([0, *map(len, weights)]).tolist()
-        parts = [slice(*ends) for ends in pairwise(ends)]
-        return find_balls(X, weight, centres, shares, bool(self.soft), power, parts, threads)
+    def merge(self, surveys: Sequence[Glimpsed], threads: Threads) -> Balls:
+        """Find the centres and radii."""
+        X, weight, numbers = (
+            np.concatenate(arrays) for arrays in zip(*(part[1:] for part in surveys), strict=True)
+        )
+        balls, _ = self._balls(
+            X, weight, np.max([part.peaks for part in surveys], axis=0), None, threads
+        )
+        return balls._replace(nearest=numbers[balls.nearest])
 
     def bind(
         self,
@@ -157,11 +173,34 @@ class Pieces(TransformerMixin, BaseEstimator):
         survey: Balls | None = None,
         place: Place | None = None,
     ) -> BoundPieces:
-        """Take the balls of all rows, and what the survey found of these."""
-        place = place or Place(0, X.shape[0])
+        """Find the balls of all rows, or take those of the survey; code every distance."""
+        soft = bool(self.soft)
         if survey is None:
-            survey = self.merge([self.survey(X, weight, place, threads)], threads)
-        return BoundPieces(self, survey, survey.parts[place.first], threads)
+            X = X if sparse.issparse(X) else np.asarray(X)
+            self._check()
+            self._expect(X, X.shape[0])
+            X = _dense(X)
+            balls, held = self._balls(X, weight, column_peaks(X), soft, threads)
+            assert held is not None
+        else:
+            balls = survey
+            held = hold(_in_units(_dense(X), balls.power), balls, soft, threads)
+        return BoundPieces(self, balls, held, threads)
+
+    def _balls(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        peaks: np.ndarray,
+        soft: bool | None,
+        threads: Threads,
+    ) -> tuple[Balls, Held | None]:
+        """The balls of some rows; see `find_balls`. ``peaks`` are those of all rows."""
+        power = self._power(peaks, X.dtype)
+        X = _in_units(X, power)
+        centres = self._centres(X, weight, power)
+        shares = np.linspace(self.min_share, self.max_share, self.n_radii)
+        return find_balls(X, weight, centres, shares, power, soft, threads)
 
     def fit(self, X: Any, y: Any = None) -> Pieces:
         """Find the balls of the training rows; ``y`` is not read."""
@@ -222,11 +261,10 @@ class Pieces(TransformerMixin, BaseEstimator):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
 
-    def _power(self, X: np.ndarray) -> int:
+    def _power(self, peaks: np.ndarray, dtype: np.dtype[Any]) -> int:
         """The power of two in whose units distances are found; refuses rows without room for it."""
-        peaks = column_peaks(X)
         largest, column = float(peaks.max(initial=0.0)), int(peaks.argmax())
-        most = 0.25 * float(np.finfo(X.dtype).max)
+        most = 0.25 * float(np.finfo(dtype).max)
         if largest > min(most, LARGEST_UNIT):
             raise ValueError(
                 f"column {column} of X holds values up to {largest:.2g}: distances would overflow; "
@@ -270,3 +308,12 @@ class Pieces(TransformerMixin, BaseEstimator):
         with threadpool_limits(1):
             kmeans.fit(distinct, sample_weight=sums * len(distinct))
         return kmeans.cluster_centers_.astype(np.float64)
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
+
+
+def _in_units(X: np.ndarray, power: int) -> np.ndarray:
+    """Rows in units of a power of two."""
+    return np.ldexp(X, -power) if power else X

@@ -15,7 +15,8 @@ from laconic.model.atoms import Product, ProductsMap
 from laconic.numeric.magnitudes import ENLARGE, SHRINK
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, Place, feature_number
+from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.parts import Place
 from laconic.pools.scaling import (
     LARGEST,
     LARGEST_UNIT,

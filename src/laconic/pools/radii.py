@@ -5,7 +5,7 @@ Distances are found once. A code is the number of radii that do not reach the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,17 +15,6 @@ from laconic.numeric.threads import Threads, row_blocks
 
 # Centres that one task looks at together, at least: rows are read once for all of them.
 TOGETHER = 8
-
-
-class Held(NamedTuple):
-    """A part of the rows, as balls see them."""
-
-    table: np.ndarray
-    """(n_rows, n_features + 1): rows less the mean of all rows, and ones."""
-    codes: np.ndarray
-    """(n_centres, n_rows), bytes."""
-    depths: np.ndarray
-    """(n_centres, n_rows): squared distances in units of the largest ball; only of soft balls."""
 
 
 class Balls(NamedTuple):
@@ -45,8 +34,24 @@ class Balls(NamedTuple):
     """Root of the mean squared distance from it."""
     power: int
     """Of two: the unit of the lengths."""
-    parts: dict[int, Held]
-    """Rows of every part, by the number of its first row."""
+
+
+class Held(NamedTuple):
+    """A part of the rows, as balls see them."""
+
+    table: np.ndarray
+    """(n_rows, n_features + 1): rows less the mean of all rows, and ones."""
+    codes: np.ndarray
+    """(n_centres, n_rows), bytes."""
+    depths: np.ndarray
+    """(n_centres, n_rows): squared distances in units of the largest ball; only of soft balls."""
+
+    def code(self, centre: int, d2: np.ndarray, radii: np.ndarray) -> None:
+        """Write down where rows lie that have these squared distances to a centre."""
+        squares = radii**2
+        self.codes[centre] = np.searchsorted(squares, d2, side="right")
+        if self.depths.shape[1]:
+            self.depths[centre] = d2 / squares[-1]
 
 
 def find_balls(
@@ -54,46 +59,63 @@ def find_balls(
     weight: np.ndarray,
     centres: np.ndarray,
     shares: np.ndarray,
-    soft: bool,
     power: int,
-    parts: Sequence[slice],
+    soft: bool | None,
     threads: Threads,
-) -> Balls:
-    """The balls around centres that hold given shares of all rows.
+) -> tuple[Balls, Held | None]:
+    """The balls around centres that hold given shares of the rows.
 
-    ``X``, in units of that power of two, and ``weight`` are of all rows. ``parts`` cut them.
+    ``X`` is in units of that power of two. Unless ``soft`` is None, the rows are coded in the same
+    pass over the distances, as `hold` would do it.
     """
-    n_centres, n = centres.shape
     mean = np.average(X, axis=0, weights=weight)
-    held = []
-    for rows in parts:
-        n_rows = rows.stop - rows.start
-        # Rows far from zero would lose their differences to rounding.
-        table = np.ones((n_rows, n + 1), dtype=X.dtype)
-        table[:, :n] = X[rows] - mean
-        depths = np.empty((n_centres, n_rows if soft else 0), dtype=X.dtype)
-        held.append(Held(table, np.empty((n_centres, n_rows), dtype=np.uint8), depths))
-    radii, inside = (np.empty((n_centres, len(shares))) for _ in range(2))
-    nearest = np.empty(n_centres, dtype=np.int64)
+    table = _table(X, mean)
+    held = None if soft is None else _uncoded(table, len(centres), soft)
+    radii, inside = (np.empty((len(centres), len(shares))) for _ in range(2))
+    nearest = np.empty(len(centres), dtype=np.int64)
+
+    def see(j: int, d2: np.ndarray) -> None:
+        order = np.argsort(d2, kind="stable")
+        nearest[j] = order[0]
+        squares, inside[j] = _squared_radii(d2[order], weight[order], shares)
+        radii[j] = np.sqrt(squares)
+        if held is not None:
+            held.code(j, d2, radii[j])
+
+    _measure(X, centres, see, threads)
+    spread = float(np.sqrt(weight @ np.square(table[:, :-1], dtype=np.float64).sum(axis=1)))
+    return Balls(centres, radii, inside, nearest, mean, spread, power), held
+
+
+def hold(X: np.ndarray, balls: Balls, soft: bool, threads: Threads) -> Held:
+    """Rows, in units of the balls' power of two, as the balls see them."""
+    held = _uncoded(_table(X, balls.mean), len(balls.centres), soft)
+    _measure(X, balls.centres, lambda j, d2: held.code(j, d2, balls.radii[j]), threads)
+    return held
+
+
+def _table(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Rows less the mean, and ones: rows far from zero would lose their differences to rounding."""
+    table = np.ones((len(X), len(mean) + 1), dtype=X.dtype)
+    table[:, :-1] = X - mean
+    return table
+
+
+def _uncoded(table: np.ndarray, n_centres: int, soft: bool) -> Held:
+    codes = np.empty((n_centres, len(table)), dtype=np.uint8)
+    return Held(table, codes, np.empty((n_centres, len(table) if soft else 0), dtype=table.dtype))
+
+
+def _measure(
+    X: np.ndarray, centres: np.ndarray, see: Callable[[int, np.ndarray], None], threads: Threads
+) -> None:
+    """Show the number of every centre with the squared distances of all rows to it."""
 
     def some(s: slice) -> None:
         for j, d2 in enumerate(squared_distances(X, centres[s]).T, s.start):
-            order = np.argsort(d2, kind="stable")
-            nearest[j] = order[0]
-            squares, inside[j] = _squared_radii(d2[order], weight[order], shares)
-            radii[j] = np.sqrt(squares)
-            squares = radii[j] ** 2
-            for rows, (_, codes, depths) in zip(parts, held, strict=True):
-                codes[j] = np.searchsorted(squares, d2[rows], side="right")
-                if soft:
-                    depths[j] = d2[rows] / squares[-1]
+            see(j, d2)
 
-    list(threads.map(some, row_blocks(n_centres, TOGETHER)))
-    squared = [np.square(part.table[:, :n], dtype=np.float64).sum(axis=1) for part in held]
-    spread = float(np.sqrt(weight @ np.concatenate(squared)))
-    firsts = [rows.start for rows in parts]
-    by_first = dict(zip(firsts, held, strict=True))
-    return Balls(centres, radii, inside, nearest, mean, spread, power, by_first)
+    list(threads.map(some, row_blocks(len(centres), TOGETHER)))
 
 
 def _squared_radii(

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from laconic.numeric.magnitudes import ENLARGE
 from laconic.numeric.threads import Threads
-from laconic.pools.base import Place
+from laconic.pools.parts import Place
 
 # Numbers looked at together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20

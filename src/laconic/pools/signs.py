@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.model.atoms import FeatureMap
+from laconic.model.feature_maps import FeatureMap
 from laconic.pools.base import BoundPool
 
 

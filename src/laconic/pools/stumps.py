@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import Place
 from laconic.pools.bound_stumps import TOGETHER, BoundStumps
+from laconic.pools.parts import Place
 from laconic.pools.stump_limits import StumpLimits
 
 if TYPE_CHECKING:
@@ -52,10 +52,13 @@ class Stumps:
     read a few features at a time and never copied whole, except that a sparse matrix that is not
     in CSC format is converted to it.
 
-    Rows in parts have the same atoms as in one memory, up to the rounding of sums of weights. There
-    is one exception: a numeric feature that is cut into bins and has more than 65,536 distinct
-    values in the sample of a part. Its cuts are then found from summaries, with an error of less
-    than 0.05 % in their ranks.
+    Rows in parts have the same atoms as in one memory, up to the rounding of sums of weights, with
+    two exceptions. A numeric feature that is cut into bins, and has more than 65,536 distinct
+    values in the sample of a part, has cuts from summaries, with an error of less than 0.05 % in
+    their ranks. With ``bins=None``, a numeric feature of more than 65,536 distinct values is asked
+    about at the points of a summary only: at most 65,536 thresholds, and between any two neighbours
+    lies less than 0.1 % of the weight, or a single value. Categories are always listed, however
+    many there are.
     """
 
     allows_missing: ClassVar[bool] = True
@@ -83,9 +86,9 @@ class Stumps:
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
         """Values of every feature.
 
-        All distinct values where each is apart (``bins=None``, and categories). Otherwise those of
-        the rows that the cuts are found from, with their weights; of more than 65,536 in a part,
-        a summary whose ranks are less than 0.05 % too low: see `laconic.pools.quantiles.summary`.
+        All categories. Of other features the values of the rows that the cuts are found from, with
+        their weights; of more than 65,536 in a part, a summary whose ranks are less than 0.05 % too
+        low: see `laconic.pools.quantiles.summary`.
         """
         from laconic.pools import cuts
 
@@ -99,13 +102,13 @@ class Stumps:
     def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
         """Codings of every feature.
 
-        They are those of one part, so all atoms are the same, where no part gave a summary.
+        They are those of one part, so all atoms are the same, where no summary was made.
         """
         from laconic.pools import cuts
 
         bins, categorical = self._checked_bins(), self._checked_categorical(len(surveys[0]))
-        features = zip(zip(*surveys, strict=True), categorical, strict=True)
-        return list(threads.map(lambda f: cuts.merged(f[0], bins, bool(f[1])), features))
+        features, limits = zip(zip(*surveys, strict=True), categorical, strict=True), self._limits
+        return list(threads.map(lambda f: cuts.merged(f[0], bins, bool(f[1]), limits), features))
 
     def bind(
         self,

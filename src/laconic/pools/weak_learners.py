@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from laconic.model.atoms import Labels, Names, feature_name
+from laconic.model.feature_maps import Labels, Names, feature_name
 from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Offer
 

@@ -91,7 +91,7 @@ def _largest_weights(model: Any, Z: np.ndarray) -> tuple[tuple[int, Any], ...]:
     """Return the columns that move the scores of these rows most, and the labels they favour.
 
     A weight counts by the spread of its column, and by how differently it treats the labels. A
-    column favours the label that its high values speak for.
+    column favours the label that its high values suggest.
     """
     coef = np.atleast_2d(model.coef_)
     coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef

@@ -190,7 +190,7 @@ def _leanings(report: HolesReport, clump: ClumpFacts) -> str:
     parts = []
     for column, label in clump.fix.leans_on:
         what, large = report.table.meaning(column)
-        parts.append(f"{what} ({large} speaks for {quoted(label)})")
+        parts.append(f"{what} ({large} suggests {quoted(label)})")
     if not parts:
         return ""
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

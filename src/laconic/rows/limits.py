@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from laconic.numeric.sparse_rows import rows_between
+
 
 class Limits(NamedTuple):
     """Where the work is cut, and how many rows an estimate takes.
@@ -30,8 +32,11 @@ class Limits(NamedTuple):
     """Numbers of rows at which rows in memory are cut into shards."""
 
     def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
-        """Arrays of all rows, cut into those of every shard."""
+        """Arrays of all rows, cut into those of every shard.
+
+        They are views, except of sparse matrices by columns.
+        """
         if not self.cuts:
             return [arrays]
         ends = pairwise([0, *self.cuts, arrays[0].shape[0]])
-        return [tuple(array[first:last] for array in arrays) for first, last in ends]
+        return [tuple(rows_between(array, first, last) for array in arrays) for first, last in ends]

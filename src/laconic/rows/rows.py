@@ -16,8 +16,8 @@ import numpy as np
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.rows.columns_in import ColumnsIn
 from laconic.rows.curvature import placed
-from laconic.rows.dependence import explained
 from laconic.rows.limits import Limits
 from laconic.rows.shard import Shard, in_memory
 from laconic.rows.sums import added_up, total
@@ -47,10 +47,6 @@ class Rows:
         Atoms whose columns are in, in the order they came.
     n_columns : int
         Columns in, the intercept's included.
-    means : ndarray of shape (n_columns,)
-        What was subtracted from each column.
-    class_sums : ndarray of shape (n_columns, n_classes)
-        Σ_i weight_i x_i e_{y_i}ᵀ of the columns in.
     """
 
     def __init__(
@@ -72,13 +68,26 @@ class Rows:
     def _empty(self) -> None:
         self.atoms: list[int] = []
         self.n_columns = 0
-        self.means = np.zeros(0)
-        self.class_sums = np.zeros((0, len(self._shares)))
-        self._gram = np.zeros((0, 0))
+        self._in = ColumnsIn.none(len(self._shares))
         self._n_local = 0
         self._span: list[np.ndarray] = []
 
     # -- which columns are in ------------------------------------------------------------------
+
+    @property
+    def means(self) -> np.ndarray:
+        """What was subtracted from each column, (n_columns,)."""
+        return self._in.means
+
+    @property
+    def class_sums(self) -> np.ndarray:
+        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in, (n_columns, n_classes)."""
+        return self._in.class_sums
+
+    @property
+    def gram(self) -> np.ndarray:
+        """Σ_i weight_i x_i x_iᵀ of the columns in; local atoms have no part in it."""
+        return self._in.gram
 
     def append(self, atom: int) -> None:
         """Let the columns of an atom in."""
@@ -99,22 +108,15 @@ class Rows:
 
     def _taken(self, parts: list[tuple[np.ndarray, np.ndarray]], means: np.ndarray) -> None:
         """Note class sums and Gram rows of new columns."""
-        first, last = self.n_columns, self.n_columns + len(means)
-        self.n_columns = last
-        self.class_sums = np.vstack([self.class_sums, total([sums for sums, _ in parts])])
-        gram = np.empty((last, last))
-        gram[:first, :first] = self._gram
-        gram[first:] = total([rows for _, rows in parts])
-        gram[:, first:] = gram[first:].T
-        self._gram = gram
-        self.means = np.append(self.means, means)
+        class_sums, rows = (total(same) for same in zip(*parts, strict=True))
+        self.n_columns += len(means)
+        self._in = self._in.joined(means, class_sums, rows)
 
     def _put_local(self, atom: int) -> None:
         sums = self._sum(lambda shard: shard.put_local(atom))
         self._n_local += 1
         self.n_columns += len(sums)
-        self.class_sums = np.vstack([self.class_sums, sums])
-        self.means = np.append(self.means, np.zeros(len(sums)))
+        self._in = self._in.joined_local(np.zeros(len(sums)), sums)
 
     def reset(self, atoms: Sequence[int]) -> None:
         """Let in exactly these atoms, in this order; shared leading atoms are kept as they are."""
@@ -128,8 +130,7 @@ class Rows:
         for shard in self._shards:
             shard.cut(written, self._n_local)
         self.n_columns = n
-        self.class_sums, self.means = self.class_sums[:n], self.means[:n]
-        self._gram, self._span = self._gram[:n, :n], self._span[:n]
+        self._in, self._span = self._in.first(n), self._span[:n]
         self._extend(atoms[keep:])
 
     def adds_nothing(self, atom: int) -> bool:
@@ -141,23 +142,13 @@ class Rows:
             answers = [shard.unlike() for shard in self._shards]
             differ = np.sum([different for _, different in answers], axis=0)
             return sum(n for n, _ in answers) == 0 or bool(np.any(differ == 0))
-        width = self.pool.width(atom)
-        old, new = np.s_[: self.n_columns - width], np.s_[self.n_columns - width :]
-        own = np.diag(self._gram)[new]
-        whole = own + self.means[new] ** 2
-        cross = self._gram[old, new]
-        known = explained(self._gram[old, old], cross)
-        rounding = 1e-9 if self.dtype == np.float64 else 1e-5
-        nothing = (64.0 * np.finfo(self.dtype).eps) ** 2 * whole
-        return bool(np.all(own - known <= np.maximum(rounding * own, nothing)))
+        return self._in.explains_last(self.pool.width(atom), self.dtype == np.float32)
 
     def repeats(self, atom: int) -> bool:
         """Whether the last atom let in is one before it again, up to scale, sign and rounding."""
         if self._n_local or self.pool.width(atom) > 1:
             return self.adds_nothing(atom)
-        size = np.sqrt(np.diag(self._gram))
-        cross, rounding = np.abs(self._gram[-1, :-1]), 64.0 * np.finfo(self.dtype).eps
-        return bool(np.any(cross >= (1.0 - rounding) * size[-1] * size[:-1]))
+        return self._in.repeats_last(self.dtype == np.float32)
 
     def trial(self, atom: int, keep: bool) -> Rows:
         """Rows in which an atom is tried out.
@@ -169,7 +160,7 @@ class Rows:
         if keep:
             out.intercept, out.n_columns = self.intercept, self.n_columns
             out.atoms, out._n_local = list(self.atoms), self._n_local
-            out.means, out.class_sums, out._gram = self.means, self.class_sums, self._gram
+            out._in = self._in
         out.append(atom)
         return out
 

@@ -181,7 +181,7 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: np.ndarray, shape: tuple[int, int], copies: range, out: np.ndarray
     ) -> None:
         """Write the copies of all images into ``out``, one copy after the other."""
-        from laconic.numeric.warp import bilinear  # imported late, as it loads Numba
+        from laconic.deform.warp import bilinear  # imported late, as it loads Numba
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         smooth = [

@@ -1,0 +1,148 @@
+"""`LaconicClassifier`: what all estimators share, and the one way from rows to labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from laconic.data.doubts import stacklevel_of_user
+from laconic.data.frames import Categories, Units
+from laconic.data.labels import check_labels
+from laconic.data.validation import validated
+from laconic.files.journal import EVERY
+
+
+def _has_probabilities(self: LaconicClassifier) -> bool:
+    return self._has_probabilities()
+
+
+class LaconicClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that answers through its predictor.
+
+    A subclass's ``fit`` calls `_check_settings` and `_validated`, and sets ``classes_`` and
+    ``predictor_``. It says what is its own in `_draws` and `_has_probabilities`.
+    """
+
+    classes_: np.ndarray
+    n_features_in_: int
+    predictor_: Any
+    checkpoint: Any
+    random_state: Any
+    _categories: Categories
+    _units: Units
+    _save_every = EVERY
+    """Seconds between two records of a checkpoint."""
+    _fitted = "predictor_"
+    """The attribute that only a fitted estimator has."""
+
+    # -- settings and input --------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        """Refuse settings, before anything is asked of the data."""
+        self._validate_params()
+        drawn = self._draws()
+        seeded = isinstance(self.random_state, Integral)
+        if drawn is not None and self.checkpoint is not None and not seeded:
+            what, same = drawn
+            raise ValueError(
+                f"a checkpoint {what} needs an integer random_state, so that a resumed fit {same}"
+            )
+        for callback in getattr(self, "callbacks", None) or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
+
+    def _draws(self) -> tuple[str, str] | None:
+        """What a fit draws at random: in which fits, and what a resumed one must do again."""
+        return None
+
+    def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
+        """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
+        if reset:
+            check_labels(y)
+        labels = {"y": y} if reset else {}
+        return validated(self, X, **labels, reset=reset, weight=weight, **self._input())
+
+    def _input(self) -> dict[str, Any]:
+        """What kinds of input are taken."""
+        return {"accept_sparse": "csr"}
+
+    def _new_rows(self, X: Any) -> Any:
+        """New rows for a fitted estimator, checked and as numbers."""
+        check_is_fitted(self, self._fitted)
+        return self._validated(X)
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    @staticmethod
+    def _until_interrupted(
+        run: Callable[[], object], state: Any, kept: Callable[[], str | None]
+    ) -> None:
+        """Run; after Ctrl-C the model keeps what was learned, if ``kept`` can name anything."""
+        try:
+            run()
+        except KeyboardInterrupt:
+            what = kept()
+            if what is None:
+                raise
+            state.status = "interrupted"
+            warnings.warn(
+                f"fit was interrupted; the model keeps {what}", stacklevel=stacklevel_of_user()
+            )
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    @property
+    def _predictor(self) -> Any:
+        """What answers for rows of numbers: a `Predictor`, or another with its contract."""
+        return self.predictor_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of every row: that of the largest score, or by the sign of the one score."""
+        rows = self._new_rows(X)
+        return self._predictor.encoded_labels(rows)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Class scores (n_rows, n_classes); for two classes one, above zero for the second."""
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities (n_rows, n_classes), where scores stand for any."""
+        rows = self._new_rows(X)
+        return self._predictor.encoded_probabilities(rows)
+
+    def _has_probabilities(self) -> bool:
+        """Whether scores stand for probabilities."""
+        return False
+
+    def _scores(self, X: Any) -> np.ndarray:
+        rows = self._new_rows(X)
+        return self._predictor.encoded_scores(rows)
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    def describe(self, file: Any = None) -> None:
+        """Print the model for people: its atoms or holes, and what they come to."""
+        check_is_fitted(self, self._fitted)
+        print(self._card(), file=file)
+
+    def _card(self) -> str:
+        """The model in words and numbers."""
+        from laconic.model.card import card
+
+        return card(self.predictor_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

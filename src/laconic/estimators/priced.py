@@ -1,0 +1,278 @@
+"""`PricedClassifier`: a price on every atom, chosen by folds, or one model for each of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight
+
+from laconic.boost.constraints import dual_value, objective_bound
+from laconic.boost.loop import Loop
+from laconic.boost.master import Master
+from laconic.boost.path import PathEntry, best_of_every_size
+from laconic.boost.search_state import SearchState
+from laconic.boost.search_subset import SearchSubset
+from laconic.boost.stages import State
+from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.estimators.scorers import FoldScorer
+from laconic.estimators.sizes import one_standard_error, used_folds, whole_fits
+from laconic.estimators.terms import check_prices
+from laconic.look.bars import progress_bar
+from laconic.numeric.threads import Threads
+from laconic.rows.rows import Rows
+
+# Relative gap above which an exact search has not ended by itself.
+OPEN = 1e-6
+
+Priced = TypeVar("Priced", bound="PricedClassifier")
+
+
+class PricedClassifier(BoostedClassifier):
+    """An estimator that pays a price for every atom: several prices, and what they come to.
+
+    A subclass says what is its own: `_master` and `_loop_over`. Before a size is in use, it calls
+    `_keep_proof`.
+    """
+
+    price: Any
+    l1: float
+    hot_start: int
+    max_rounds: int
+    price_: float
+    rounds_: list[PathEntry]
+    dual_value_: float
+    _search_bounds: dict[int, float]
+
+    def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
+        """The problem over the atoms taken."""
+        raise NotImplementedError
+
+    def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
+        """The loop with this estimator's settings, some of them changed."""
+        raise NotImplementedError
+
+    def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
+        return self._loop_over(self._master(rows, ready, terms), ready, terms)
+
+    # -- prices --------------------------------------------------------------------------------
+
+    def _check_own(self) -> None:
+        self.__dict__.pop("price_", None)  # of an earlier fit
+        if check_prices(self.price) is not None and self.cv is None:
+            raise ValueError("several prices are for cross-validation to choose from; set cv")
+
+    def _price(self) -> float:
+        """The price of an atom: as given, or as folds chose it."""
+        return float(getattr(self, "price_", self.price))
+
+    def _folds_choose_settings(self) -> bool:
+        return check_prices(self.price) is not None
+
+    def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
+        """Score of every price, where there are several, or of every size, on every fold."""
+        prices = check_prices(self.price)
+        if prices is None:
+            return super()._cross_validate(ready, sample_weight, groups)
+        fold = self._of_a_fold().set_params(price=prices[0])
+        weight = sample_weight
+        given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
+        scores = cross_validate_prices(fold, *given, verbose=self.verbose)
+        self.price_ = prices[one_standard_error(scores)]
+        return scores
+
+    def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
+        if check_prices(self.price) is not None:
+            return size  # the folds have chosen the price
+        return super()._size_of_folds(size, path)
+
+    # -- what is kept --------------------------------------------------------------------------
+
+    def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
+        """The best model of every size, none larger than the cap."""
+        return best_of_every_size(state.entries, SearchState.of(state).offered, self._largest()[0])
+
+    def _kept_beside(self, state: State) -> list[PathEntry]:
+        return state.entries
+
+    def _size(self, state: State, path: list[PathEntry]) -> int:
+        """That of the last round; a hot start that was stopped has no cap."""
+        last = state.entries[-1].size
+        return last if last <= self._largest()[0] else path[-1].size
+
+    def _keep_proof(self, loop: Loop, state: State) -> None:
+        """Keep every round, and what is proven of all weights over the pool."""
+        bound, last = SearchState.of(state).bound, state.entries[-1]
+        if last.size > self._largest()[0]:
+            bound = -np.inf
+        self.price_ = self._price()
+        self.rounds_ = state.entries
+        self.dual_value_ = dual_value(state.entries, self.l1)
+        proven = self.dual_value_, self.price_, loop.record.costs
+        self.bound_ = objective_bound(state.entries[0], *proven)
+        self._search_bounds = {self._size(state, list(self.path_)): bound}
+        value = last.objective + self._charge(last)
+        if np.isfinite(bound) and value - bound > OPEN * value:
+            self.status_ += "; the exact search reached its limits, see search_bound_"
+
+    def _charge(self, entry: PathEntry) -> float:
+        """The price of an entry's atoms; those always in are free."""
+        return self.price_ * (entry.cost - self.rounds_[0].cost)
+
+    def _use(self, size: int) -> None:
+        """Make the path's model of ``size`` atoms the one in use, with what is proven of it."""
+        super()._use(size)
+        self.objective_ = self.path_[size].objective + self._charge(self.path_[size])
+        self.duality_gap_ = self.objective_ - self.dual_value_
+        self.search_bound_ = self._search_bounds.get(size, -np.inf)
+
+    # -- several models -----------------------------------------------------------------------
+
+    def fit_path(
+        self: Priced,
+        X: Any,
+        y: Any,
+        *,
+        price: Iterable[float] | None = None,
+        l1: Iterable[float] | None = None,
+        sample_weight: Any = None,
+    ) -> list[Priced]:
+        """Fit one model for every price, or for every l1, sharing what they have in common.
+
+        Models of different prices share the hot start and its search, and are the same as fitted
+        one by one. Those of different ``l1`` each start from the atoms of the one before, largest
+        first; these count among the ``max_rounds``.
+
+        Returns
+        -------
+        list of estimators like this one
+            Fitted, in the order given. This estimator itself is not.
+        """
+        if (price is None) == (l1 is None):
+            both = "" if price is None else ", not both"
+            raise ValueError(f"give a sequence of prices, or one of l1{both}")
+        if self.checkpoint is not None:
+            raise ValueError("a path of models has no checkpoint; fit them one by one for that")
+        if self.cv is not None:
+            raise ValueError(
+                "fit_path fits a model for every value; to choose a price by cv, call fit with "
+                "price=[...] and cv"
+            )
+        name, values = ("price", price) if price is not None else ("l1", l1)
+        if not isinstance(values, Iterable):
+            raise TypeError(f"{name} must be a sequence, such as [{values!r}], not {values!r}")
+        return list(fitted_path(self, X, y, sample_weight, name, values))
+
+
+def cross_validate_prices(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    prices: Sequence[float],
+    cv: Any,
+    scoring: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    verbose: int = 0,
+) -> np.ndarray:
+    """Score of a `PricedClassifier` at every price on every fold, (n_folds, n_prices).
+
+    ``verbose=1`` shows a bar over all folds and prices.
+    """
+    y, scores = np.asarray(y), []
+    scorer = FoldScorer(estimator, scoring, y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    folds = used_folds(X, y, weight, cv, groups)
+    with progress_bar("{task.fields[unit]}") if verbose else nullcontext() as bar:
+        if bar is not None:
+            unit = f"fits: {len(folds)} folds of {len(prices)} prices"
+            task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
+        for number, fit, test in folds:
+            part = _safe_indexing(X, fit), y[fit], weight[fit], "price", prices
+            with whole_fits() as models:
+                for model in fitted_path(estimator, *part):
+                    models.append(model)
+                    if bar is not None:
+                        bar.advance(task)
+            rows = _safe_indexing(X, test), y[test], weight[test]
+            scores.append([scorer(number, model, *rows) for model in models])
+    return np.array(scores)
+
+
+# What a fit learns of the data before the loop runs.
+_OF_DATA = (
+    "classes_", "loss_", "class_prior_", "_class_factors", "n_features_in_", "feature_names_in_",
+    "_categories", "_units",
+)  # fmt: skip
+
+
+def fitted_path(
+    estimator: Priced,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    name: str,
+    values: Iterable[float],
+) -> Iterator[Priced]:
+    """One model for each value of ``price`` or ``l1``; those of prices as each is fitted."""
+    models = [clone(estimator).set_params(**{name: float(value)}) for value in values]
+    for model in models:
+        model._validate_params()
+    if not models:
+        return
+    with Threads(estimator.n_jobs) as threads:
+        shared = clone(estimator).set_params(**{name: models[0].get_params()[name]})
+        shared._check_fit(None)
+        ready = shared._prepared(X, y, sample_weight)
+        rows = shared._rows(ready, threads)
+        terms = shared._terms(rows.pool)
+        known = {name: getattr(shared, name) for name in _OF_DATA if hasattr(shared, name)}
+        for model in models:
+            model.__dict__.update(known)
+        if name == "price":
+            yield from _at_prices(shared, models, rows, ready, terms)
+        else:
+            _at_l1(models, rows, ready, terms)
+            yield from models
+
+
+def _at_prices(
+    shared: Priced,
+    models: list[Priced],
+    rows: Rows,
+    ready: Ready,
+    terms: Terms,
+) -> Iterator[Priced]:
+    """Every price from the same hot start; the search over its sizes is done once."""
+    master = shared._master(rows, ready, terms)
+    hot = min(shared.hot_start, shared.max_rounds)
+    hot_start = shared._loop_over(master, ready, terms, search=None, max_rounds=hot)
+    start = hot_start.begin()
+    if hot:
+        hot_start.grow(start)
+    found = None
+    for model in models:
+        state = start.copy()
+        loop = model._loop_over(master, ready, terms)
+        assert isinstance(loop.settle, SearchSubset)
+        loop.settle.sizes = loop.settle.sizes if found is None else found
+        model._run(loop, state)
+        model._keep(loop, state, ready.held)
+        found = loop.settle.sizes
+        yield model
+
+
+def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None:
+    """Every l1 from the model of the next larger one."""
+    start: tuple[int, ...] = ()
+    for model in sorted(models, key=lambda m: -m.l1):
+        loop = model._loop(rows, ready, terms)
+        assert isinstance(loop.settle, SearchSubset)
+        state = loop.settle.refitted([n for n in start if n not in terms.include])
+        model._run(loop, state)
+        model._keep(loop, state, ready.held)
+        start = state.entries[-1].numbers

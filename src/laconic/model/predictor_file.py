@@ -1,0 +1,138 @@
+"""Files of predictors: arrays and a header, safe to load from a stranger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from laconic.data.frames import OTHER
+from laconic.files.layout import Array, check_arrays, list_of, whole_number
+from laconic.files.store import read_archive, write_archive
+from laconic.losses import LINKS
+from laconic.model.feature_maps import feature_map, is_known
+from laconic.numeric.magnitudes import LARGEST_SCORE
+
+if TYPE_CHECKING:
+    from laconic.model.predictor import Predictor
+
+P = TypeVar("P")
+
+# Of the arrays in a file that are not those of the map.
+LAYOUT = {
+    "weights": Array("f", ("columns", "outputs"), -LARGEST_SCORE, LARGEST_SCORE),
+    "intercept": Array("f", ("outputs",), -LARGEST_SCORE, LARGEST_SCORE),
+}
+
+
+def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
+    """Write a predictor to a file."""
+    if predictor.map.kind == "classifiers":
+        raise TypeError(
+            "an ensemble of scikit-learn classifiers cannot be saved as a Laconic file; "
+            "write the fitted estimator with joblib.dump instead"
+        )
+    if not is_known(predictor.map):
+        raise TypeError(
+            f"a predictor with a feature map of your own ({type(predictor.map).__name__}) cannot "
+            "be saved: a file holds arrays, not code"
+        )
+    if LINKS.get(predictor.loss) is not type(predictor.link):
+        raise TypeError(
+            f"a predictor with a loss of your own ({type(predictor.link).__name__}) cannot be "
+            "saved: a file holds arrays, not code"
+        )
+    classes = np.asarray(predictor.classes)
+    if classes.dtype.hasobject:
+        if not all(isinstance(label, str) for label in classes):
+            raise TypeError("class labels must be numbers, booleans or strings to be saved")
+        classes = classes.astype(np.str_)
+    header = {
+        "atoms": predictor.map.kind,
+        "loss": predictor.loss,
+        "widths": predictor.widths,
+        "n_features": predictor.n_features,
+        "feature_names": predictor.feature_names,
+        "categories": {
+            str(f): {str(code): label for code, label in known.items()}
+            for f, known in predictor.categories.items()
+        },
+        "other": None if np.isnan(predictor.other) else predictor.other,
+    }
+    if predictor.units:  # without dates, files are as they were before there were any
+        header["units"] = {str(f): unit for f, unit in predictor.units.items()}
+    if predictor.class_factors is not None:
+        header["class_factors"] = predictor.class_factors
+    arrays = {"weights": predictor.weights, "intercept": predictor.intercept, "classes": classes}
+    mapped = {f"map_{name}": array for name, array in predictor.map.arrays().items()}
+    write_archive(path, "predictor", header, {**arrays, **mapped})
+
+
+def read_predictor(path: str | os.PathLike[str], make: Callable[..., P]) -> P:
+    """What ``make`` makes of the parts in a file, which are checked first."""
+    header, arrays = read_archive(path, "predictor")
+    try:
+        return _made(make, header, arrays)
+    except KeyError as error:
+        raise ValueError(f"{path} is not a sound predictor: it has no {error}") from error
+    except Exception as error:  # whatever the checks did not foresee
+        raise ValueError(f"{path} is not a sound predictor: {error}") from error
+
+
+def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> P:
+    """The same of a header and arrays."""
+    n_features = whole_number(header["n_features"], "n_features", 1)
+    names = header["feature_names"]
+    if names is not None:
+        list_of(str, names, "feature_names", n_features)
+    mapped = {n[4:]: arrays.pop(n) for n in list(arrays) if n.startswith("map_")}
+    classes = arrays.pop("classes")
+    kind = "i" if classes.dtype.kind == "u" else classes.dtype.kind
+    check_arrays({"classes": classes}, {"classes": Array(kind, ("classes",))}, {})
+    if len(np.unique(classes)) != len(classes) or len(classes) < 2:
+        raise ValueError("it must have two or more classes, each once")
+    flat = check_arrays(arrays, LAYOUT, {})
+    old = header["version"] == 1
+    return make(
+        feature_map(header["atoms"], mapped, n_features),
+        flat["weights"],
+        flat["intercept"],
+        classes,
+        _known_link(header["loss"]),
+        [whole_number(w, "widths", 1) for w in list_of(int, header["widths"], "widths")],
+        n_features,
+        names,
+        _categories(header["categories"], old),
+        np.nan if old or header["other"] is None else OTHER,
+        _units(header.get("units", {})),
+        _factors(header.get("class_factors")),
+    )
+
+
+def _known_link(loss: Any) -> str:
+    if not isinstance(loss, str) or loss not in LINKS:
+        raise ValueError(f"unknown loss {loss!r}; known: {', '.join(LINKS)}")
+    return loss
+
+
+def _units(stored: Any) -> dict[int, str]:
+    """Units of a header."""
+    list_of(str, list(dict(stored).values()), "units")
+    return {int(feature): unit for feature, unit in stored.items()}
+
+
+def _factors(stored: Any) -> list[float] | None:
+    """Factors of the classes in a header, where it has them."""
+    return None if stored is None else list_of(float, stored, "class_factors")
+
+
+def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:
+    """Categories of a header; files of version 1 list all of a feature."""
+    out = {}
+    for feature, known in dict(stored).items():
+        labelled = dict(enumerate(known)) if old else dict(known)
+        list_of(str, list(labelled.values()), "categories")
+        out[int(feature)] = {int(code): label for code, label in labelled.items()}
+    return out
