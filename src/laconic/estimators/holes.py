@@ -236,7 +236,7 @@ class HolePunchingClassifier(HolesModel):
         Returns
         -------
         self
-            After Ctrl-C, too. It then has the holes punched so far.
+            The fitted estimator. After Ctrl-C it has the holes punched so far.
         """
         self._check_settings()
         X, y = self._validated(X, y, reset=True, weight=sample_weight)

@@ -317,7 +317,7 @@ class ShareBoostClassifier(BoostedClassifier):
         Returns
         -------
         self
-            After Ctrl-C, too. It then has the path learned so far.
+            The fitted estimator. After Ctrl-C it has the path learned so far.
         """
         return self._fit(X, y, sample_weight, groups)
 

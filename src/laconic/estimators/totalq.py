@@ -323,7 +323,7 @@ class TotalQBoostClassifier(PricedClassifier):
         Returns
         -------
         self
-            After Ctrl-C, too. It then has the model learned so far.
+            The fitted estimator. After Ctrl-C it has the model learned so far.
         """
         return self._fit(X, y, sample_weight, groups)
 
