@@ -402,7 +402,7 @@ def test_data_frames_keep_their_names(two_classes):
         ({"discount": 1.0}, r"discount must be in \[0, 1\) with normalize='degree'"),
         ({"discount": 1.0, "normalize": "pairs", "radius": 1e9}, "nothing to minimise"),
         ({"discount": 1 - 1e-12}, "with normalize='degree' leaves nothing to minimise; lower"),
-        ({"metric": lambda a, b: abs(a - b).max(), "checkpoint": "file"}, "instead of a lambda"),
+        ({"metric": lambda a, b: abs(a - b).max(), "checkpoint": "file"}, "not as a lambda"),
         ({"normalize": "rows"}, "'normalize' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
         ({"metric": "nearness"}, "metric"),

@@ -255,7 +255,7 @@ def test_weights_that_leave_room_for_no_hole_are_told(classes):
     X, y = blobs(60, classes=classes)
     small = np.full(60, 6 / 60)
     with pytest.warns(
-        UserWarning, match="weights of the 60 training rows add up to 6: a hole of min_rows=5"
+        UserWarning, match="weights of the 60 training rows add up to 6, so a hole of min_rows=5"
     ):
         model = holes().fit(X, y, sample_weight=small)
     assert model.n_holes_ == 0
@@ -301,7 +301,7 @@ def test_early_stopping_uses_the_lowest_held_out_error():
     assert len(model.validation_errors_) == len(model.errors_)
     assert model.n_holes_ < 40
     punched = len(model.errors_) - 1
-    told = f"the held-out rows speak for {model.n_holes_} of the {punched} holes punched"
+    told = f"by the held-out rows, {model.n_holes_} of the {punched} holes punched are used"
     assert model.status_.endswith(told)
 
 
@@ -565,7 +565,7 @@ def test_every_number_of_holes():
         assert model.at(n).n_holes_ == len(model.at(n).holes_) == n
         shorter = holes(max_holes=n).fit(X, y)
         assert np.array_equal(shorter.predict(X), staged)
-    with pytest.raises(ValueError, match="there are those of 0 to"):
+    with pytest.raises(ValueError, match="give a number from 0 to"):
         model.at(99)
 
 
@@ -764,7 +764,7 @@ def test_estimators_that_do_not_predict_the_labels_are_refused():
     with pytest.raises(ValueError, match="learned the classes 'high', 'low', but y has 0, 1, 2, 3"):
         holes(estimator=groups).fit(X, y)
     for part in ("estimator", "local_estimator"):
-        with pytest.raises(TypeError, match="LinearRegression is no classifier"):
+        with pytest.raises(TypeError, match="LinearRegression is not a classifier"):
             holes(**{part: LinearRegression()}).fit(X, y)
 
 

@@ -130,7 +130,7 @@ def test_names_that_cannot_be_given():
     X, y = random_problem(d=3)
     model = ShareBoostClassifier(2).fit(X, y)
     for wrong in (["a", "b"], ["a", "b", "b"]):
-        with pytest.raises(ValueError, match="names must be 3 different ones"):
+        with pytest.raises(ValueError, match="names must be 3 different names"):
             model.name_features(wrong)
     named = ShareBoostClassifier(2).fit(pd.DataFrame(X, columns=list("abc")), y)
     with pytest.raises(ValueError, match="have names already"):

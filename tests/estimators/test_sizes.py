@@ -108,7 +108,7 @@ def test_scorers_of_one_class_say_how_to_name_it():
     ):
         with pytest.raises(ValueError, match=f"scoring='{scoring}' cannot score.*make_sc") as told:
             ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, words)
-        assert re.search(r"pos_label='yes'.*\), of sklearn.metrics, or scoring='", str(told.value))
+        assert re.search(r"='yes'.*\), from sklearn.metrics, or scoring='", str(told.value))
         # The way out is one: the scores of the words are those of the numbers.
         by_word = ShareBoostClassifier(2, cv=3, scoring=scorer).fit(X, words)
         by_number = ShareBoostClassifier(2, cv=3, scoring=scoring).fit(X, y)
@@ -172,14 +172,14 @@ def test_a_bar_goes_over_folds_and_prices(capsys):
 def test_folds_that_cannot_be_used_are_named():
     X, y = random_problem(m=120, d=3, k=2)
     model = ShareBoostClassifier(2, cv=GroupKFold(3))
-    with pytest.raises(ValueError, match=r"must know them: call fit\(X, y, groups=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"needs the groups: call fit\(X, y, groups=\.\.\.\)"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="leaves only rows of class '0' to learn from"):
         model.fit(X, y, groups=np.where(y == 1, 0, 1 + np.arange(120) % 4))
     rare = np.zeros(120, dtype=int)
     rare[[0, 30, 31]] = 1
     few = ShareBoostClassifier(2, cv=KFold(5), scoring="roc_auc")
-    with pytest.raises(ValueError, match=r"no number for fold 3 of cv, .* of 1 of 2 classes"):
+    with pytest.raises(ValueError, match=r"must be finite for fold 3 of cv, .* of 1 of 2 classes"):
         few.fit(X, rare)
 
 
@@ -221,7 +221,7 @@ NO_FOLDS = {
     "too many": ([(range(40), range(40, 70))], "fold 1 of cv names row 69, but X has 60 rows"),
     "short mask": ([(range(40), [True] * 9)], "fold 1 of cv has a mask of 9 rows, but X has 60"),
     "no pairs": ([1, 2, 3], "cv must be .* pairs of rows"),
-    "no rows": ([(range(40), ["a"])], "fold 1 of cv must name rows by their numbers or a mask"),
+    "no rows": ([(range(40), ["a"])], "fold 1 of cv must give rows as numbers or as a mask"),
 }
 
 
@@ -237,7 +237,7 @@ def test_folds_that_are_none_are_told(cv, told):
 def test_test_rows_without_weight_are_told():
     X, y = even_classes()
     weight = (np.arange(60) < 40).astype(float)
-    with pytest.raises(ValueError, match="no fold of cv has test rows that weigh anything"):
+    with pytest.raises(ValueError, match="no fold of cv has test rows with a positive weight"):
         ShareBoostClassifier(2, cv=[(range(40), range(40, 60))]).fit(X, y, sample_weight=weight)
 
 
@@ -266,7 +266,7 @@ NO_NUMBERS = [(None, "None"), ({"a": 1.0}, "a dict"), (np.ones(2), "a ndarray"),
 @pytest.mark.parametrize(("answer", "told"), NO_NUMBERS)
 def test_a_scorer_must_give_one_number(answer, told):
     X, y = even_classes()
-    match = f"scoring must give one number; .* gave {told} for fold 1 of cv"
+    match = f"scoring must return one number; .* returned {told} for fold 1 of cv"
     with pytest.raises(ValueError, match=match):
         ShareBoostClassifier(2, cv=3, scoring=lambda m, X, y: answer).fit(X, y)
     with pytest.raises(ValueError, match=match):
@@ -288,7 +288,7 @@ def test_fewer_folds_are_no_help_where_no_fold_has_a_score():
             TotalQBoostClassifier(3), X, y, [0.1], 3, lambda m, X, y: np.nan
         ),
     ):
-        with pytest.raises(ValueError, match="no number for fold 1 of cv, but nan") as told:
+        with pytest.raises(ValueError, match="must be finite for fold 1 of cv, not nan") as told:
             run(X, y)
         assert "fewer folds" not in str(told.value)
 

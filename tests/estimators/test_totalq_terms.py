@@ -130,7 +130,7 @@ def test_groups_are_in_or_out_together(data):
 @pytest.mark.parametrize("name", ["include", "exclude", "costs", "max_cost"])
 def test_a_classifier_as_pool_has_no_atoms_to_name(data, name):
     given = {name: 3.0 if name == "max_cost" else [0]}
-    with pytest.raises(ValueError, match=f"{name} is about atoms that can be numbered"):
+    with pytest.raises(ValueError, match=f"{name} needs atoms with numbers"):
         TotalQBoostClassifier(pool=DecisionTreeClassifier(max_depth=1), **given).fit(*data)
 
 
@@ -221,9 +221,9 @@ def test_folds_keep_groups_of_rows_together(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"price": [0.1, 0.2]}, "several prices are for cross-validation"),
+        ({"price": [0.1, 0.2]}, "only cross-validation chooses from several prices"),
         ({"price": [], "cv": 3}, "price is an empty list"),
-        ({"cv": 3, "early_stopping": True}, "not by both"),
+        ({"cv": 3, "early_stopping": True}, "both choose the size"),
         ({"scoring": "roc_auc"}, "scoring is for cross-validation"),
         ({"search": "exact", "costs": COSTS}, "knows nothing of costs"),
     ],

@@ -1,4 +1,4 @@
-"""`LaconicClassifier`: what all estimators share, and the one way from rows to labels."""
+"""`LaconicClassifier`: what all estimators share, and the single way from rows to labels."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _has_probabilities(self: LaconicClassifier) -> bool:
 
 
 class LaconicClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that answers through its predictor.
+    """A classifier that predicts through its predictor.
 
-    A subclass's ``fit`` calls `_check_settings` and `_validated`, and sets ``classes_`` and
-    ``predictor_``. It says what is its own in `_draws` and `_has_probabilities`.
+    The ``fit`` of a subclass calls `_check_settings` and `_validated`, and sets ``classes_`` and
+    ``predictor_``. A subclass may override `_draws` and `_has_probabilities`.
     """
 
     classes_: np.ndarray
@@ -45,7 +45,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     # -- settings and input --------------------------------------------------------------------
 
     def _check_settings(self) -> None:
-        """Refuse settings, before anything is asked of the data."""
+        """Refuse wrong settings before looking at the data."""
         self._validate_params()
         drawn = self._draws()
         seeded = isinstance(self.random_state, Integral)
@@ -59,22 +59,25 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
                 raise TypeError(f"callbacks must be a list of callables; {callback!r} is not one")
 
     def _draws(self) -> tuple[str, str] | None:
-        """What a fit draws at random: in which fits, and what a resumed one must do again."""
+        """Return which fits draw at random, and what a resumed fit must repeat.
+
+        Both are parts of an error message. None means that the fit draws nothing.
+        """
         return None
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
-        """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
+        """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
         if reset:
             check_labels(y)
         labels = {"y": y} if reset else {}
         return validated(self, X, **labels, reset=reset, weight=weight, **self._input())
 
     def _input(self) -> dict[str, Any]:
-        """What kinds of input are taken."""
+        """Return the options of the check that say what kinds of input are accepted."""
         return {"accept_sparse": "csr"}
 
     def _new_rows(self, X: Any) -> Any:
-        """New rows for a fitted estimator, checked and as numbers."""
+        """Check new rows for a fitted estimator, and return them as numbers."""
         check_is_fitted(self, self._fitted)
         return self._validated(X)
 
@@ -84,7 +87,11 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     def _until_interrupted(
         run: Callable[[], object], state: Any, kept: Callable[[], str | None]
     ) -> None:
-        """Run; after Ctrl-C the model keeps what was learned, if ``kept`` can name anything."""
+        """Call ``run``. After Ctrl-C, warn that the model keeps what it has learned.
+
+        ``kept`` names what is kept. If it returns None, there is nothing to keep, and Ctrl-C is
+        raised again.
+        """
         try:
             run()
         except KeyboardInterrupt:
@@ -100,16 +107,23 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _predictor(self) -> Any:
-        """What answers for rows of numbers: a `Predictor`, or another with its contract."""
+        """The object that predicts rows of numbers: a `Predictor`, or one with the same methods."""
         return self.predictor_
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class of every row: that of the largest score, or by the sign of the one score."""
+        """Return the class of every row.
+
+        It is the class with the largest score. If there is only one score, its sign decides.
+        """
         rows = self._new_rows(X)
         return self._predictor.encoded_labels(rows)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes); for two classes one, above zero for the second."""
+        """Return the class scores of every row.
+
+        Their shape is (n_rows, n_classes). For two classes it is (n_rows,), and a score above zero
+        means the second class.
+        """
         scores = self._scores(X)
         if scores.shape[1] == 1:
             return scores[:, 0]
@@ -117,12 +131,15 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities (n_rows, n_classes), where scores stand for any."""
+        """Return the class probabilities, (n_rows, n_classes).
+
+        The method exists only if the scores stand for probabilities.
+        """
         rows = self._new_rows(X)
         return self._predictor.encoded_probabilities(rows)
 
     def _has_probabilities(self) -> bool:
-        """Whether scores stand for probabilities."""
+        """Return whether the scores stand for probabilities."""
         return False
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -132,12 +149,12 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     # -- explaining ----------------------------------------------------------------------------
 
     def describe(self, file: Any = None) -> None:
-        """Print the model for people: its atoms or holes, and what they come to."""
+        """Print a readable card of the model: its atoms or holes, and what they add up to."""
         check_is_fitted(self, self._fitted)
         print(self._card(), file=file)
 
     def _card(self) -> str:
-        """The model in words and numbers."""
+        """Return the model in words and numbers."""
         from laconic.model.card import card
 
         return card(self.predictor_)

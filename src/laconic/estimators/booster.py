@@ -1,4 +1,4 @@
-"""`BoostedClassifier`: what the estimators that run the loop share in `fit`."""
+"""`BoostedClassifier`: the parts of `fit` that the estimators with the boosting loop share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Self = TypeVar("Self", bound="BoostedClassifier")
 
 
 class Ready(NamedTuple):
-    """What a user gave, checked: all rows, and those to learn from."""
+    """The checked input: all rows, and the rows to learn from (``rows``, ``codes``, ``weight``)."""
 
     X: Any
     y: np.ndarray
@@ -54,28 +54,28 @@ class Ready(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Which atoms may, must and must not be in the model, and what they cost."""
+    """The atoms that must, may and must not be in the model, and what they cost."""
 
     include: list[int]
     admissible: Admissible
 
     @property
     def costs(self) -> Costs | None:
-        """What atoms cost."""
+        """Costs of the atoms."""
         return self.admissible.costs
 
 
 class BoostedClassifier(PathClassifier):
     """An estimator that runs the loop: checks, held-out rows, folds, checkpoints, Ctrl-C.
 
-    A subclass says what is its own: `_check_own`, `_pool_object`, `_loss_of`, `_largest`,
-    `_loop`, `_fingerprinted`, `_entries` and `_finish`.
+    A subclass implements `_check_own`, `_pool_object`, `_loss_of`, `_largest`, `_loop`,
+    `_fingerprinted`, `_entries` and `_finish`.
     """
 
     _limits_of_fit: tuple[str, ...] = ()
-    """Settings that say how far a fit goes, or what is made of it, not what it finds on the way."""
+    """Settings that say how far a fit goes or which size it uses, but not what it finds."""
     _signs = False
-    """Whether columns of 0 and 1 are seen as -1 and 1."""
+    """Whether columns of 0 and 1 are treated as columns of -1 and 1."""
 
     scale: str | None
     groups: Any
@@ -96,61 +96,68 @@ class BoostedClassifier(PathClassifier):
     verbose: int
     fit_intercept: bool
 
-    # -- what is the subclass's own ------------------------------------------------------------
+    # -- for subclasses to override ------------------------------------------------------------
 
     def _check_own(self) -> None:
-        """Refuse settings, before anything is asked of the data."""
+        """Refuse wrong settings of the subclass before looking at the data."""
 
     def _pool_object(self) -> Any:
-        """The pool that is meant, as `make_pool` takes it."""
+        """Return the pool to use, in a form that `make_pool` takes."""
         return self.pool
 
     def _loss_of(self, total: float) -> Loss:
-        """The loss, once the classes and the sum of the weights are known; sets ``loss_``."""
+        """Return the loss, and set ``loss_``.
+
+        It is called when the classes and ``total``, the sum of the weights, are known.
+        """
         raise NotImplementedError
 
     def _largest(self) -> tuple[int, int]:
-        """Largest model, and largest number of rounds."""
+        """Return the largest number of atoms and the largest number of rounds."""
         raise NotImplementedError
 
     def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
-        """The loop with this estimator's stages."""
+        """Return the loop with this estimator's stages."""
         raise NotImplementedError
 
     def _fingerprinted(self) -> dict[str, Any]:
-        """What the answer depends on beside the settings."""
+        """Return what the result depends on besides the settings."""
         return {}
 
     def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
-        """Run the loop, and what follows it."""
+        """Run the loop, and any steps after it."""
         loop.grow(state)
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        """The path that a state comes to, smallest first."""
+        """Return the path of a finished state, smallest size first."""
         raise NotImplementedError
 
     def _folds_choose_settings(self) -> bool:
-        """Whether folds choose something that the fit, and so its checkpoint, depends on."""
+        """Return whether folds choose a setting that the fit depends on.
+
+        The checkpoint then depends on it too, so the folds must run before the checkpoint is
+        opened.
+        """
         return False
 
     def _kept_beside(self, state: State) -> list[PathEntry]:
-        """Entries that are kept beside the path."""
+        """Return entries that are kept in addition to the path."""
         return []
 
     def _size(self, state: State, path: list[PathEntry]) -> int:
-        """The size in use where neither held-out rows nor folds choose it."""
+        """Return the size to use if neither held-out rows nor folds choose it."""
         return path[-1].size
 
     # -- fitting -------------------------------------------------------------------------------
 
     def _fit(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
-        """Check, cross-validate, run the loop, and keep what it found."""
+        """Check the input, cross-validate, run the loop, and keep the result."""
         self._check_fit(groups)
         ready = self._prepared(X, y, sample_weight)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:
             self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
-        # A checkpoint that cannot be used is refused before the work of the folds.
+        # The folds take long, so refuse a checkpoint that cannot be used before they run.
         with self._saver(ready) as saver:
             if self.cv is not None and not folds_first:
                 self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
@@ -166,12 +173,12 @@ class BoostedClassifier(PathClassifier):
         return self
 
     def _check_fit(self, groups: Any) -> None:
-        """Refuse what a user gave, before anything is asked of the data."""
+        """Refuse wrong arguments before looking at the data."""
         self._check_settings()
         for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
-            raise ValueError("choose the size by cv or by early_stopping, not by both")
+            raise ValueError("cv and early_stopping both choose the size; set only one of them")
         for given, name in ((self.scoring, "scoring"), (groups, "groups")):
             if given is not None and self.cv is None:
                 raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
@@ -183,7 +190,7 @@ class BoostedClassifier(PathClassifier):
         return "of a fit with early_stopping", "holds out the same rows"
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
-        """Check the data, and hold rows out where that is asked for."""
+        """Check the data, and hold out rows if that is asked for."""
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
@@ -196,7 +203,7 @@ class BoostedClassifier(PathClassifier):
         return Ready(X, y, pool, loss, rows, codes, weight, held)
 
     def _rows(self, ready: Ready, threads: Threads) -> Rows:
-        """The pool bound to the rows to learn from."""
+        """Return the pool bound to the rows to learn from."""
         limits, loss, weight = self._limits, ready.loss, ready.weight
         bounds = bind_parts(ready.pool, limits.parts(ready.rows, weight), threads)
         if self._signs and bounds[0].binary:
@@ -206,7 +213,7 @@ class BoostedClassifier(PathClassifier):
         return rows_in_memory(bounds, loss, ready.codes, weight, *settings)
 
     def _terms(self, pool: BoundPool) -> Terms:
-        """Costs, and atoms that are always or never in."""
+        """Return the costs, and the atoms that are always or never in the model."""
         names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
         costs, max_cost = check_costs(self.costs, self.max_cost, pool, n_features, names)
         include = resolve_atoms(self.include, pool, names, "include").tolist()
@@ -216,12 +223,12 @@ class BoostedClassifier(PathClassifier):
         return Terms(include, Admissible(exclude, costs, max_cost))
 
     def _saver(self, ready: Ready) -> AbstractContextManager[Checkpoint | None]:
-        """The checkpoint, where there is to be one."""
+        """Return the checkpoint, or an empty context if there is none."""
         if self.checkpoint is None:
             return nullcontext()
         names = getattr(self, "feature_names_in_", None)
         settings = settings_of(self, *self._limits_of_fit)
-        # Names and data frames say what an atom is: here by what they come to.
+        # A feature may be given by name or by number. Both must give the same fingerprint.
         settings |= {name: self._by_number(name) for name in ("include", "exclude")}
         costs = in_order(self.costs, names, self.n_features_in_)
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
@@ -230,13 +237,13 @@ class BoostedClassifier(PathClassifier):
         return Checkpoint(self.checkpoint, mark, self._save_every)
 
     def _by_number(self, argument: str) -> list[Any]:
-        """The items of an include or exclude list, features by their numbers."""
+        """Return the items of an include or exclude list, with numbers for feature names."""
         names = list(getattr(self, "feature_names_in_", ()))
         listed = getattr(self, argument) or ()
         return [names.index(i) if isinstance(i, str) and i in names else i for i in listed]
 
     def _run(self, loop: Loop, state: State) -> None:
-        """Run the loop from wherever the state is; Ctrl-C keeps what was learned."""
+        """Run the loop from the given state. After Ctrl-C, keep what was learned."""
         with self._progress() as shown:
             loop.hooks.append(shown)
 
@@ -251,7 +258,7 @@ class BoostedClassifier(PathClassifier):
     # -- folds ---------------------------------------------------------------------------------
 
     def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
-        """Score of every size on every fold."""
+        """Return the score of every size on every fold."""
         weight = _check_sample_weight(
             sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True
         )
@@ -259,9 +266,12 @@ class BoostedClassifier(PathClassifier):
         return cross_validate_sizes(self._of_a_fold(), *given)
 
     def _of_a_fold(self: Self) -> Self:
-        """This estimator for the rows of a fold, which are arrays, without names."""
+        """Return a copy of this estimator for the rows of a fold.
+
+        These rows are arrays without feature names, so names in its settings become numbers.
+        """
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        # Folds that are given by a generator cannot be cloned.
+        # A generator of folds cannot be cloned, so cv is removed before cloning.
         fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -275,7 +285,7 @@ class BoostedClassifier(PathClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _keep(self, loop: Loop, state: State, held: HeldOut | None) -> None:
-        """Turn the loop's state into fitted attributes."""
+        """Set the fitted attributes from the loop's state."""
         path = self._entries(loop, state)
         self.path_ = Path(path)
         self._keep_asked([*path, *self._kept_beside(state)])
@@ -291,16 +301,16 @@ class BoostedClassifier(PathClassifier):
         self._use(size)
 
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
-        """What only the subclass has to keep, and to warn of."""
+        """Keep what only the subclass has, and give its warnings."""
 
     def _size_of_folds(self, size: int, path: list[PathEntry]) -> int:
-        """The smallest size within one standard error of the best."""
+        """Return the smallest size whose score is within one standard error of the best."""
         most = min(size, path[0].size + one_standard_error(self.cv_scores_))
         size = max(entry.size for entry in path if entry.size <= most)
         if size == 0:
             warnings.warn(
-                "cross-validation chooses no atom, so the model says the same of every row: no "
-                "size is clearly better by accuracy, or by the scoring given. Where a class is "
+                "cross-validation chooses no atom, so the model predicts the same for every row. "
+                "No size is clearly better by accuracy, or by the scoring given. If one class is "
                 'rare, try scoring="roc_auc" or "average_precision".',
                 stacklevel=stacklevel_of_user(),
             )

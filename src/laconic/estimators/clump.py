@@ -1,4 +1,4 @@
-"""`ErrorClumpingClassifier`: linear classifiers whose errors clump, as a scikit-learn estimator."""
+"""`ErrorClumpingClassifier`: a linear classifier whose errors clump, for scikit-learn."""
 
 from __future__ import annotations
 
@@ -36,81 +36,89 @@ from laconic.numeric.threads import Threads
 
 
 class ErrorClumpingClassifier(LaconicClassifier):
-    """Linear classifier that is forgiven errors beside other errors, so that they clump.
+    """Linear classifier that pays less for errors near other errors, so that its errors clump.
 
-    Minimises eq. (1) of the paper over w and the slacks ξ,
+    It minimises eq. (1) of the paper over w and the slacks ξ,
 
         λ/2 ‖w‖² + ξᵀΘξ / (2m)   s.t.  ξ_i ≥ 0 and ξ_i ≥ 1 − y_i⟨w, x_i⟩,
 
     where Θ is 1 on the diagonal and −η c_ij for neighbours i, j. An error costs its squared slack,
-    less a discount for the errors in its neighbourhood: the classifier gives up on tight clusters,
-    which can then be found and handled separately, and does better elsewhere. Without a discount
-    it is the SVM with squared hinge loss, C = 1/(2 m λ) in scikit-learn's LinearSVC.
+    less a discount for the errors in its neighbourhood. So the classifier gives up on tight
+    clusters and does better elsewhere. The clusters can then be found and handled separately.
+    Without a discount it is an SVM with squared hinge loss: scikit-learn's LinearSVC with
+    C = 1/(2 m λ).
 
-    The convex problem is solved to a proven gap. Finding neighbours takes O(m² d) operations at
-    the speed of BLAS and about m²/8 bytes at most; every step after that a few passes over the rows
-    and the graph. Sparse rows stay sparse: 20,000 rows of 100,000 columns with 10 values each take
-    0.4 GB and some seconds.
+    The problem is convex, and it is solved to a proven gap. Finding neighbours takes O(m² d)
+    operations at the speed of BLAS, and at most about m²/8 bytes. Every step after that takes a
+    few passes over the rows and the graph. Sparse rows stay sparse: 20,000 rows with 100,000
+    columns and 10 values each take 0.4 GB and some seconds.
 
     Parameters
     ----------
     alpha : float, default=1e-3
-        λ, the ridge penalty on the weights and on the intercept. Features in other units need
-        another one; a `sklearn.preprocessing.StandardScaler` before this makes them alike.
+        λ, the ridge penalty on the weights and on the intercept. The right value depends on the
+        units of the features. A `sklearn.preprocessing.StandardScaler` before this classifier
+        makes the units alike.
     radius : float or "auto", default="auto"
-        ρ: rows at most this far apart are neighbours. ``"auto"`` takes the distance within which
-        5 % of the pairs of rows lie (see `laconic.clumping.neighbours.auto_radius`); ``radius_``
-        says which.
+        ρ. Rows at most this far apart are neighbours. ``"auto"`` takes the distance within which
+        5 % of the pairs of rows lie (see `laconic.clumping.neighbours.auto_radius`). ``radius_``
+        holds the value in use.
     discount : float, default=0.5
-        η in [0, 1]: how much neighbouring errors forgive each other. Below 1 with
+        η in [0, 1]: how much neighbouring errors forgive each other. It must be below 1 with
         ``normalize="degree"``. At 0 neighbours do not count, and no graph is built.
     normalize : {"degree", "pairs"}, default="degree"
-        c_ij: 1/√(d_i d_j) with the numbers of neighbours d, or 1/(m − 1) as in the paper. By
-        degree, an error whose neighbours are all errors of equal slack costs 1 − η of a lone one,
-        at any m and ρ. By pairs it costs 1 − η d_i/(m − 1), so that the discount is weak unless
-        the radius spans much of the data.
+        c_ij. ``"degree"`` means 1/√(d_i d_j), where d are the numbers of neighbours. ``"pairs"``
+        means 1/(m − 1), as in the paper. By degree, an error whose neighbours are all errors of
+        equal slack costs 1 − η of a lone error, for any m and ρ. By pairs it costs
+        1 − η d_i/(m − 1). So the discount is weak unless the radius spans much of the data.
     n_neighbors : int, default=None
-        Nearest rows as neighbours (of either of the two) instead of a radius, which must then be
-        left at ``"auto"``. Rows that are as far as the last of them are neighbours too.
+        Use this many nearest rows as neighbours, instead of a radius. Two rows are neighbours if
+        either is among the nearest of the other. Rows exactly as far as the last of the nearest
+        count too. ``radius`` must then stay ``"auto"``.
     metric : str or callable, default="euclidean"
-        Distance, any of `sklearn.metrics.pairwise_distances`. Euclidean is by far the fastest.
+        Distance: any that `sklearn.metrics.pairwise_distances` takes. Euclidean is by far the
+        fastest.
     label_groups : dict, default=None
-        Names of groups and the labels in each: groups are told apart instead of labels. A problem
-        of two groups is binary whatever the number of labels. ``classes_`` are then the groups,
-        and ``predict`` answers with them. A scorer of scikit-learn would compare them with the
-        labels in y: wrap it in `laconic.grouped_scorer` (``score`` itself compares groups).
+        Names of groups, with the labels in each. The classifier then separates groups instead of
+        labels. A problem of two groups is binary, whatever the number of labels. ``classes_`` are
+        then the groups, and ``predict`` returns groups. A scorer of scikit-learn would compare
+        these groups with the labels in y, so wrap it in `laconic.grouped_scorer`. (``score``
+        itself compares groups.)
     fit_intercept : bool, default=True
         Whether rows have a constant feature 1. Its weight is penalised like all others.
     solver : {"newton", "averaging"}, default="newton"
-        A semismooth Newton method (`laconic.clumping.solver`), or the paper's stochastic dual
-        averaging, which is far slower (`laconic.clumping.averaging`; dense rows only).
+        ``"newton"`` is a semismooth Newton method (`laconic.clumping.solver`). ``"averaging"`` is
+        the paper's stochastic dual averaging (`laconic.clumping.averaging`). It is far slower, and
+        takes dense rows only.
     tol : float, default=1e-10
-        The gap to stop at, relative to the objective. (The Newton method gains several digits with
-        its last step; the stochastic one would never get there.)
+        Stop at this gap, relative to the objective. The last step of the Newton method gains
+        several digits. The stochastic method would never get there.
     max_iter : int, default=100
-        Most Newton iterations, or passes of m stochastic steps. Newton iterations at larger λ count
-        as well: where rows are few or separable and λ is small beside their squared norms, λ is
-        approached from there. A fit that is stopped on that way has w of a larger λ, and a gap that
-        says so. With a ``checkpoint`` you can raise it, and the fit goes on.
+        Largest number of Newton iterations, or of passes of m stochastic steps. If rows are few or
+        separable, and λ is small compared with their squared norms, the Newton method approaches λ
+        from larger values. Iterations at larger λ count too. If a fit is stopped there, its w
+        belongs to a larger λ, and the gap shows it. With a ``checkpoint`` you can raise
+        ``max_iter``, and the fit goes on.
     learning_rate : float, default=None
-        γ in the learning rate γ/√t of ``solver="averaging"``; by default one over the mean squared
-        norm of the rows.
+        γ in the learning rate γ/√t of ``solver="averaging"``. The default is one over the mean
+        squared norm of the rows.
     class_weight : dict, "balanced" or None, default=None
-        What the slack of a row costs, class by class; only the ratios count. Unlike sample weights,
-        class weights do not count copies of rows: see the notes.
+        What the slack of a row costs, for each class. Only the ratios count. Unlike sample
+        weights, class weights do not count copies of rows: see the notes.
     checkpoint : str or path-like, default=None
-        File that keeps the state. A fit that finds it resumes from it and ends with the identical
-        model; other data or settings are refused, but ``max_iter`` may be raised. (With a smaller
-        ``max_iter``, iterations that are in the file stay.) A kill loses the iteration under way
-        and at most 5 seconds before it. Where the file can no longer be written, a warning says so
-        and the fit goes on.
+        File that keeps the state. If the file exists, the fit resumes from it and ends with the
+        identical model. A file of other data or settings is refused, but you may raise
+        ``max_iter``. (With a smaller ``max_iter``, iterations that are in the file stay.) A kill
+        loses the current iteration and at most 5 seconds before it. If the file can no longer be
+        written, a warning says so and the fit goes on.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of ``solver="averaging"``. Nothing else is random.
     n_jobs : int, default=None
-        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads. ``None`` and -1 take every core. The result does not depend on it.
     verbose : int, default=0
-        1 shows how far the search for neighbours is, and prints the radius, and the objective and
-        gap of every iteration (and λ, where it is a larger one than ``alpha`` on the way to that).
+        1 shows the progress of the search for neighbours. It prints the radius, and the objective
+        and gap of every iteration. If an iteration is at a larger λ than ``alpha``, it prints that
+        λ too.
 
     Attributes
     ----------
@@ -119,17 +127,17 @@ class ErrorClumpingClassifier(LaconicClassifier):
         w of the second class against the first, or of every class against the rest.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     objective_ : float
-        Eq. (1) at the answer; its sum over the problems where there are more than two classes.
+        Eq. (1) at the solution. If there are more than two classes, the sum over their problems.
     gap_ : float
-        Proven bound on how far that is above the optimum (up to rounding).
+        Proven bound on how far ``objective_`` is above the optimum (up to rounding).
     radius_ : float
-        The radius in use; NaN where neighbours were not found by one. At a discount of 0 it is the
-        one that would be in use; hole punching counts errors within it.
+        The radius in use. NaN if neighbours were not found by a radius. At a discount of 0, the
+        radius that would be in use: hole punching counts errors within it.
     neighbour_share_ : float
-        Share of the pairs of rows that are neighbours, copies of a row included; NaN at a discount
-        of 0, where no graph is built.
+        Share of the pairs of rows that are neighbours, copies of a row included. NaN at a discount
+        of 0, because no graph is built.
     n_iter_ : int
-        Most iterations that any of the problems took, those at larger λ included.
+        Largest number of iterations that any of the problems took, those at larger λ included.
     predictor_ : Predictor
         The deployable result.
     n_features_in_, feature_names_in_
@@ -137,23 +145,24 @@ class ErrorClumpingClassifier(LaconicClassifier):
 
     Notes
     -----
-    *More than two classes* are told apart one against the rest: a problem of its own for each
-    class, all with the same neighbours, and the largest score wins.
+    *More than two classes* are separated one against the rest. Each class has a problem of its
+    own. All problems have the same neighbours, and the largest score wins.
 
-    *Sample weights* count rows. An integer weight is the same as the row repeated: copies are
-    neighbours of each other, and count in the degrees, in m, in the automatic radius and among the
-    ``n_neighbors`` nearest. A weight below 1 is the part of a row that counts: its slack costs, and
-    forgives its neighbours, that part. (A weight of 2.5 is neighbour to itself with 1.5.) In a
-    graph of your own, copies have the row's neighbours and each other. ``solver="averaging"`` draws
-    rows, so there a weight is the same as repeated rows only at the optimum.
+    *Sample weights* count rows. An integer weight is the same as the row repeated. Copies are
+    neighbours of each other. They count in the degrees, in m, in the automatic radius and among
+    the ``n_neighbors`` nearest. A weight below 1 is the part of a row that counts: its slack
+    costs that part, and forgives its neighbours by that part. (A row of weight 2.5 is a neighbour
+    of itself with weight 1.5.) In a graph of your own, copies have the row's neighbours and each
+    other as neighbours. ``solver="averaging"`` draws rows. So there a weight is the same as
+    repeated rows only at the optimum.
 
     *Class weights* are prices. The slack of a row of price p costs p times as much, and it counts p
     times in what its neighbours are forgiven. They change neither the neighbours nor the radius.
-    Without a discount a class weight of 2 is the same as all rows of the class twice, as in
+    Without a discount, a class weight of 2 is the same as all rows of the class twice, as in
     LinearSVC. With a discount it is not: two copies of a row would also forgive each other.
 
-    *Kernels* (footnote 1) come in through a feature map before this, in a pipeline:
-    `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then those in the
+    *Kernels* (footnote 1) come in through a feature map before this classifier, in a pipeline:
+    `sklearn.kernel_approximation.Nystroem` or `RBFSampler`. Neighbours are then neighbours in the
     feature space.
 
     References
@@ -241,17 +250,18 @@ class ErrorClumpingClassifier(LaconicClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Dates and durations of a frame are numbers: days since the first date of the column, or
-            hours, say.
-            float32 stays float32.
+            Dates and durations in a data frame become numbers, for example days since the first
+            date of the column, or hours. float32 stays float32.
         y : array-like of shape (n_rows,)
-            Class labels, at least two different ones (or of two groups).
+            Class labels. At least two must differ. With ``label_groups``, they must be of at least
+            two groups.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weight 2 means the row twice, weight 0 the row gone; see the notes.
+            A row of weight 2 counts like the row twice. A row of weight 0 is left out. See the
+            notes.
         graph : NeighbourGraph or matrix of shape (n_rows, n_rows), default=None
-            Who neighbours whom, instead of a radius: from `laconic.clumping.neighbours` (so that
-            several fits share it), or any dense or sparse matrix whose non-zeros are edges. It is
-            made symmetric.
+            The neighbours of each row, instead of a radius. Give a graph from
+            `laconic.clumping.neighbours`, so that several fits share it, or any dense or sparse
+            matrix whose non-zeros are edges. The matrix is made symmetric.
 
         Returns
         -------
@@ -276,7 +286,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
         return self
 
     def _grouped(self, y: np.ndarray) -> np.ndarray:
-        """Labels, or the groups that they are in."""
+        """Return the labels, or their groups if ``label_groups`` is set."""
         return y if self.label_groups is None else group_labels(self.label_groups, y)
 
     def _draws(self) -> tuple[str, str] | None:
@@ -291,7 +301,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
     def _saver(
         self, rows: PricedRows, given: NeighbourGraph | None
     ) -> AbstractContextManager[Resumable[Any] | None]:
-        """The checkpoint, where there is to be one."""
+        """Return the checkpoint, or an empty context if there is none."""
         if self.checkpoint is None:
             return nullcontext()
         settings = settings_of(self, "max_iter")
@@ -301,7 +311,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
         return Resumable(self.checkpoint, mark, state_kind(self.solver), self._save_every)
 
     def _neighbours(self, rows: PricedRows, given: NeighbourGraph | None) -> NeighbourGraph:
-        """Who neighbours whom; nobody, and no graph is built, where neighbours do not count."""
+        """Return the graph of neighbours. At a discount of 0 it is empty."""
         asked = rows.X, self.radius, self.n_neighbors, self.metric, given
         weight = rows.weight
         if self.discount == 0:
@@ -320,7 +330,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
         return network
 
     def _keep(self, answers: list[ClumpingSolution]) -> None:
-        """Turn the answers into fitted attributes."""
+        """Set the fitted attributes from the solutions."""
         weights = np.stack([answer.weights for answer in answers])
         d = self.n_features_in_
         self.coef_ = weights[:, :d]
@@ -338,10 +348,17 @@ class ErrorClumpingClassifier(LaconicClassifier):
     # -- predicting ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores ⟨w, x⟩ (n_rows, n_classes); for two classes one, above zero for the second."""
+        """Return the scores ⟨w, x⟩ of every row.
+
+        Their shape is (n_rows, n_classes). For two classes it is (n_rows,), and a score above zero
+        means the second class.
+        """
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy; with ``label_groups``, ``y`` are labels and their groups are compared."""
+        """Return the accuracy.
+
+        With ``label_groups``, ``y`` holds labels, and their groups are compared.
+        """
         return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))

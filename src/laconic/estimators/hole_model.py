@@ -1,4 +1,4 @@
-"""`HolesModel`: what a fitted piecewise classifier does, whoever punched its holes."""
+"""`HolesModel`: what a fitted piecewise classifier does, however its holes were punched."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Self = TypeVar("Self", bound="HolesModel")
 
 
 class HolesModel(LaconicClassifier):
-    """A classifier outside and one in every hole: choosing a number, predicting, explaining.
+    """A fitted classifier outside and one in every hole: predict, explain, use fewer holes.
 
-    A subclass's ``fit`` sets the attributes below and calls ``_use`` with a number of holes.
+    The ``fit`` of a subclass sets the attributes below and calls ``_use`` with a number of holes.
     """
 
     estimator_: Any
@@ -48,17 +48,17 @@ class HolesModel(LaconicClassifier):
         )
 
     def at(self: Self, n_holes: int) -> Self:
-        """The model of the first ``n_holes`` holes, as a fitted classifier of its own."""
+        """Return the model with the first ``n_holes`` holes, as a fitted classifier."""
         check_is_fitted(self, "holes_")
         if n_holes not in range(len(self._every_hole) + 1):
             most = len(self._every_hole)
-            raise ValueError(f"no model of {n_holes!r} holes; there are those of 0 to {most}")
+            raise ValueError(f"no model has {n_holes!r} holes; give a number from 0 to {most}")
         other = copy.copy(self)
         other._use(int(n_holes))
         return other
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predicted labels with 0, 1, 2, … holes."""
+        """Yield the predicted labels with 0, 1, 2, … holes."""
         X = self._new_rows(X)
         check_squares(X, np.dtype(np.float64))
         yield from staged_labels(self.estimator_, self._every_hole, X, self.classes_.dtype)
@@ -71,15 +71,17 @@ class HolesModel(LaconicClassifier):
 
     @property
     def predictor_(self) -> Predictor:
-        """Flat arrays that predict the same; see the class for which models can be written so."""
+        """Flat arrays that predict the same. The class says which models have them."""
         check_is_fitted(self, "holes_")
         return self._routed.flat()
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Class scores (n_rows, n_classes); for two classes the second less the first.
+        """Return the class scores of every row.
 
-        Each row is scored by the model that decides it. Models of different kinds score on
-        different scales, so scores of rows in different regions need not compare.
+        Their shape is (n_rows, n_classes). For two classes it is (n_rows,): the score of the second
+        class minus the score of the first. Each row is scored by the model that decides it. Models
+        of different kinds score on different scales, so scores of rows in different regions need
+        not compare.
         """
         return super().decision_function(X)
 
@@ -88,13 +90,13 @@ class HolesModel(LaconicClassifier):
         return self._routed.has_probabilities
 
     def apply(self, X: Any) -> np.ndarray:
-        """The region of every row: 0 outside every hole, j in the j-th hole of ``holes_``."""
+        """Return the region of every row: 0 outside all holes, j in the j-th hole of ``holes_``."""
         rows = self._new_rows(X)
         return self._routed.region(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__().copy()
-        state.pop("_routed", None)  # it is made of the others
+        state.pop("_routed", None)  # _use makes it again from the others
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -110,7 +112,7 @@ class HolesModel(LaconicClassifier):
         return holes_card(self)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Plot the training error, and the error on (X, y) where given, against the holes.
+        """Plot the training error, and the error on (X, y) if given, against the number of holes.
 
         Returns the matplotlib axes. Needs the ``plot`` extra.
         """

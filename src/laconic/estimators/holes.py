@@ -1,4 +1,4 @@
-"""`HolePunchingClassifier`: a classifier, and other classifiers where it fails."""
+"""`HolePunchingClassifier`: one classifier for all rows, and others where it fails."""
 
 from __future__ import annotations
 
@@ -18,88 +18,96 @@ from laconic.holes.state import Part, PunchState
 from laconic.look.holes import progress
 from laconic.numeric.threads import Threads
 
-# Settings that change how far a fit goes, or what is made of it, but not what it finds on the way.
+# These settings say how far a fit goes and which of its holes are used. They do not change the
+# holes that it finds on the way, so a resumed fit may have other values.
 _LIMITS = ("max_holes", "tol", "n_iter_no_change", "prune")
 
 
 class HolePunchingClassifier(HolesModel):
-    """A piecewise classifier: one outside, and another in every hole punched where errors are many.
+    """Piecewise classifier: one model outside, and another in every hole where errors are many.
 
-    The loop of Dekel and Shamir, section 5.2. Starting from a classifier h of all rows, each round
-    takes the training row whose neighbourhood holds most errors, the largest ball around it that is
-    more than half misclassified, and a classifier of its own inside. Eq. (6),
+    This is the loop of Dekel and Shamir, section 5.2. It starts from a classifier h of all rows.
+    Each round takes the training row with the most errors in its neighbourhood, and the largest
+    ball around this row that is more than half misclassified. The ball is a hole, and it gets a
+    classifier of its own. The result is eq. (6),
 
         h(x)·1[x in no hole] + Σ_j h_j(x)·1[x in hole j and in no newer one]:
 
-    *the newest hole that contains a row decides it*, so that errors inside old holes can heal.
+    *the newest hole that contains a row decides it*. So new holes can correct errors inside old
+    holes.
 
-    Where several rows have equally many errors around them, a digest of their values decides. So
-    the order of the rows does not matter (but for the held-out part).
+    If several rows have equally many errors around them, a digest of their values decides. So
+    the order of the rows does not matter (except for the held-out part).
 
-    Inside a new hole the model is the best on its training rows of a fitted one, a constant and the
-    predictor so far (which leaves nothing to punch: a smaller ball or the next centre has its
-    turn), so that every hole lowers the training error, for any number of classes. In the paper's
-    worst case holes are tiny and as many as the errors; ``min_rows``, ``guard``,
-    ``early_stopping`` and ``prune`` keep them honest.
+    Inside a new hole, the fit keeps whichever of three makes the fewest training errors: a fitted
+    model, a constant, or the current predictor. If the current predictor is best, there is no hole
+    to punch, and a smaller ball or the next centre is tried. So every hole lowers the training
+    error, for any number of classes. In the paper's worst case the holes are tiny, and there are as
+    many holes as errors. ``min_rows``, ``guard``, ``early_stopping`` and ``prune`` guard against
+    this.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        What to fit to all rows: any scikit-learn classifier. `ErrorClumpingClassifier` by default,
-        whose errors lie close together.
+        Classifier to fit to all rows: any scikit-learn classifier. The default is
+        `ErrorClumpingClassifier`, whose errors are close together.
     max_holes : int, default=20
-        Most holes to punch. The fit also holds the models of fewer; see `at`.
+        Largest number of holes to punch. The fit also holds the models with fewer holes; see `at`.
     local_estimator : classifier, default=None
-        What to fit inside holes; ``estimator`` by default. A `ShareBoostClassifier` here makes a
-        compact piecewise model.
+        Classifier to fit inside holes. The default is ``estimator``. A `ShareBoostClassifier` here
+        makes a compact piecewise model.
     radius : float or "auto", default="auto"
-        ρ, the radius of the neighbourhoods in which errors are counted. By default that of the
-        fitted ``estimator`` if it has a ``radius_`` of Euclidean distances (error clumping does),
-        or else one within which a row has 5 % of the others.
+        ρ, the radius of the neighbourhoods in which errors are counted. ``"auto"`` takes the
+        ``radius_`` of the fitted ``estimator`` if it has one of Euclidean distances (error
+        clumping does). Otherwise it takes a radius within which a row has 5 % of the other rows.
     min_rows : float, default=10
-        Least number of training rows in a hole (their weight, where rows are weighted), above 0.
-        The paper's procedure has 1.
+        Least number of training rows in a hole, above 0. If rows are weighted, their weight
+        counts. The paper's procedure has 1.
     n_candidates : int, default=1
-        Centres to compare in every round: the row with most errors around it, which is the paper's
-        procedure and all that 1 looks at; misclassified rows drawn at random, whatever their
-        weight; then, where these are fewer, the rows with next most errors around them. Equal rows
-        are one centre. The one whose largest ball holds most errors is taken. What lies around a
-        centre is kept from round to round while 256 MB hold it (1,000 centres of 67,000 rows), so
-        that hundreds cost little.
+        Number of centres to compare in every round. The first is the row with the most errors
+        around it. With 1, as in the paper, it is the only one. The others are misclassified rows
+        drawn at random, whatever their weight. If these are too few, the rows with the next most
+        errors around them follow. Equal rows are one centre. The centre whose largest ball holds
+        the most errors is taken. The rows around each centre are kept from round to round, up to
+        256 MB (1,000 centres of 67,000 rows). So hundreds of centres cost little.
     tol : float, default=0.0
-        Training error at which to stop.
+        Stop at this training error.
     early_stopping : bool, default=False
-        Hold out a part of the rows, stop when their error no longer falls, and use the number of
+        Hold out a part of the rows. Stop when their error no longer falls, and use the number of
         holes at which it was lowest.
     guard : bool, default=False
-        Hold out a part of the rows, and punch a hole only where its model makes fewer errors on the
-        held-out rows inside than the predictor so far.
+        Hold out a part of the rows. Punch a hole only if its model makes fewer errors than the
+        current predictor on the held-out rows inside.
     prune : bool, default=False
-        Hold out a part of the rows, and drop in the end, newest first, the holes without which
-        their error is no higher. What is left need no longer lower the training error hole by hole.
+        Hold out a part of the rows. In the end, drop holes, newest first, if the held-out error is
+        no higher without them. The holes that are left need not each lower the training error.
     validation_fraction : float, default=0.1
-        The part held out, once for all three.
+        The part held out. It is held out once, for all three.
     n_iter_no_change : int, default=5
-        Holes without a lower held-out error after which ``early_stopping`` stops.
+        ``early_stopping`` stops after this many holes without a lower held-out error.
     class_weight : dict, "balanced" or None, default=None
-        What an error of each class costs. Unlike a sample weight it does not count copies of rows.
-        An estimator that has a ``class_weight`` gets these there, times its own where it has one.
+        What an error of each class costs. Unlike a sample weight, it does not count copies of
+        rows. An estimator that has a ``class_weight`` gets these weights there, times its own if
+        it has any.
     checkpoint : str or path-like, default=None
-        File that keeps the state. A fit that finds it resumes from it and ends with the identical
-        model; other data or settings are refused, but ``max_holes`` may be raised. A kill loses the
-        hole under way and at most 5 seconds before it. Where the file can no longer be written, a
-        warning says so and the fit goes on. It needs ``pickle_models=True``.
+        File that keeps the state. If the file exists, the fit resumes from it and ends with the
+        identical model. A file of other data or settings is refused, but you may raise
+        ``max_holes``. A kill loses the current hole and at most 5 seconds before it. If the file
+        can no longer be written, a warning says so and the fit goes on. A checkpoint needs
+        ``pickle_models=True``.
     pickle_models : bool, default=False
-        Whether a checkpoint may hold pickles. Estimators can be of any class, so a checkpoint keeps
-        them as pickles, which run code when they are read. Set it where nobody but you can write to
-        the file. (Models that `Predictor.save` writes never hold any.)
+        Whether a checkpoint may hold pickles. Estimators can be of any class, so a checkpoint
+        keeps them as pickles, which run code when they are read. Set this to True if nobody but
+        you can write to the file. (Models that `Predictor.save` writes never hold pickles.)
     callbacks : list of callables, default=None
-        Called with the loop's state after the first fit and every hole; a true answer ends the fit.
+        Called with the loop's state after the first fit and after every hole. If a callback
+        returns something true, the fit ends.
     random_state : int, RandomState instance or None, default=None
-        Draws the held-out part, the centres beyond the first of ``n_candidates``, and where it is
-        given, the ``random_state`` of every fit.
+        Draws the held-out part and the centres beyond the first of ``n_candidates``. If it is
+        given, it also draws the ``random_state`` of every fit.
     n_jobs : int, default=None
-        Threads for distances. ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads for distances. ``None`` and -1 take every core. The result does not
+        depend on it.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -109,17 +117,19 @@ class HolePunchingClassifier(HolesModel):
     estimator_ : classifier
         The classifier outside the holes.
     holes_ : list of Hole
-        Oldest first, those in use: centre, radius, model, rows and errors of each.
+        The holes in use, oldest first. Each has a centre, a radius, a model, its rows and its
+        errors.
     n_holes_ : int
-        Number of holes in use: all that were punched, or fewer after ``early_stopping``.
+        Number of holes in use. It is the number of all holes punched, or lower after
+        ``early_stopping``.
     errors_ : ndarray
         Weighted training error with 0, 1, 2, … holes. It falls with every hole.
     validation_errors_ : ndarray
-        The same on the held-out rows, where there are any.
+        The same on the held-out rows, if there are any.
     radius_ : float
         ρ.
     predictor_ : Predictor
-        The deployable result, where every model is linear, a constant or one of Laconic's.
+        The deployable result, if every model is linear, a constant or one of Laconic's.
     status_ : str
         Why the fit ended.
     n_features_in_, feature_names_in_
@@ -214,20 +224,19 @@ class HolePunchingClassifier(HolesModel):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Dates and durations of a frame are numbers: days since the first date of the column, or
-            hours, say.
-            float32 stays float32. Distances are taken as the columns are: scale them first where
-            their units differ.
+            Dates and durations in a data frame become numbers, for example days since the first
+            date of the column, or hours. float32 stays float32. Distances are taken between the
+            columns as they are. Scale the columns first if their units differ.
         y : array-like of shape (n_rows,)
-            Class labels, at least two different ones.
+            Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weight 2 means the row twice, weight 0 the row gone (held-out parts are drawn by rows,
-            whatever their weight). The estimators must take it too.
+            A row of weight 2 counts like the row twice. A row of weight 0 is left out. (Held-out
+            parts are drawn row by row, whatever the weights.) The estimators must accept it too.
 
         Returns
         -------
         self
-            Also after Ctrl-C: then with the holes punched so far.
+            The fitted estimator. After Ctrl-C it has the holes punched so far.
         """
         self._check_settings()
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
@@ -255,7 +264,8 @@ class HolePunchingClassifier(HolesModel):
         if self.checkpoint is not None and not self.pickle_models:
             raise ValueError(
                 f"checkpoint {self.checkpoint} would hold fitted estimators as pickles, which run "
-                "code when they are read; set pickle_models=True if nobody but you can write to it"
+                "code when they are read; set pickle_models=True if nobody but you can write to "
+                "the file"
             )
 
     def _draws(self) -> tuple[str, str] | None:
@@ -267,7 +277,7 @@ class HolePunchingClassifier(HolesModel):
         return self.early_stopping or self.guard or self.prune
 
     def _estimators(self) -> tuple[Any, Any]:
-        """What to fit outside and inside."""
+        """Return the estimator for all rows and the estimator for holes."""
         outside = self.estimator
         if outside is None:
             from laconic.estimators.clump import ErrorClumpingClassifier
@@ -276,9 +286,10 @@ class HolePunchingClassifier(HolesModel):
         return outside, outside if self.local_estimator is None else self.local_estimator
 
     def _mark(self, rows: PricedRows, weighted: bool) -> str:
-        """What tells this fit's checkpoint from those of other data or settings.
+        """Return a fingerprint of data and settings, by which a fit recognises its checkpoint.
 
-        Models that are given weights of one may differ from models that are given none.
+        ``weighted`` is part of it: a model that is given weights of one may differ from a model
+        that is given none.
         """
         settings = settings_of(self, *_LIMITS) | {"classes": self.classes_.tolist()}
         settings |= {"rows": rows.number, "held": self._holds_out()}
@@ -286,7 +297,7 @@ class HolePunchingClassifier(HolesModel):
         return fingerprint(rows.X, rows.codes, rows.weight, settings)
 
     def _run(self, run: PunchRun, mark: str) -> PunchState:
-        """Run the loop, from the checkpoint where there is one."""
+        """Run the loop, from the checkpoint if there is one."""
         with (
             saved(self.checkpoint, mark, run, self._save_every) as (resumed, hooks),
             progress(self.verbose, self.max_holes) as bar,
@@ -297,7 +308,7 @@ class HolePunchingClassifier(HolesModel):
         return state
 
     def _keep(self, state: PunchState, parts: tuple[Part, Part | None]) -> None:
-        """Turn the loop's state into fitted attributes."""
+        """Set the fitted attributes from the loop's state."""
         choice = choose_holes(state, parts, self.max_holes, self.early_stopping, self.prune)
         self.status_ = choice.status
         self.estimator_ = state.base

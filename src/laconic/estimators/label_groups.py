@@ -1,4 +1,4 @@
-"""Groups of labels: many labels as one problem of few groups, and scorers that compare groups."""
+"""Groups of labels: turn many labels into few groups, and score predicted groups."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from laconic.data.labels import check_labels
 
 
 def group_labels(groups: Mapping[Any, Any], y: Any) -> np.ndarray:
-    """The group of every label.
+    """Return the group of every label.
 
     Parameters
     ----------
     groups : mapping
-        Names of groups and the labels in each: one, or any collection of them. A name must not be a
-        label, unless it is the only one of its group: a group could be mistaken for it.
+        Names of groups, with the labels in each: one label, or any collection of labels. A name
+        must not be a label, because the group could be mistaken for that label. The only exception
+        is a group whose single label is its own name.
     y : array-like of shape (n_rows,)
-        Labels, each in a group.
+        Labels. Each must be in a group.
 
     Examples
     --------
@@ -27,7 +28,7 @@ def group_labels(groups: Mapping[Any, Any], y: Any) -> np.ndarray:
     ['low', 'high']
     """
     if len({isinstance(name, str) for name in groups}) > 1:
-        raise ValueError("names of label_groups must all be text, or none of them")
+        raise ValueError("the names of label_groups must all be text, or none of them may be text")
     group_of: dict[Any, Any] = {}
     for name, labels in groups.items():
         for label in _listed(labels):
@@ -37,8 +38,8 @@ def group_labels(groups: Mapping[Any, Any], y: Any) -> np.ndarray:
         if name in group_of and _listed(labels) != [name]:
             raise ValueError(
                 f"label_groups has a group {name!r}, which is also a label of group "
-                f"{group_of[name]!r}: a score of predicted groups against labels would be wrong "
-                f"and not look it; give the group another name, such as {f'group {name}'!r}"
+                f"{group_of[name]!r}. A score that compares predicted groups with labels would be "
+                f"wrong. Give the group another name, such as {f'group {name}'!r}."
             )
     y = np.asarray(y)
     check_labels(y)
@@ -49,22 +50,23 @@ def group_labels(groups: Mapping[Any, Any], y: Any) -> np.ndarray:
 
 
 def _listed(labels: Any) -> list[Any]:
-    """The labels of a group: one, or any collection of them."""
+    """Return the labels of a group as a list. The group may be one label or any collection."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         return [labels]
     return np.ravel(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
 
 
 def grouped_scorer(scoring: Any) -> GroupedScorer:
-    """A scorer of scikit-learn for a classifier with ``label_groups``: it compares groups.
+    """Return a scikit-learn scorer for a classifier with ``label_groups``. It compares groups.
 
-    A plain scorer compares the groups that such a classifier predicts with the labels in y. This
-    one turns the labels into their groups first.
+    A plain scorer would compare the groups that such a classifier predicts with the labels in y.
+    This scorer turns the labels into their groups first.
 
     Parameters
     ----------
     scoring : str or scorer
-        As `sklearn.metrics.get_scorer` takes it: ``"balanced_accuracy"``, ``"roc_auc"``, …
+        Anything that `sklearn.metrics.get_scorer` takes, such as ``"balanced_accuracy"`` or
+        ``"roc_auc"``.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def grouped_scorer(scoring: Any) -> GroupedScorer:
 
 
 class GroupedScorer:
-    """What `grouped_scorer` gives: called with a fitted classifier, rows and their labels."""
+    """The result of `grouped_scorer`. Call it with a fitted classifier, rows and their labels."""
 
     def __init__(self, scoring: Any) -> None:
         from sklearn.metrics import get_scorer
@@ -90,12 +92,12 @@ class GroupedScorer:
         self._scorer = get_scorer(scoring)
 
     def __call__(self, estimator: Any, X: Any, y: Any, **settings: Any) -> float:
-        """The score of a classifier, or of a pipeline that ends with one, on labels ``y``."""
+        """Return the score on labels ``y`` of a classifier, or of a pipeline that ends with one."""
         last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
         groups = getattr(last, "label_groups", None)
         if groups is None:
             raise ValueError(
-                f"{type(last).__name__} has no label_groups, so its labels are no groups; "
+                f"{type(last).__name__} has no label_groups, so there are no groups to compare; "
                 f"use scoring={self.scoring!r} itself"
             )
         return float(self._scorer(estimator, X, group_labels(groups, y), **settings))

@@ -1,4 +1,4 @@
-"""`PathClassifier`: what every estimator of a path shares once the path is there."""
+"""`PathClassifier`: what all estimators with a path share after the path is fitted."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from laconic.rows.limits import Limits
 
 Self = TypeVar("Self", bound="PathClassifier")
 
-# Least share of a feature that is read, whatever its atoms gained: above rounding, below any share
-# that says something.
+# Least share of a feature that is read, even if its atoms gained nothing. It is above rounding and
+# below any share that matters.
 LEAST_SHARE = 1e-9
 
 
 class PathClassifier(TransformerMixin, LaconicClassifier):
-    """A classifier with a model of every size: choosing one, predicting, explaining.
+    """A classifier with a model of every size: choose a size, predict, explain.
 
-    A subclass has the parameter ``pool``; its ``fit`` sets ``classes_``, ``loss_`` (the loss that
+    A subclass has the parameter ``pool``. Its ``fit`` sets ``classes_``, ``loss_`` (the loss that
     it minimised) and ``path_``, and calls ``_use`` with a size.
     """
 
@@ -37,12 +37,12 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
     loss_: Any
     path_: Path
     _limits = Limits()
-    """Where the work over the rows is cut."""
+    """Limits by which the work over the rows is cut into parts."""
     _given_names: list[str] | None = None
     _class_factors: np.ndarray
 
     def _use(self, size: int) -> None:
-        """Make the path's model of ``size`` atoms the one in use."""
+        """Use the path's model of ``size`` atoms."""
         entry = self.path_[size]
         self.predictor_ = self._predictor_of(entry)
         self.n_atoms_ = size
@@ -51,12 +51,12 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         self.intercept_ = entry.intercept
 
     def _predictor_of(self, entry: PathEntry) -> Predictor:
-        """The deployable form of an entry of the path."""
+        """Return the deployable form of an entry of the path."""
         with np.errstate(over="ignore"):
             weights = entry.input_weights()
         if not np.isfinite(weights).all():
             raise ValueError(
-                "weights overflow in the units of the input, in which some columns are tiny; "
+                "weights overflow in the units of the input, because some columns are tiny; "
                 f"{ENLARGE}"
             )
         return Predictor(
@@ -74,7 +74,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         )
 
     def _keep_asked(self, entries: Iterable[PathEntry]) -> None:
-        """Forget the categories that no model asks about: others need not learn of them."""
+        """Forget the categories that no model asks about, so that others do not learn of them."""
         asked: dict[int, set[int]] = {}
         for entry in entries:
             if not hasattr(entry.map, "asked"):
@@ -86,7 +86,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
     # -- other sizes ---------------------------------------------------------------------------
 
     def at(self: Self, n_atoms: int) -> Self:
-        """The model of ``n_atoms`` atoms, as a fitted classifier of its own."""
+        """Return the model of ``n_atoms`` atoms, as a fitted classifier."""
         check_is_fitted(self, "predictor_")
         if n_atoms not in self.path_.sizes:
             raise ValueError(f"no model of {n_atoms!r} atoms in {self.path_!r}")
@@ -95,13 +95,13 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return other
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predicted labels of every size of the path, smallest first."""
+        """Yield the predicted labels of every size of the path, smallest first."""
         rows = self._new_rows(X)
         for entry in self.path_:
             yield self._predictor_of(entry).encoded_labels(rows)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities of every size of the path, smallest first."""
+        """Yield the class probabilities of every size of the path, smallest first."""
         rows = self._new_rows(X)
         for entry in self.path_:
             yield self._predictor_of(entry).encoded_probabilities(rows)
@@ -112,18 +112,18 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return True
 
     def corrected_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities with the effect of ``class_weight`` taken back.
+        """Return the class probabilities with the effect of ``class_weight`` removed.
 
-        A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
-        `predict_proba` therefore answers as if all classes were equally common. Here every
-        probability is divided by its class's factor, and they are made to sum to one again. They
-        are about as calibrated as those of a fit without ``class_weight``. Without it they are
-        those of `predict_proba`.
+        If the rows of a class weigh f times as much, the class gets f times the odds. So with
+        ``"balanced"``, `predict_proba` answers as if all classes were equally common. This method
+        divides every probability by the factor of its class, and scales the probabilities to sum to
+        one again. They are about as calibrated as those of a fit without ``class_weight``. Without
+        ``class_weight`` they are those of `predict_proba`.
         """
         return self.predictor_.corrected(self.predict_proba(X))
 
     def transform(self, X: Any) -> np.ndarray:
-        """Columns of the chosen atoms, in the units of the input.
+        """Return the columns of the chosen atoms, in the units of the input.
 
         Dates count from the first training date of their column; see ``predictor_.units``.
         """
@@ -131,13 +131,14 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return self.predictor_.map.columns(rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Readable names of the columns of `transform`.
+        """Return readable names of the columns of `transform`.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the input features, as a pipeline passes them on. By default those that the
-            model knows: of the data frame given to ``fit``, of `name_features`, or x0, x1, ….
+            Names of the input features, as a pipeline passes them on. The default is the names that
+            the model knows: from the data frame given to ``fit``, from `name_features`, or x0, x1,
+            ….
         """
         check_is_fitted(self, "predictor_")
         names = None
@@ -146,16 +147,16 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return np.array(self.predictor_.names(names), dtype=object)
 
     def name_features(self: Self, names: Any) -> Self:
-        """Call the input features by these names, where ``fit`` was given an array.
+        """Give names to the input features, if ``fit`` was given an array.
 
-        ``describe``, plots, saved models and `get_feature_names_out` then use them. The columns of
-        a data frame must have them too, in this order. In a pipeline:
+        ``describe``, plots, saved models and `get_feature_names_out` then use these names. If you
+        give a data frame later, its columns must have these names in this order. In a pipeline:
         ``pipeline[-1].name_features(pipeline[:-1].get_feature_names_out())``.
 
         Parameters
         ----------
         names : sequence of str
-            One for every feature, in order.
+            One name for every feature, in order.
 
         Returns
         -------
@@ -163,12 +164,12 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         """
         check_is_fitted(self, "predictor_")
         if hasattr(self, "feature_names_in_"):
-            raise ValueError("fit was given a data frame, whose columns have names already")
+            raise ValueError("fit was given a data frame, and its columns have names already")
         given = [str(name) for name in names]
         if len(given) != self.n_features_in_ or len(set(given)) != len(given):
             raise ValueError(
-                f"names must be {self.n_features_in_} different ones, one for every feature; got "
-                f"{len(given)}, {len(set(given))} of them different"
+                f"names must be {self.n_features_in_} different names, one for every feature; got "
+                f"{len(given)} names, {len(set(given))} of them different"
             )
         self._given_names = given
         self._use(self.n_atoms_)
@@ -182,7 +183,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return card(self)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Plot loss, and error on (X, y) where given, against the number of atoms.
+        """Plot the loss, and the error on (X, y) if given, against the number of atoms.
 
         Returns the matplotlib axes. Needs the ``plot`` extra.
         """
@@ -204,7 +205,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
 
     @property
     def coef_(self) -> Any:
-        """There is none: a selector would take weights of atoms for weights of features."""
+        """Not available: a selector would take weights of atoms for weights of features."""
         raise AttributeError(
             f"a {type(self).__name__} has no coef_, because its weights belong to atoms and not to "
             "input features; they are in atom_coef_, and feature_importances_ has one number per "
@@ -215,12 +216,13 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
     def feature_importances_(self) -> np.ndarray:
         """Share of every input feature in the decrease of the training loss.
 
-        An atom's gain goes to the features it reads: that of a fitted classifier by its own
-        ``feature_importances_`` or the size of its ``coef_``, all others in equal parts. A feature
-        that is read has a share of at least 1e-9 or so, even where its atoms gain nothing, and a
-        feature that is not read has 0: ``SelectFromModel(model, threshold=1e-12)`` keeps exactly
-        the features that are read. (Features that a classifier as pool has no use for count as
-        not read.) The shares sum to one up to rounding, or to zero where nothing is read.
+        The gain of an atom goes to the features that it reads, in equal parts. The gain of a fitted
+        classifier is split by its ``feature_importances_`` or the size of its ``coef_``, if it has
+        one of them. A feature that is read has a share of at least about 1e-9, even if its atoms
+        gain nothing. A feature that is not read has 0. So ``SelectFromModel(model,
+        threshold=1e-12)`` keeps exactly the features that are read. (If the pool is a classifier,
+        features that it does not use count as not read.) The shares sum to one up to rounding, or
+        to zero if nothing is read.
         """
         check_is_fitted(self, "predictor_")
         entry = self.path_[self.n_atoms_]
@@ -234,25 +236,25 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
             share = np.where(read > 0, np.maximum(share / total, LEAST_SHARE), 0.0)
         else:
             share = read
-        # To 40 bits, so that the mean of equal shares is that share: selectors compare with it.
+        # Selectors compare shares with their mean. With 40 bits, the mean of equal shares is exact.
         even: np.ndarray = np.ldexp(np.rint(np.ldexp(share / (share.sum() or 1.0), 40)), -40)
         return even
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
-        """Check input the way scikit-learn does; only fits pass ``y``, ``reset`` and ``weight``."""
+        """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
         if reset:
             self._given_names = None
         elif self._categories and not is_frame(X):
             raise ValueError(
-                "fit was given a data frame with categories, which an array does not hold; "
+                "fit was given a data frame with categories, and an array cannot hold them; "
                 "give a data frame here too"
             )
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
-                f"Found array with dim {X.ndim}, while dim <= 2 is required: a row of X holds the "
-                "pixels of an image, images.reshape(len(images), -1)"
+                f"Found array with dim {X.ndim}, while dim <= 2 is required. A row of X must hold "
+                "all pixels of an image: give images.reshape(len(images), -1)"
             )
         known = self
         if self._given_names is not None and is_frame(X):

@@ -1,4 +1,4 @@
-"""`PricedClassifier`: a price on every atom, chosen by folds, or one model for each of several."""
+"""`PricedClassifier`: a price on every atom. Folds choose it, or each price gets its own model."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ from laconic.look.bars import progress_bar
 from laconic.numeric.threads import Threads
 from laconic.rows.rows import Rows
 
-# Relative gap above which an exact search has not ended by itself.
+# A relative gap above this means that a limit stopped an exact search.
 OPEN = 1e-6
 
 Priced = TypeVar("Priced", bound="PricedClassifier")
 
 
 class PricedClassifier(BoostedClassifier):
-    """An estimator that pays a price for every atom: several prices, and what they come to.
+    """An estimator that pays a price for every atom: prices, bounds, paths of models.
 
-    A subclass says what is its own: `_master` and `_loop_over`. Before a size is in use, it calls
-    `_keep_proof`.
+    A subclass implements `_master` and `_loop_over`. It calls `_keep_proof` before a size is used.
     """
 
     price: Any
@@ -49,11 +48,11 @@ class PricedClassifier(BoostedClassifier):
     _search_bounds: dict[int, float]
 
     def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
-        """The problem over the atoms taken."""
+        """Return the problem over the atoms taken."""
         raise NotImplementedError
 
     def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
-        """The loop with this estimator's settings, some of them changed."""
+        """Return the loop with this estimator's settings, some of them changed."""
         raise NotImplementedError
 
     def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
@@ -64,17 +63,17 @@ class PricedClassifier(BoostedClassifier):
     def _check_own(self) -> None:
         self.__dict__.pop("price_", None)  # of an earlier fit
         if check_prices(self.price) is not None and self.cv is None:
-            raise ValueError("several prices are for cross-validation to choose from; set cv")
+            raise ValueError("only cross-validation chooses from several prices; set cv")
 
     def _price(self) -> float:
-        """The price of an atom: as given, or as folds chose it."""
+        """Return the price of an atom: the one given, or the one that folds chose."""
         return float(getattr(self, "price_", self.price))
 
     def _folds_choose_settings(self) -> bool:
         return check_prices(self.price) is not None
 
     def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
-        """Score of every price, where there are several, or of every size, on every fold."""
+        """Return the score on every fold of every price, or of every size if there is one price."""
         prices = check_prices(self.price)
         if prices is None:
             return super()._cross_validate(ready, sample_weight, groups)
@@ -93,19 +92,23 @@ class PricedClassifier(BoostedClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        """The best model of every size, none larger than the cap."""
+        """Return the best model of every size. None is larger than the cap."""
         return best_of_every_size(state.entries, SearchState.of(state).offered, self._largest()[0])
 
     def _kept_beside(self, state: State) -> list[PathEntry]:
         return state.entries
 
     def _size(self, state: State, path: list[PathEntry]) -> int:
-        """That of the last round; a hot start that was stopped has no cap."""
+        """Return the size of the last round.
+
+        A hot start that was stopped has no cap. Its last round may be larger than the cap. Then the
+        size is the largest of the path.
+        """
         last = state.entries[-1].size
         return last if last <= self._largest()[0] else path[-1].size
 
     def _keep_proof(self, loop: Loop, state: State) -> None:
-        """Keep every round, and what is proven of all weights over the pool."""
+        """Keep every round, and the bounds that hold for all weights over the pool."""
         bound, last = SearchState.of(state).bound, state.entries[-1]
         if last.size > self._largest()[0]:
             bound = -np.inf
@@ -117,14 +120,14 @@ class PricedClassifier(BoostedClassifier):
         self._search_bounds = {self._size(state, list(self.path_)): bound}
         value = last.objective + self._charge(last)
         if np.isfinite(bound) and value - bound > OPEN * value:
-            self.status_ += "; the exact search reached its limits, see search_bound_"
+            self.status_ += "; the exact search reached its limits; see search_bound_"
 
     def _charge(self, entry: PathEntry) -> float:
-        """The price of an entry's atoms; those always in are free."""
+        """Return the price of an entry's atoms. Atoms that are always in are free."""
         return self.price_ * (entry.cost - self.rounds_[0].cost)
 
     def _use(self, size: int) -> None:
-        """Make the path's model of ``size`` atoms the one in use, with what is proven of it."""
+        """Use the path's model of ``size`` atoms, with its objective and bounds."""
         super()._use(size)
         self.objective_ = self.path_[size].objective + self._charge(self.path_[size])
         self.duality_gap_ = self.objective_ - self.dual_value_
@@ -141,26 +144,26 @@ class PricedClassifier(BoostedClassifier):
         l1: Iterable[float] | None = None,
         sample_weight: Any = None,
     ) -> list[Priced]:
-        """Fit one model for every price, or for every l1, sharing what they have in common.
+        """Fit one model for every price, or for every l1, and share the work between them.
 
-        Models of different prices share the hot start and its search, and are the same as fitted
-        one by one. Those of different ``l1`` each start from the atoms of the one before, largest
-        first; these count among the ``max_rounds``.
+        Models of different prices share the hot start and its search. Each is the same as if it
+        were fitted alone. With several ``l1``, the largest comes first, and each fit starts from
+        the atoms of the one before. These atoms count among the ``max_rounds``.
 
         Returns
         -------
         list of estimators like this one
-            Fitted, in the order given. This estimator itself is not.
+            The fitted models, in the order given. This estimator itself is not fitted.
         """
         if (price is None) == (l1 is None):
             both = "" if price is None else ", not both"
-            raise ValueError(f"give a sequence of prices, or one of l1{both}")
+            raise ValueError(f"give a sequence of prices or a sequence of l1{both}")
         if self.checkpoint is not None:
-            raise ValueError("a path of models has no checkpoint; fit them one by one for that")
+            raise ValueError("fit_path takes no checkpoint; to use one, fit the models one by one")
         if self.cv is not None:
             raise ValueError(
-                "fit_path fits a model for every value; to choose a price by cv, call fit with "
-                "price=[...] and cv"
+                "fit_path fits a model for every value and takes no cv; to choose a price by cv, "
+                "call fit with price=[...] and cv"
             )
         name, values = ("price", price) if price is not None else ("l1", l1)
         if not isinstance(values, Iterable):
@@ -179,9 +182,9 @@ def cross_validate_prices(
     groups: Any = None,
     verbose: int = 0,
 ) -> np.ndarray:
-    """Score of a `PricedClassifier` at every price on every fold, (n_folds, n_prices).
+    """Return the score of a `PricedClassifier` at every price on every fold, (n_folds, n_prices).
 
-    ``verbose=1`` shows a bar over all folds and prices.
+    ``verbose=1`` shows a progress bar over all folds and prices.
     """
     y, scores = np.asarray(y), []
     scorer = FoldScorer(estimator, scoring, y)
@@ -203,7 +206,7 @@ def cross_validate_prices(
     return np.array(scores)
 
 
-# What a fit learns of the data before the loop runs.
+# Attributes that a fit sets from the data before the loop runs.
 _OF_DATA = (
     "classes_", "loss_", "class_prior_", "_class_factors", "n_features_in_", "feature_names_in_",
     "_categories", "_units",
@@ -218,7 +221,10 @@ def fitted_path(
     name: str,
     values: Iterable[float],
 ) -> Iterator[Priced]:
-    """One model for each value of ``price`` or ``l1``; those of prices as each is fitted."""
+    """Yield one fitted model for each value of ``price`` or ``l1``, in the order of the values.
+
+    Models of prices are yielded as soon as they are fitted, models of ``l1`` after all are.
+    """
     models = [clone(estimator).set_params(**{name: float(value)}) for value in values]
     for model in models:
         model._validate_params()
@@ -247,7 +253,10 @@ def _at_prices(
     ready: Ready,
     terms: Terms,
 ) -> Iterator[Priced]:
-    """Every price from the same hot start; the search over its sizes is done once."""
+    """Fit every price from the same hot start.
+
+    The search over all sizes of the hot start is done once.
+    """
     master = shared._master(rows, ready, terms)
     hot = min(shared.hot_start, shared.max_rounds)
     hot_start = shared._loop_over(master, ready, terms, search=None, max_rounds=hot)
@@ -267,7 +276,7 @@ def _at_prices(
 
 
 def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None:
-    """Every l1 from the model of the next larger one."""
+    """Fit every l1, each from the model of the next larger l1."""
     start: tuple[int, ...] = ()
     for model in sorted(models, key=lambda m: -m.l1):
         loop = model._loop(rows, ready, terms)

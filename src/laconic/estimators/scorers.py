@@ -1,4 +1,4 @@
-"""Scorers: those of scikit-learn, checked before anything is fitted, on the rows of folds."""
+"""Scorers of scikit-learn for folds. They are checked before anything is fitted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, get_scorer_names
 
-# What scikit-learn calls scores that have other names elsewhere.
+# Scores that have another name elsewhere, with scikit-learn's name.
 _ALIASES = {"auc": "roc_auc", "pr_auc": "average_precision", "mcc": "matthews_corrcoef"}
 
 
 def find_scorer(estimator: Any, scoring: Any, y: np.ndarray) -> Any:
-    """The scorer that ``scoring`` means, where it can score labels such as those of ``y``.
+    """Return the scorer for ``scoring``.
+
+    A scorer that cannot score labels like those of ``y`` is refused.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def find_scorer(estimator: Any, scoring: Any, y: np.ndarray) -> Any:
 
 
 def _known(scoring: str) -> str:
-    """What may be meant by a name that is no scorer's."""
+    """Return a hint for a name that no scorer has."""
     names = get_scorer_names()
     near = _ALIASES.get(scoring.lower()) or next(iter(get_close_matches(scoring, names, 1)), None)
     if near is not None:
@@ -56,7 +58,7 @@ def _known(scoring: str) -> str:
 
 
 def _way_out(scorer: Any, classes: np.ndarray) -> str:
-    """What to give instead of a scorer that looks for the class 1 of 0 and 1."""
+    """Return a hint for a scorer that expects the labels 0 and 1."""
     function = scorer._score_func
     if "pos_label" not in signature(function).parameters:
         return ""
@@ -68,19 +70,19 @@ def _way_out(scorer: Any, classes: np.ndarray) -> str:
     how = "" if answers == "predict" else f", response_method={answers!r}"
     label = classes[-1:].tolist()[0]
     return (
-        f"; give scoring=make_scorer({function.__name__}, pos_label={label!r}{how}), of "
+        f"; give scoring=make_scorer({function.__name__}, pos_label={label!r}{how}), from "
         f"sklearn.metrics, or {other}"
     )
 
 
 class FoldScorer:
-    """Scores the test rows of folds; errors name the fold.
+    """Scores the test rows of folds. Its errors name the fold.
 
     Parameters
     ----------
     estimator : classifier
     scoring : str, callable or None
-        Any of scikit-learn's.
+        Any scorer of scikit-learn.
     y : ndarray of shape (n_rows,)
         Labels of all rows.
     """
@@ -92,13 +94,13 @@ class FoldScorer:
     def __call__(
         self, number: int, model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None = None
     ) -> float:
-        """Score of a model on the test rows of a fold, which must be a finite number."""
+        """Return the score of a model on the test rows of a fold. It must be a finite number."""
         weighted = {}
         if weight is not None and np.ptp(weight) > 0:
             if not _takes_weights(self._scorer):
                 raise ValueError(
                     "rows have different weights, but scoring takes no sample_weight; give a "
-                    "scorer of sklearn.metrics.make_scorer, or no weights"
+                    "scorer from sklearn.metrics.make_scorer, or give no weights"
                 )
             weighted["sample_weight"] = weight
         n_classes = len(np.unique(y))
@@ -106,7 +108,7 @@ class FoldScorer:
         where = f"fold {number} of cv" + absent * (
             f", which has test rows of {n_classes} of {self._n_classes} classes"
         )
-        hint = absent * "; use fewer folds, or a splitter that shares out the classes"
+        hint = absent * "; use fewer folds, or a splitter that puts every class into every fold"
         try:
             score = self._scorer(model, X, y, **weighted)
         except ValueError as error:
@@ -117,20 +119,20 @@ class FoldScorer:
         if np.ndim(score) or not isinstance(np.asarray(score).item(), Real):
             what = "None" if score is None else f"a {type(score).__name__}"
             raise ValueError(
-                f"scoring must give one number; {self._scoring!r} gave {what} for {where}"
+                f"scoring must return one number; {self._scoring!r} returned {what} for {where}"
             )
         if not np.isfinite(float(score)):
             raise ValueError(
-                f"scoring={self._scoring!r} gives no number for {where}, but {float(score)}{hint}"
+                f"scoring={self._scoring!r} must be finite for {where}, not {float(score)}{hint}"
             )
         return float(score)
 
 
 def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer takes ``sample_weight``, by name or among any keywords."""
+    """Return whether a scorer takes ``sample_weight``, by name or as any keyword."""
     try:
         parameters = signature(scorer).parameters
-    except (TypeError, ValueError):  # of what is no Python
+    except (TypeError, ValueError):  # not all callables have a signature
         return False
     any_keyword = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
     return any_keyword or "sample_weight" in parameters

@@ -1,4 +1,4 @@
-"""`ShareBoostClassifier`: the loop of ShareBoost as a scikit-learn estimator."""
+"""`ShareBoostClassifier`: ShareBoost as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -25,105 +25,113 @@ from laconic.losses import Loss, find_loss
 from laconic.penalties import find_penalty
 from laconic.rows.rows import Rows
 
-# alpha="auto": the first over the square of the sum of the weights, between the others.
+# alpha="auto" is FALLING over the square of the sum of the weights, but at least WEAKEST and
+# at most STRONGEST.
 FALLING, WEAKEST, STRONGEST = 32.0, 1e-6, 3e-4
 
 
 class ShareBoostClassifier(BoostedClassifier):
     """Multiclass classifier whose classes share a few features (ShareBoost).
 
-    Grows the predictor argmax_y (W x)_y, eq. (1), one atom at a time: choose the atom whose column
-    of the gradient has the largest l1 norm, eq. (7), then re-optimise the weights of all chosen
-    atoms (algorithm 1). One fit gives every size up to ``max_atoms``. It minimises
+    It grows the predictor argmax_y (W x)_y, eq. (1), one atom at a time. Each round chooses the
+    atom whose column of the gradient has the largest l1 norm, eq. (7), and then re-optimises the
+    weights of all chosen atoms (algorithm 1). One fit gives every size up to ``max_atoms``. It
+    minimises
 
         Φ(W) = Σ_i w_i ℓ(W, (x_i, y_i)) / Σ_i w_i + Ω(W)   s.t. at most n non-zero columns,
 
-    eq. (4) with the penalty of section 2.1. T rounds cost O(T m d k) to choose, and the
-    corrections a few dozen products of the m x t chosen block with a t x k matrix each. For the
-    l1 gradient rule, columns in [-1, 1] and no penalty, 4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for
-    any W* (Theorem 2); to choose the best n columns exactly is NP-hard.
+    eq. (4) with the penalty of section 2.1. Choosing the atoms of T rounds costs O(T m d k). Each
+    correction costs a few dozen products of the m x t chosen block with a t x k matrix. With the l1
+    gradient rule, columns in [-1, 1] and no penalty, 4‖W*‖²_{∞,1}/ε rounds reach L(W*) + ε for any
+    W* (Theorem 2). Choosing the best n columns exactly is NP-hard.
 
     Parameters
     ----------
     max_atoms : int, default=20
         Largest number of atoms, T in the paper. The path also holds every smaller size.
     pool : {"columns", "stumps", "products", "pieces"} or pool object, default="columns"
-        Where atoms come from: input columns; decision stumps on them (section 3.1); products of
-        two of them; balls with a linear function inside (section 3.2); or an object of
-        `laconic.pools` with settings of its own.
+        The atoms to choose from: input columns, decision stumps on them (section 3.1), products of
+        two columns, or balls with a linear function inside (section 3.2). To change the settings of
+        a pool, give an object of `laconic.pools`.
     loss : {"margin", "log"} or loss object, default="margin"
-        The loss of eq. (3), or the plain multinomial log-loss; or one of your own, see
-        `laconic.losses.Loss`. The losses of TotalQBoost ("exponential" and so on) serve two
-        classes.
+        ``"margin"`` is the loss of eq. (3), ``"log"`` the plain multinomial log-loss. You can also
+        give a loss of your own; see `laconic.losses.Loss`. The losses of TotalQBoost
+        ("exponential" and so on) work for two classes.
     rule : {"gradient", "projection", "step", "column", "refit"} or rule object, default="gradient"
-        How the next atom is chosen (section 2.1): largest l1 gradient, eq. (7); the same over the
-        length of the part of the column that the chosen ones do not explain; best step along the
-        gradient; best new column; full refit for every candidate. The last three try every atom
-        out and are slow for large pools. An object has the method of `laconic.boost.rules.Rule`.
+        How the next atom is chosen (section 2.1). ``"gradient"``: the largest l1 norm of the
+        gradient, eq. (7). ``"projection"``: this norm, divided by the length of the part of the
+        column that the chosen columns do not explain. ``"step"``: the best step along the gradient.
+        ``"column"``: the best new column. ``"refit"``: a full refit for every candidate. The last
+        three try every atom and are slow for large pools. A rule object has the method of
+        `laconic.boost.rules.Rule`.
     penalty : {"l2", "l1", "linf_l1"} or penalty object, default="l2"
-        Ω: Frobenius (alpha/2)‖W‖² (the paper's λ is alpha/2), or the smooth l1 or l∞/l1 norm times
-        alpha. Weights are penalised in scaled units; the intercept is not penalised. An object (see
-        `laconic.penalties.Penalty`) brings its own strength, and ``alpha`` and ``beta`` are not
-        read.
+        Ω. ``"l2"`` is the Frobenius penalty (alpha/2)‖W‖² (the paper's λ is alpha/2). ``"l1"`` and
+        ``"linf_l1"`` are the smooth l1 and l∞/l1 norms times alpha. Weights are penalised in scaled
+        units. The intercept is not penalised. A penalty object (see `laconic.penalties.Penalty`)
+        has a strength of its own, and ``alpha`` and ``beta`` are not used.
     alpha : float or "auto", default="auto"
         Strength of the penalty. 0 switches it off. ``"auto"`` is 32 over the square of the sum of
-        the weights (of the number of rows, where there are none), but at least 1e-6 and at most
-        3e-4: the fewer rows, the stronger (``experiments/default_alpha.py``).
+        the weights, but at least 1e-6 and at most 3e-4. (Without weights, the sum is the number of
+        rows.) So the penalty is stronger for fewer rows (``experiments/default_alpha.py``).
     beta : float, default=20.0
-        β ≥ 1 of the smooth norms: larger is closer to the norm, and harder to optimise.
+        β ≥ 1 of the smooth norms. A larger value is closer to the norm and harder to optimise.
     scale : {"max", "std"} or None, default="max"
-        Scale of the columns, applied on the fly: the l1 rule depends on it, and the paper assumes
-        columns in [-1, 1]. ``atom_coef_`` is in the units of the input. Stumps need none.
+        How columns are scaled. The scale is applied on the fly. The l1 rule depends on the scale,
+        and the paper assumes columns in [-1, 1]. ``atom_coef_`` is in the units of the input.
+        Stumps need no scale.
     fit_intercept : bool, default=True
-        Whether a constant column is always in.
+        Whether a constant column is always in the model.
     refine : bool, default=False
-        Sweep over the finished path with swap moves. Never a higher loss at any size, often a
-        lower one; the models of different sizes need not nest, and may depend on ``max_atoms``.
+        Improve the finished path with swap moves. The loss is never higher at any size, and often
+        lower. Models of different sizes need not nest, and may depend on ``max_atoms``.
     groups : sequence, default=None
-        Labels of the features, or lists of feature numbers: features of a group are chosen
+        A label for every feature, or lists of feature numbers. Features of a group are chosen
         together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
         rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        Cost of reading each feature, in order, by name or, where ``X`` has no names, by number (a
-        dict or a pandas series; features that it does not name cost 1). An atom
-        costs the sum over the features it reads, and atoms are ranked by gain per cost.
-        ``"operations"``: an atom costs the operations that it adds to the model, for pools that
-        count them (`laconic.pools.Patches`); what chosen atoms compute already costs nothing.
+        Cost of reading each feature, in the order of the features. Or a dict or pandas series with
+        costs by feature name, or by feature number if ``X`` has no names. Features that it does not
+        name cost 1. An atom costs the sum over the features it reads, and atoms are ranked by gain
+        per cost. With ``"operations"`` an atom costs the operations that it adds to the model. What
+        the chosen atoms already compute costs nothing. This needs a pool that counts operations
+        (`laconic.pools.Patches`).
     max_cost : float, default=None
-        Cap on the cost of the model, the sum over its atoms (their number where ``costs`` is
-        None).
+        Cap on the cost of the model, which is the sum over its atoms. If ``costs`` is None, the
+        cost is the number of atoms.
     include, exclude : list, default=None
-        Atoms that are always or never in: feature names, feature numbers, or atom records.
+        Atoms that are always, or never, in the model: feature names, feature numbers, or atom
+        records.
     early_stopping : bool, default=False
-        Hold out a part of the rows, stop when their loss no longer falls, and use the size at which
+        Hold out a part of the rows. Stop when their loss no longer falls, and use the size at which
         it was lowest.
     validation_fraction : float, default=0.1
         The part held out.
     n_iter_no_change : int, default=10
-        Rounds without a lower held-out loss after which to stop.
+        ``early_stopping`` stops after this many rounds without a lower held-out loss.
     cv : int or splitter, default=None
-        Choose the size by cross-validation with the one-standard-error rule, from one path a fold:
-        the smallest size whose score is within one standard error of the best.
+        Choose the size by cross-validation with the one-standard-error rule: the smallest size
+        whose score is within one standard error of the best. It fits one path per fold.
     scoring : str or callable, default=None
-        What ``cv`` compares sizes by: any scorer of scikit-learn, such as ``"roc_auc"``,
-        ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little where
+        The score by which ``cv`` compares sizes: any scorer of scikit-learn, such as ``"roc_auc"``,
+        ``"balanced_accuracy"`` or ``"neg_log_loss"``. ``None`` is accuracy, which says little if
         one class is rare.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
-        weigh more; `corrected_proba` takes that back.
+        Multiplies the sample weights of each class. This shifts probabilities towards classes that
+        weigh more. `corrected_proba` removes this shift.
     tol : float, default=1e-5
         Relative tolerance of each correction; see `laconic.correct.Newton`.
     checkpoint : str or path-like, default=None
-        File that keeps the state. A fit that finds it resumes from it and ends with the identical
-        model; other data or settings are refused, but ``max_atoms`` may be raised. A kill loses the
-        round under way and at most 5 seconds before it. Where the file can no longer be written, a
-        warning says so and the fit goes on.
+        File that keeps the state. If the file exists, the fit resumes from it and ends with the
+        identical model. A file of other data or settings is refused, but you may raise
+        ``max_atoms``. A kill loses the current round and at most 5 seconds before it. If the file
+        can no longer be written, a warning says so and the fit goes on.
     callbacks : list of callables, default=None
-        Called with the loop's state after every round; a true answer ends the fit.
+        Called with the loop's state after every round. If a callback returns something true, the
+        fit ends.
     random_state : int, RandomState instance or None, default=None
         Draws the held-out part. Nothing else is random.
     n_jobs : int, default=None
-        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads. ``None`` and -1 take every core. The result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -139,22 +147,23 @@ class ShareBoostClassifier(BoostedClassifier):
     atoms_ : list
         Records of the atoms of that size.
     atom_coef_ : ndarray of shape (n_classes, n_columns)
-        Weights of the atoms' columns in the units of the input. There is no ``coef_``, which
-        scikit-learn's selectors would take for weights of the features.
+        Weights of the atoms' columns in the units of the input. There is no ``coef_``, because
+        scikit-learn's selectors would take it for weights of the features.
     intercept_ : ndarray of shape (n_classes,)
     alpha_ : float
-        The strength of the penalty, as given or as chosen by ``"auto"``.
+        The strength of the penalty that was used: ``alpha``, or the value that ``"auto"`` chose.
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares in the decrease of the training loss; 0 for features that are not read, above 0 for
-        those that are. scikit-learn's selectors go by them; see the notes.
+        Share of each feature in the decrease of the training loss. It is 0 for features that the
+        model does not read, and above 0 for those that it reads. scikit-learn's selectors use it;
+        see the notes.
     status_ : str
         Why the fit ended.
     validation_losses_ : ndarray
         Held-out loss of every path entry, with ``early_stopping``.
     cv_scores_ : ndarray of shape (n_folds, n_sizes)
-        Score of every size on every fold, with ``cv``: accuracy, or what ``scoring`` says.
+        Score of every size on every fold, with ``cv``: accuracy, or the score of ``scoring``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -163,12 +172,12 @@ class ShareBoostClassifier(BoostedClassifier):
     *Probabilities.* With ``loss="log"`` they are the softmax of the scores. The margin of eq. (3)
     asks the true class to win by 1, which stretches the scores: their softmax s is over-confident.
     ``predict_proba`` undoes that exactly for the population optimum, p_q ∝ s_q (e − (e − 1) s_q).
-    On finite data either loss can still be miscalibrated; prefer ``loss="log"`` for probabilities.
+    On finite data either loss can still be miscalibrated. Prefer ``loss="log"`` for probabilities.
 
-    *Selecting features.* `sklearn.feature_selection.SelectFromModel` keeps exactly the features
-    that the model reads with ``threshold=1e-12``. Its default, the mean, is 1 / n_features: it
-    keeps features with at least an even share, and drops others though the model reads them. (With
-    ``penalty="l1"`` scikit-learn's default is 1e-5 instead.)
+    *Selecting features.* `sklearn.feature_selection.SelectFromModel` with ``threshold=1e-12`` keeps
+    exactly the features that the model reads. Its default threshold is the mean, 1 / n_features. It
+    keeps features with at least an even share, and drops others although the model reads them.
+    (With ``penalty="l1"`` scikit-learn's default is 1e-5 instead.)
 
     References
     ----------
@@ -217,7 +226,7 @@ class ShareBoostClassifier(BoostedClassifier):
         "verbose": ["verbose"],
     }
 
-    # How far a fit goes, or what is made of it.
+    # These say how far a fit goes and which size is used. They do not change what it finds.
     _limits_of_fit = ("max_atoms", "n_iter_no_change", "cv", "scoring")
 
     def __init__(
@@ -289,24 +298,26 @@ class ShareBoostClassifier(BoostedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Text of a frame is for stumps only; its dates and durations are numbers: days since the
-            first date of the column, or hours, say.
-            float32 stays float32. Missing values only for ``pool="stumps"``.
+            Only stumps take text in a data frame. Dates and durations in it become numbers, for
+            example days since the first date of the column, or hours. float32 stays float32. Only
+            ``pool="stumps"`` takes missing values.
         y : array-like of shape (n_rows,)
-            Class labels, at least two different ones.
+            Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
-            by rows, whatever their weight). ``alpha="auto"`` takes their sum for the number of
-            rows. With an ``alpha`` of your own only their ratios count: give one where weights are
-            not counts of rows, for example where they sum to 1.
+            A row of weight 2 counts like the row twice. A row of weight 0 is left out. (Folds and
+            held-out parts are drawn row by row, whatever the weights.) ``alpha="auto"`` takes the
+            sum of the weights as the number of rows. With an ``alpha`` of your own, only the ratios
+            of the weights count. So set ``alpha`` if your weights are not counts of rows, for
+            example if they sum to 1.
         groups : array-like of shape (n_rows,), default=None
             Groups of rows, for a ``cv`` that keeps them together, such as
-            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
+            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are groups of
+            features.)
 
         Returns
         -------
         self
-            Also after Ctrl-C: then with the path learned so far.
+            The fitted estimator. After Ctrl-C it has the path learned so far.
         """
         return self._fit(X, y, sample_weight, groups)
 
@@ -315,7 +326,7 @@ class ShareBoostClassifier(BoostedClassifier):
         find_penalty(self.penalty, 0.0, self.beta)
         if not isinstance(self.penalty, str) and self.alpha != "auto":
             raise ValueError(
-                f"a penalty object brings its own strength; leave alpha={self.alpha!r} out"
+                f"a penalty object has its own strength; leave alpha={self.alpha!r} out"
             )
         check_rule(self.rule)
 
@@ -326,7 +337,7 @@ class ShareBoostClassifier(BoostedClassifier):
         return find_loss(self.loss)
 
     def _strength(self, total: float) -> float:
-        """The strength of the penalty: as given, or by the sum of the weights."""
+        """Return the strength of the penalty; ``total`` is the sum of the weights."""
         if not isinstance(self.alpha, str):
             return float(self.alpha)
         return min(max(FALLING / total / total, WEAKEST), STRONGEST)
@@ -374,19 +385,22 @@ class ShareBoostClassifier(BoostedClassifier):
     # -- guarantees ----------------------------------------------------------------------------
 
     def excess_loss_bound(self, norm: float) -> float:
-        """Bound on how much lower the training loss of any sparse or dense rival can be.
+        """Return a bound on how much lower the training loss of any other weights can be.
 
-        For every weight matrix W* over the whole pool with ‖W*‖_{∞,1} ≤ ``norm``, in scaled units
-        and the intercept included, L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁
-        (from Lemma 3).
+        The bound holds for every weight matrix W* over the whole pool, sparse or dense, with
+        ‖W*‖_{∞,1} ≤ ``norm``. The norm is in scaled units and includes the intercept. It is (from
+        Lemma 3)
+
+            L(W) − L(W*) ≤ ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁.
         """
         check_is_fitted(self, "predictor_")
         return self.path_[self.n_atoms_].excess_loss_bound(norm)
 
     @staticmethod
     def rounds_needed(norm: float, epsilon: float) -> int:
-        """Rounds after which the loss is at most L(W*) + epsilon, ‖W*‖_{∞,1} ≤ norm (Theorem 2).
+        """Return a number of rounds after which the loss is at most L(W*) + epsilon (Theorem 2).
 
-        For the l1 gradient rule, columns in [-1, 1] and no penalty.
+        It holds for every W* with ‖W*‖_{∞,1} ≤ norm, for the l1 gradient rule, columns in [-1, 1]
+        and no penalty.
         """
         return rounds_needed(norm, epsilon)

@@ -1,4 +1,4 @@
-"""Choosing the size by folds: one path per fold, and the one-standard-error rule."""
+"""Choose the size by folds: one path per fold, and the one-standard-error rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from laconic.data.doubts import told_already
 from laconic.estimators.scorers import FoldScorer
 
-# Prices to choose from, of one atom in mean loss, dearest first.
+# Prices to choose from, highest first. A price is of one atom, for the mean loss.
 PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 
 
@@ -27,11 +27,12 @@ def cross_validate_sizes(
     scoring: Any = None,
     groups: Any = None,
 ) -> np.ndarray:
-    """Score of every size on every fold, (n_folds, n_sizes), from one path per fold.
+    """Return the score of every size on every fold, (n_folds, n_sizes), from one path per fold.
 
-    ``scoring`` is any of scikit-learn's, by default accuracy. The splitter gets ``groups`` of rows.
-    Sizes run from the smallest of the paths on; a fold whose path ends early keeps its last model.
-    Test rows count by their weight; a fold whose test rows weigh nothing is left out.
+    ``scoring`` is any scorer of scikit-learn. The default is accuracy. The splitter gets the
+    ``groups`` of rows. The first size is the smallest of all paths. If the path of a fold ends
+    early, its last model stands for the larger sizes. Test rows count by their weight. A fold whose
+    test rows all have weight 0 is left out.
     """
     scorer = None if scoring is None else FoldScorer(estimator, scoring, y)
     scores: list[dict[int, float]] = []
@@ -51,9 +52,9 @@ def cross_validate_sizes(
 
 
 def _by_size(scores: list[dict[int, float]]) -> np.ndarray:
-    """Scores of all folds at every size, from the smallest on.
+    """Return the scores of all folds at every size, smallest first.
 
-    A fold that has no model of a size has that of the next smaller one it has.
+    If a fold has no model of a size, its model of the next smaller size counts.
     """
     first, last = min(min(s) for s in scores), max(max(s) for s in scores)
     out = np.empty((len(scores), last - first + 1))
@@ -68,7 +69,7 @@ def _by_size(scores: list[dict[int, float]]) -> np.ndarray:
 def used_folds(
     X: Any, y: np.ndarray, weight: np.ndarray, cv: Any, groups: Any = None
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Number, rows to learn from and rows to test on of every fold that has both."""
+    """Return the number, training rows and test rows of every fold that has test rows."""
     used = []
     pairs = _pairs(X, y, cv, groups)
     if not pairs:
@@ -84,21 +85,22 @@ def used_folds(
         if len(known) == 1:
             raise ValueError(
                 f"fold {number} of cv leaves only rows of class {str(known[0])!r} to learn from; "
-                "use fewer folds, or a splitter that shares out the classes (StratifiedGroupKFold)"
+                "use fewer folds, or a splitter that puts every class into every fold "
+                "(StratifiedGroupKFold)"
             )
         used.append((number, fit, test))
     if not used:
-        raise ValueError("no fold of cv has test rows that weigh anything")
+        raise ValueError("no fold of cv has test rows with a positive weight")
     return used
 
 
 def _numbers(rows: Any, number: int, n_rows: int) -> np.ndarray:
-    """Rows of a fold by their numbers; they may come as a list, or as a mask."""
+    """Return the numbers of a fold's rows, which may be given as numbers or as a mask."""
     given = np.asarray(rows)
     if given.size == 0:
         return np.empty(0, dtype=np.intp)
     if given.ndim != 1 or given.dtype.kind not in "biu":
-        raise ValueError(f"fold {number} of cv must name rows by their numbers or a mask")
+        raise ValueError(f"fold {number} of cv must give rows as numbers or as a mask")
     if given.dtype.kind == "b":
         if len(given) != n_rows:
             raise ValueError(
@@ -113,23 +115,26 @@ def _numbers(rows: Any, number: int, n_rows: int) -> np.ndarray:
 
 
 def _pairs(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
-    """Rows to learn from and rows to test on of every fold, as the splitter has them."""
+    """Return the training and test rows of every fold, as the splitter gives them."""
     try:
         return list(check_cv(cv, y, classifier=True).split(X, y, groups))
-    except TypeError as error:  # of folds that are no pairs
+    except TypeError as error:  # folds that are not pairs
         raise ValueError(f"cv must be a number, a splitter or pairs of rows, not {cv!r}") from error
     except ValueError as error:
         if groups is None and "groups" in str(error):
             raise ValueError(
-                f"cv={cv!r} keeps groups of rows together, so it must know them: call "
-                "fit(X, y, groups=...) (the groups of the constructor are of features)"
+                f"cv={cv!r} keeps groups of rows together, so it needs the groups: call "
+                "fit(X, y, groups=...). (The groups of the constructor are groups of features.)"
             ) from error
         raise
 
 
 @contextmanager
 def whole_fits() -> Iterator[list[Any]]:
-    """Collects the models of a fold: part of a path must not count as a whole one."""
+    """Collect the models of a fold. If a fit was interrupted, raise KeyboardInterrupt.
+
+    Otherwise a part of a path would count as a whole path.
+    """
     models: list[Any] = []
     with told_already(), warnings.catch_warnings():
         for message in ("fit was interrupted", "no atom is worth its price"):
@@ -140,7 +145,9 @@ def whole_fits() -> Iterator[list[Any]]:
 
 
 def one_standard_error(scores: np.ndarray) -> int:
-    """Position of the first (smallest size, dearest price) within one standard error of the best.
+    """Return the first position within one standard error of the best.
+
+    The first position is the smallest size, or the highest price.
 
     Examples
     --------

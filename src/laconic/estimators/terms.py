@@ -1,4 +1,4 @@
-"""Settings as users give them: costs, prices, atoms that are always or never in."""
+"""Check settings of users: costs, prices, and atoms that are always or never in the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from laconic.pools.base import BoundPool
 def check_costs(
     costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
 ) -> tuple[Costs | None, float]:
-    """What atoms cost (``None`` for one each, without ranking by it) and the cap."""
+    """Return the costs of atoms, and the cap on their sum.
+
+    The costs are None if every atom costs 1 and there is no cap. Atoms are then not ranked by cost.
+    """
     cap = np.inf if max_cost is None else float(max_cost)
     if costs is None:
         return (None if np.isinf(cap) else FixedCosts(np.ones(pool.n_atoms))), cap
     if isinstance(costs, str):
-        pool.operations()  # refused here if the pool does not count them
+        pool.operations()  # raises an error if the pool does not count them
         return OperationCosts(pool), cap
     ordered = in_order(costs, names, n_features)
     try:
@@ -37,7 +40,7 @@ def check_costs(
     return FixedCosts(pool.costs(per_feature)), cap
 
 
-# What to do where features are meant by name, but have none, as in a pipeline.
+# For features that are given by name, but have no names, as in a pipeline.
 NAMELESS = (
     "but X has no feature names; give numbers of columns (a fitted vectorizer has them in "
     'vocabulary_), or a data frame (in a pipeline: set_output(transform="pandas"), for '
@@ -46,16 +49,17 @@ NAMELESS = (
 
 
 def in_order(costs: Any, names: Any, n_features: int) -> Any:
-    """Costs as they are, or those given by name in the order of the features, 1 for others.
+    """Return the costs in the order of the features.
 
-    Where features have no names, their numbers are names.
+    Costs that are not given by name are returned as they are. Features without a cost by name cost
+    1. If features have no names, their numbers count as names.
     """
     if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
         return costs
     given = dict(costs)
     if names is None:
         if not isinstance(costs, Mapping) and given and list(given) == list(range(len(given))):
-            return list(given.values())  # a series that was given no names: one for each feature
+            return list(given.values())  # a series without names: one cost per feature
         if not all(isinstance(key, Integral) for key in given):
             raise ValueError(f"costs have names, {NAMELESS}")
         names = range(n_features)
@@ -68,9 +72,10 @@ def in_order(costs: Any, names: Any, n_features: int) -> Any:
 
 
 def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:
-    """Pool numbers that the items of an include or exclude list mean, in order, each once.
+    """Return the pool's numbers of the atoms in an include or exclude list, in order, each once.
 
-    An item is a feature's name or number (every atom that reads it) or an atom record.
+    An item is an atom record, or a feature's name or number. A feature stands for every atom that
+    reads it.
     """
     found: list[int] = []
     for item in items or ():
@@ -88,7 +93,7 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
             raise ValueError(f"{argument}: {error}") from error
         if argument == "include" and len(numbers) != 1:
             raise ValueError(
-                f"include: {item!r} stands for {len(numbers)} atoms; name one atom by its record, "
+                f"include: {item!r} stands for {len(numbers)} atoms; give the record of one atom, "
                 "for example an entry of atoms_"
             )
         found += [int(n) for n in numbers]
@@ -97,7 +102,10 @@ def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.
 
 
 def check_repeatable(pool: Any, checkpoint: Any) -> None:
-    """Refuse a checkpoint of atoms that are drawn anew in every fit: their numbers mean nothing."""
+    """Refuse a checkpoint if every fit draws new atoms.
+
+    The numbers of atoms in the checkpoint would mean other atoms when the fit is resumed.
+    """
     if checkpoint is not None and getattr(pool, "random_state", 0) is None:
         raise ValueError(
             f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
@@ -108,10 +116,13 @@ def check_repeatable(pool: Any, checkpoint: Any) -> None:
 def check_base_terms(
     include: np.ndarray, exclude: np.ndarray, max_atoms: int, spent: float, max_cost: float
 ) -> None:
-    """Refuse atoms always in that are also never in, or more than size and cost allow."""
+    """Refuse an ``include`` list that contradicts another setting.
+
+    It must share no atom with ``exclude``, and must stay within the caps on size and cost.
+    """
     both = np.intersect1d(include, exclude)
     if len(both):
-        raise ValueError(f"include and exclude both name atom {both[0]}; take it out of one")
+        raise ValueError(f"include and exclude both name atom {both[0]}; remove it from one")
     if len(include) > max_atoms:
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
     if spent > max_cost * (1.0 + 1e-12):
@@ -119,29 +130,29 @@ def check_base_terms(
 
 
 def check_prices(price: Any) -> list[float] | None:
-    """The prices to choose from, dearest first; None where one is given."""
+    """Return the prices to choose from, highest first, or None if one price is given."""
     try:
         prices = np.asarray(price, dtype=np.float64)
     except (TypeError, ValueError):
         prices = np.array([np.nan])
     if prices.ndim > 1 or not np.all((prices >= 0) & np.isfinite(prices)):
         raise ValueError(
-            f"price must be a finite number of at least 0, or a list of such numbers; not {price!r}"
+            f"price must be a finite number of at least 0, or a list of such numbers, not {price!r}"
         )
     if prices.ndim == 0:
         return None
     if len(prices) == 0:
-        raise ValueError("price is an empty list; give a number, or some to choose from")
+        raise ValueError("price is an empty list; give one number, or several to choose from")
     return sorted(prices.tolist(), reverse=True)
 
 
 def check_weak_learner(estimator: Any) -> None:
-    """Refuse what needs atoms that can be named before they are fitted."""
+    """Refuse settings that need atoms with numbers, which a classifier as pool does not have."""
     if estimator.checkpoint is not None:
-        raise ValueError("a checkpoint holds numbered atoms, not fitted classifiers")
+        raise ValueError("a checkpoint cannot hold fitted classifiers; leave it out")
     for name in ("include", "exclude", "costs", "max_cost"):
         if getattr(estimator, name) is not None:
             raise ValueError(
-                f"{name} is about atoms that can be numbered; a classifier as pool has none "
-                "before it is fitted"
+                f"{name} needs atoms with numbers, and a classifier as pool has none before it is "
+                "fitted; leave it out"
             )

@@ -30,96 +30,102 @@ from laconic.rows.rows import Rows
 class TotalQBoostClassifier(PricedClassifier):
     """Boosted ensemble with an explicit price on every weak learner (TotalQBoost).
 
-    Minimises, over the weights of all atoms of the pool,
+    It minimises, over the weights of all atoms of the pool,
 
         Σ_i s_i l(y_i f(x_i)) / Σ_i s_i + l1 ‖w‖₁ + price · card(w),   f = b + Σ_j w_j h_j,
 
     eq. (2) with sample weights s_i. (The paper sums over the m rows: its ν and λ are m times
-    ``l1`` and ``price``. Its w ≥ 0 goes with weak classifiers of both signs; here one atom stands
-    for h and −h, and the sign of its weight says which.) Algorithm 1: weigh the rows by
-    u_i = −l′(y_i f(x_i)), eq. (5); take the atom outside H, the atoms taken so far, that violates
-    its dual constraint (4) most; choose the best subset of H; re-optimise its weights. To find the
-    best subset is NP-hard, and atoms outside H are not considered.
+    ``l1`` and ``price``. The paper has w ≥ 0 and weak classifiers of both signs. Here one atom
+    stands for h and −h, and the sign of its weight says which.)
+
+    H is the set of atoms taken so far. Each round of algorithm 1 has four steps. It weighs the rows
+    by u_i = −l′(y_i f(x_i)), eq. (5). It adds to H the atom outside H that violates its dual
+    constraint (4) most. It chooses the best subset of H. It re-optimises the weights of this
+    subset. Finding the best subset is NP-hard, and atoms outside H are not considered.
 
     Parameters
     ----------
     max_rounds : int, default=100
         T: largest number of atoms ever taken.
     max_atoms : int, default=None
-        Cap on the number of atoms in the model: never more, whatever they cost. There are fewer
-        where ``price`` is not worth paying, or no atom helps.
+        Cap on the number of atoms in the model, whatever they cost. The model has fewer atoms if
+        more are not worth their ``price``, or if no atom helps.
     price : float or sequence of floats, default=1e-3
-        λ, of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays. A few
-        hundred rows need a higher price than the default: 0.01 or more. ``cv`` chooses from
-        several.
+        λ, the price of one atom, for the mean loss. With 0 and no ``max_atoms`` every atom stays.
+        For a few hundred rows, set a higher price than the default: 0.01 or more. ``cv`` chooses
+        from several prices.
     l1 : float, default=1e-6
-        ν, for the mean loss. A little of it keeps weights finite on separable data.
+        ν, for the mean loss. A small value keeps weights finite on separable data.
     loss : {"auto", "exponential", "logistic", "squared_hinge", "log", "margin"} or loss object, \
             default="auto"
-        ``"auto"`` is ``"exponential"`` for two classes and ``"log"`` for more; ``loss_`` says which
-        it was. ``"exponential"``, ``"logistic"`` and ``"squared_hinge"`` are of the margin y f(x),
-        for two classes. The others give every class a score, and every atom a group of weights that
-        is in or out together; so does a `laconic.losses.Loss` of your own.
+        ``"auto"`` is ``"exponential"`` for two classes and ``"log"`` for more. ``loss_`` holds the
+        loss that was used. ``"exponential"``, ``"logistic"`` and ``"squared_hinge"`` are losses of
+        the margin y f(x), for two classes. The others give every class a score. Every atom then has
+        a group of weights, which are in or out together. The same holds for a
+        `laconic.losses.Loss` of your own.
     pool : {"stumps", "columns", "products", "pieces"}, pool object or classifier, default="stumps"
-        Where atoms come from. ``"stumps"`` has every threshold; ``laconic.pools.Stumps(bins=255)``
-        is quicker on many rows. A scikit-learn classifier is fitted to the weights u every round.
+        The atoms to choose from. ``"stumps"`` has every threshold.
+        ``laconic.pools.Stumps(bins=255)`` is faster on many rows. A scikit-learn classifier is
+        fitted to the weights u in every round.
     search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
-        How the subset of H is chosen (line 10): by add, drop and swap moves from the one before;
-        by branch and bound; by sampling weights of a few bits (extra ``dwave``). ``None`` keeps
-        all. All but the first need stumps or a classifier as pool, and a loss of the margin, thus
-        two classes.
+        How the subset of H is chosen (line 10). ``"local"`` starts from the subset of the round
+        before, and adds, drops and swaps atoms. ``"exact"`` is branch and bound. ``"tabu"``,
+        ``"anneal"`` and dimod samplers sample weights of a few bits (extra ``dwave``). ``None``
+        keeps all atoms. All searches except ``"local"`` need stumps or a classifier as pool, and a
+        loss of the margin, so two classes.
     hot_start : int, default=0
-        T′: atoms taken before the first search. It then goes over every size of subsets, and ends
-        no worse than early stopping at any size.
+        T′: number of atoms to take before the first search. The first search then looks at subsets
+        of every size. At each size it ends no worse than early stopping at that size.
     search_options : dict, default=None
-        Of the search; see `laconic.subset.search`.
+        Options of the search; see `laconic.subset.search`.
     scale : {"max", "std"} or None, default="max"
-        Scale of columns and products, as for `ShareBoostClassifier`.
+        How columns and products are scaled, as for `ShareBoostClassifier`.
     fit_intercept : bool, default=True
-        Whether a constant is always in, without price or penalty. The paper has none: False gives
-        its problem (2) exactly.
+        Whether a constant is always in the model, without price or penalty. The paper has no
+        constant: False gives its problem (2) exactly.
     groups : sequence, default=None
-        Labels of the features, or lists of feature numbers: features of a group are in or out
+        A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``pool="columns"``. (Groups of rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
         As for `ShareBoostClassifier`: atoms are taken by gain per cost. The price of an atom is
-        ``price`` times its cost. For ``search="local"`` and None.
+        ``price`` times its cost. Only for ``search="local"`` and None.
     max_cost : float, default=None
-        Cap on the cost of the model (the number of its atoms where ``costs`` is None).
+        Cap on the cost of the model. If ``costs`` is None, the cost is the number of atoms.
     include, exclude : list, default=None
-        Atoms that are always in, for no price, or never in: feature names, feature numbers, or atom
-        records.
+        Atoms that are always in the model, for no price, or never in it: feature names, feature
+        numbers, or atom records.
     early_stopping : bool, default=False
-        Hold out a part of the rows, stop when their loss no longer falls, and use the model of the
+        Hold out a part of the rows. Stop when their loss no longer falls, and use the model of the
         path at which it was lowest.
     validation_fraction : float, default=0.1
         The part held out.
     n_iter_no_change : int, default=10
-        Rounds without a lower held-out loss after which to stop.
+        ``early_stopping`` stops after this many rounds without a lower held-out loss.
     cv : int or splitter, default=None
-        Cross-validation with the one-standard-error rule. Of several prices it chooses the dearest
-        one whose score is within one standard error of the best; at one price, the smallest such
-        size of the path.
+        Cross-validation with the one-standard-error rule. Among several prices it chooses the
+        highest one whose score is within one standard error of the best. With one price, it chooses
+        the smallest such size of the path.
     scoring : str or callable, default=None
-        What ``cv`` compares by: any scorer of scikit-learn; accuracy by default.
+        The score by which ``cv`` compares: any scorer of scikit-learn. The default is accuracy.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights, class by class. It shifts probabilities towards classes that
-        weigh more; `corrected_proba` takes that back.
+        Multiplies the sample weights of each class. This shifts probabilities towards classes that
+        weigh more. `corrected_proba` removes this shift.
     tol : float, default=5e-4
-        ε of (8), for the mean loss: stop when no atom outside H violates its constraint by more
-        than this (of a classifier as pool: the one it offers). An atom with several weights, one
-        for every class say, has a constraint for each of them.
+        ε of (8), for the mean loss. Stop when no atom outside H violates its constraint by more
+        than this. If the pool is a classifier, only the atom that it offers is checked. An atom
+        with several weights, for example one for every class, has a constraint for each of them.
     checkpoint : str or path-like, default=None
-        File that keeps the state. A fit that finds it resumes from it and ends with the identical
-        model; other data or settings are refused, but ``max_rounds`` may be raised. A kill loses
-        the round under way and at most 5 seconds before it. Where the file can no longer be
-        written, a warning says so and the fit goes on.
+        File that keeps the state. If the file exists, the fit resumes from it and ends with the
+        identical model. A file of other data or settings is refused, but you may raise
+        ``max_rounds``. A kill loses the current round and at most 5 seconds before it. If the file
+        can no longer be written, a warning says so and the fit goes on.
     callbacks : list of callables, default=None
-        Called with the loop's state after every round; a true answer ends the fit.
+        Called with the loop's state after every round. If a callback returns something true, the
+        fit ends.
     random_state : int, RandomState instance or None, default=None
         Draws the held-out part. Nothing else is random.
     n_jobs : int, default=None
-        Threads. ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads. ``None`` and -1 take every core. The result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar, and the nodes and the gap of ``search="exact"`` as it runs.
 
@@ -129,48 +135,49 @@ class TotalQBoostClassifier(PricedClassifier):
     loss_ : str or loss object
         The loss that was minimised: ``loss``, or what ``"auto"`` chose.
     path_ : Path
-        The best model of every size that was met, in a round or by the search after a hot start,
-        smallest first; none is larger than ``max_atoms``.
+        The best model of every size that was found, in a round or by the search after a hot start,
+        smallest first. None is larger than ``max_atoms``.
     rounds_ : list of PathEntry
-        The model after every round, from none on.
+        The model after every round. The first is the model before any round.
     n_atoms_ : int
-        Size of the model in use: that of the last round. (A fit that is stopped in its hot start
-        has the largest model that ``max_atoms`` allows.)
+        Size of the model in use, which is the model of the last round. (A fit that is stopped in
+        its hot start has the largest model that ``max_atoms`` allows.)
     atoms_ : list
-        Records of its atoms. None has weight zero.
+        Records of the atoms in the model in use. None has weight zero.
     generated_ : list
         Records of H: all atoms ever taken, in order.
     atom_coef_, intercept_ : ndarray
-        Weights of the atoms' columns in the units of the input; a stump counts 1 for yes and 0 for
-        no. There is no ``coef_``, which scikit-learn's selectors would take for weights of the
+        Weights of the atoms' columns in the units of the input. A stump counts 1 for yes and 0 for
+        no. There is no ``coef_``, because scikit-learn's selectors would take it for weights of the
         features.
     price_ : float
         The price that was paid: ``price``, or what ``cv`` chose.
     objective_ : float
-        Mean loss + l1 term + price of the atoms, of the model in use.
+        Mean loss + l1 term + price of the atoms, for the model in use.
     dual_value_ : float
-        A value of the dual (7), feasible for every atom of the pool (in H or not): no weights over
-        the pool have a mean loss + l1 term below it. For a classifier as pool, whose atoms cannot
-        all be asked, 0; of a loss of your own, true if that is never below 0.
+        A value of the dual (7) that is feasible for every atom of the pool, in H or not. No weights
+        over the pool have a mean loss + l1 term below it. It is 0 if the pool is a classifier,
+        because not all of its atoms can be checked. With a loss of your own, it is valid if the
+        loss is never below 0.
     duality_gap_ : float
-        ``objective_ − dual_value_``; at least price · n_atoms (Theorem 2).
+        ``objective_ − dual_value_``. It is at least price · n_atoms (Theorem 2).
     bound_ : float
         No weights over the pool have an objective (2) below this.
     search_bound_ : float
-        No subset of H has an objective below this, by ``search="exact"``; -inf otherwise, and for
-        the other sizes of the path.
+        With ``search="exact"``, no subset of H has an objective below this. It is -inf for other
+        searches, and for the other sizes of the path.
     predictor_ : Predictor
         The deployable result.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares in the decrease of the training loss. A classifier's is split up by its own
-        ``feature_importances_`` or the size of its ``coef_``, or equally where it has neither.
-        scikit-learn's selectors go by them; see the notes of `ShareBoostClassifier`.
+        Share of each feature in the decrease of the training loss. If an atom is a classifier, its
+        share is split by its ``feature_importances_`` or the size of its ``coef_``, or equally if
+        it has neither. scikit-learn's selectors use it; see the notes of `ShareBoostClassifier`.
     status_ : str
         Why the fit ended.
     validation_losses_ : ndarray
         Held-out loss of every entry of ``path_``, with ``early_stopping``.
     cv_scores_ : ndarray of shape (n_folds, n_prices) or (n_folds, n_sizes)
-        Scores of the prices, dearest first, or of the sizes, with ``cv``.
+        With ``cv``, the scores of the prices, highest price first, or of the sizes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -301,28 +308,29 @@ class TotalQBoostClassifier(PricedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Text of a frame is for stumps only; its dates and durations are numbers.
-            Missing values only for stumps.
+            Only stumps take text in a data frame, and missing values. Dates and durations in a data
+            frame become numbers.
         y : array-like of shape (n_rows,)
-            Class labels, at least two different ones.
+            Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weight 2 means the row twice, weight 0 the row gone (folds and held-out parts are drawn
-            by rows, whatever their weight).
+            A row of weight 2 counts like the row twice. A row of weight 0 is left out. (Folds and
+            held-out parts are drawn row by row, whatever the weights.)
         groups : array-like of shape (n_rows,), default=None
             Groups of rows, for a ``cv`` that keeps them together, such as
-            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are of features.)
+            `sklearn.model_selection.GroupKFold`. (The constructor's ``groups`` are groups of
+            features.)
 
         Returns
         -------
         self
-            Also after Ctrl-C: then with the model learned so far.
+            The fitted estimator. After Ctrl-C it has the model learned so far.
         """
         return self._fit(X, y, sample_weight, groups)
 
     def _check_own(self) -> None:
         check_search(self.search, self.search_options)
         if not self._chooses_loss():
-            find_loss(self.loss)  # a wrong loss comes before wrong data, and so does a wrong pool
+            find_loss(self.loss)  # refuse a wrong loss or pool before looking at the data
         if isinstance(make_pool(self._pool_object(), self.scale, self.groups, []), Oracle):
             check_weak_learner(self)
         super()._check_own()
@@ -337,7 +345,7 @@ class TotalQBoostClassifier(PricedClassifier):
         return find_loss(self.loss_)
 
     def _pool_object(self) -> Any:
-        """The pool with every threshold, or of a classifier; others as they are."""
+        """Return the pool: ``"stumps"`` with every threshold, a wrapped classifier, or as given."""
         if isinstance(self.pool, str) and self.pool == "stumps":
             return Stumps(bins=None)
         if hasattr(self.pool, "predict") and not hasattr(self.pool, "bind"):
@@ -363,7 +371,7 @@ class TotalQBoostClassifier(PricedClassifier):
         settings: dict[str, Any] = {
             "price": self._price(),
             "max_atoms": self.max_atoms,
-            # Where nothing is dropped, a cap on the model is one on the rounds.
+            # If nothing is dropped, a cap on the atoms is also a cap on the rounds.
             "max_rounds": min(rounds, cap - len(terms.include)) if search is None else rounds,
             "max_cost": terms.admissible.max_cost,
             "include": terms.include,
@@ -399,7 +407,7 @@ class TotalQBoostClassifier(PricedClassifier):
         if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and self.cv is None:
             dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
             warnings.warn(
-                "no atom is worth its price, so the model says the same of every row. "
+                "no atom is worth its price, so the model predicts the same for every row. "
                 f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom "
                 "can help.",
                 stacklevel=stacklevel_of_user(),

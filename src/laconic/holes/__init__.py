@@ -1,1 +1,1 @@
-"""Hole punching: balls where a classifier fails, and models inside them."""
+"""Hole punching: find balls in which a classifier fails, and fit models inside them."""

@@ -1,4 +1,4 @@
-"""Euclidean balls over rows: how many errors lie near every row, and the largest bad ball."""
+"""Euclidean balls over rows: count the errors near every row, and find the largest bad ball."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.sparse_rows import most_values
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows and errors whose distances are found together. So few stay in the cache of a core, and in
-# memory that the allocator does not give back after every block.
+# Numbers of rows and of errors whose distances are computed together. A block this small stays in
+# the cache of a core, and in memory that the allocator does not give back after every block.
 ROWS, ERRORS = 128, 512
-# Squared distances that differ by less than this part of the numbers they are made of count as
-# equal: rounding must not decide on which side of a ball's edge a row lies.
+# Squared distances count as equal if they differ by less than this part of the numbers they are
+# computed from. Otherwise rounding would decide on which side of a ball's edge a row is.
 TIE = 1e-12
-# Centres whose distances are found together, and the bytes of surroundings that are kept.
+# Number of centres whose distances are computed together, and bytes of surroundings that are kept.
 TOGETHER = 128
 HELD = 1 << 28
-# Bytes that a distance from a centre takes until rows are in order.
+# Bytes for each distance from a centre while rows are sorted.
 SORTED = 24
-# Rows that the middle of the data is taken from.
+# Number of rows from which the middle of the data is computed.
 SAMPLE = 1000
 
 
 class BadBall(NamedTuple):
-    """A ball around a row, by the rows on both sides of its edge.
+    """A ball around a row, given by the rows on both sides of its edge.
 
-    Every radius between those two holds the same rows; the middle is safe from rounding.
+    Every radius between these two rows holds the same rows. The middle is safe from rounding.
     """
 
     inside: np.ndarray
     """Numbers of the rows inside, nearest first."""
     beyond: int | None
-    """Number of the first row outside, where there is one."""
+    """Number of the first row outside, if there is one."""
 
 
 class ErrorCounts:
     """The weight of the errors within ``radius`` of every row (the row itself included).
 
-    Exact: where rounding leaves a distance in doubt, the difference of the two rows decides.
-    Kept up to date as rows become right or wrong: a change of e rows costs e distances a row, and
-    no matrix of all pairs is ever made.
+    The counts are exact: if rounding leaves a distance in doubt, the difference of the two rows
+    decides. They are kept up to date as rows become right or wrong. If e rows change, this costs e
+    distances for every row. A matrix of all pairs is never made.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ErrorCounts:
     radius : float
         ρ, the radius of a neighbourhood.
     threads : Threads
-        The answer does not depend on their number.
+        The result does not depend on their number.
     """
 
     def __init__(self, X: Any, radius: float, threads: Threads) -> None:
@@ -64,8 +64,8 @@ class ErrorCounts:
         self.radius = radius
         self.threads = threads
         self.counts = np.zeros(X.shape[0])
-        # Measured from the middle, little is lost to rounding, and a far row does not move it.
-        # Sparse rows stay sparse.
+        # Rounding is small if rows are measured from the middle. A median is used because a far
+        # row does not move it. Sparse rows are not shifted, so that they stay sparse.
         some = X[:: -(-X.shape[0] // SAMPLE)]
         self._origin = None if sparse.issparse(X) else np.median(some, axis=0).astype(X.dtype)
         self._terms = most_values(X)
@@ -76,27 +76,27 @@ class ErrorCounts:
         return self.X[which] if self._origin is None else self.X[which] - self._origin
 
     def change(self, rows: np.ndarray, weight: np.ndarray) -> None:
-        """Add the weight of errors at ``rows``; negative for errors that are gone."""
+        """Add the weight of errors at ``rows``. It is negative for errors that are gone."""
         for few in row_blocks(len(rows), ERRORS):
             self._add(rows[few], weight[few])
 
     def _add(self, rows: np.ndarray, weight: np.ndarray) -> None:
         centres, squares = self._rows(rows) * -2.0, self._squares[rows]
         info = np.finfo(self.X.dtype)
-        # Covers the rounding of products, squares and rows, as in `laconic.clumping.radius_graph`.
+        # This covers rounding of products, squares and rows; see `laconic.clumping.radius_graph`.
         doubt = (self._terms + 40) * float(info.eps)
         raised = ((1.0 + doubt) * squares).astype(self.X.dtype)
 
         def near(block: slice) -> np.ndarray:
             found = self._rows(block) @ centres.T
             gap = np.asarray(found.toarray() if sparse.issparse(found) else found)
-            # ‖c‖² − 2⟨v, c⟩ ≤ ρ² − ‖v‖², less what rounding can come to.
+            # ‖c‖² − 2⟨v, c⟩ ≤ ρ² − ‖v‖², minus the largest possible rounding.
             gap += raised
             own = self._squares[block]
             limit = self.radius**2 - (1.0 + doubt) * own
             sure = gap <= np.minimum(limit, info.max).astype(gap.dtype)[:, None]
             counts = sure @ weight
-            # Pairs in doubt are rare. Two masks of bytes tell whether there is one in this block.
+            # Pairs in doubt are rare. Counting two masks tells whether this block has any.
             highest = limit + 2.0 * doubt * (own + squares.max())
             maybe = gap <= np.minimum(highest, info.max).astype(gap.dtype)[:, None]
             if np.count_nonzero(maybe) > np.count_nonzero(sure):
@@ -113,39 +113,42 @@ class ErrorCounts:
 
 
 class Around(NamedTuple):
-    """The rows around a centre, in as few bytes as will do: thousands of these are kept."""
+    """The rows around a centre, nearest first.
+
+    Thousands of these are kept, so they take as few bytes as possible.
+    """
 
     order: np.ndarray
     """Numbers of the rows, nearest first."""
     ties: np.ndarray
-    """Places in the order whose row is as far as the next one, so that no ball ends there."""
+    """Places in the order whose row is as far as the next row. No ball ends there."""
 
     @classmethod
     def at(cls, d2: np.ndarray, offset: float = 0.0) -> Around:
-        """From the squared distances of all rows.
+        """Make it from the squared distances of all rows.
 
-        ``offset`` is the squared distance of the centre from the origin that they were computed
-        from.
+        ``offset`` is the squared distance between the centre and the origin that the distances were
+        computed from.
         """
         order = np.argsort(d2, kind="stable")
         distance = d2[order]
         noise = distance + np.where(distance < CLOSE * offset, 0.0, offset)
         tied = np.diff(distance) <= TIE * noise[1:]
-        if tied.any():  # by their numbers then, whatever rounding made of them
+        if tied.any():  # sort ties by row number, whatever their rounding
             order = order[np.lexsort((order, np.cumsum(np.append(True, ~tied))))]
         ties = np.flatnonzero(tied).astype(np.int32)
         return cls(order.astype(np.min_scalar_type(len(d2))), ties)
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes."""
+        """Bytes that it takes."""
         return self.order.nbytes + self.ties.nbytes
 
 
 class Surroundings:
-    """The rows around centres, kept for when they are asked for again while there is room.
+    """The rows around centres. They are kept for later rounds while there is room.
 
-    Centres are much the same from round to round. ``room`` is in bytes.
+    Most centres come again from round to round. ``room`` is in bytes.
     """
 
     def __init__(self, X: Any, threads: Threads, room: int = HELD) -> None:
@@ -161,7 +164,7 @@ class Surroundings:
         self._held = 0
 
     def around(self, centres: list[int]) -> list[Around]:
-        """The rows around each of at most ``TOGETHER`` centres."""
+        """Return the rows around each of at most ``TOGETHER`` centres."""
         new = [centre for centre in centres if centre not in self._known]
         arounds: list[Around] = []
         if new:
@@ -180,7 +183,10 @@ class Surroundings:
 
 
 def offsets(centres: Any) -> np.ndarray:
-    """Squared distances of the centres, sparse where rows are, from `ball_distances`' origin."""
+    """Return the squared distance of every centre from the origin that `ball_distances` uses.
+
+    The centres are sparse if the rows are.
+    """
     centres = centres.astype(np.float64)
     return row_squares(centres if sparse.issparse(centres) else centres - centres.mean(axis=0))
 
@@ -192,7 +198,7 @@ def largest_ball(
     least: float = 0.0,
     codes: np.ndarray | None = None,
 ) -> BadBall | None:
-    """The largest ball more than half of whose weight is misclassified (section 5.2).
+    """Return the largest ball of which more than half of the weight is misclassified (section 5.2).
 
     Parameters
     ----------
@@ -200,17 +206,18 @@ def largest_ball(
         The rows around the centre.
     wrong : ndarray of bool of shape (n_rows,)
     weight : ndarray of shape (n_rows,), default=None
-        1 each by default, which takes a fraction of the time.
+        Weights of the rows. The default is 1 for each, which takes a fraction of the time.
     least : float, default=0
-        Weight that it must hold.
+        Least weight that the ball must hold.
     codes : ndarray of int of shape (n_rows,), default=None
-        Class codes: then also a ball in which always saying the most common class makes fewer
-        errors. With two classes every ball that is mostly wrong is of that kind.
+        Class codes. If given, a constant must also make fewer errors in the ball: one that always
+        predicts the most common class. With two classes this holds for every ball that is mostly
+        wrong.
 
     Returns
     -------
     BadBall or None
-        None where no ball around this centre will do.
+        None if no ball around this centre meets the conditions.
 
     Examples
     --------
@@ -221,7 +228,7 @@ def largest_ball(
     """
     order, ties = around
     if weight is None and codes is None:
-        # Not a view: NumPy 1.24.0 writes other bytes than 1 for true where it compares truths.
+        # Copy, not view: NumPy 1.24.0 may store true as another byte than 1 if it compares truths.
         sign = 2 * wrong.astype(np.int8) - 1
         fits = np.cumsum(sign[order], dtype=np.int32) > 0
         fits[: max(math.ceil(least) - 1, 0)] = False
@@ -237,7 +244,7 @@ def largest_ball(
                 of_class = np.where(codes[order] == code, weight[order], 0.0)
                 np.maximum(common, np.cumsum(of_class), out=common)
             fits &= common > held - missed + rounding
-    fits[ties] = False  # a ball holds all rows of the same distance or none
+    fits[ties] = False  # a ball holds all rows at the same distance, or none of them
     if not fits.any():
         return None
     last = len(fits) - 1 - int(fits[::-1].argmax())

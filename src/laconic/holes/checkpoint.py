@@ -1,8 +1,7 @@
 """Checkpoints of hole punching, so that a killed fit ends with the identical model.
 
 Estimators may be of any class, so they are kept as pickles, which run code when they are read. The
-classifier asks its user for leave first (``pickle_models``). Nothing else that Laconic writes holds
-a pickle.
+user must allow this with ``pickle_models``. Nothing else that Laconic writes holds a pickle.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from laconic.files.layout import Array, check_arrays, list_of, real_number, whol
 from laconic.holes.punch import Puncher
 from laconic.holes.state import Hole, PunchState
 
-# What a header says of a hole.
+# Attributes of a hole that a header holds.
 _PLAIN = ("radius", "row", "kind", "n_rows", "error_before", "error_after", "held")
 
 
 @dataclass
 class _Snapshot:
-    """What a record is made of, as it was after a hole."""
+    """The state after a hole, from which a record is made."""
 
     state: PunchState
     arrays: dict[str, np.ndarray]
@@ -34,15 +33,16 @@ class _Snapshot:
 class HolesCheckpoint(Saver):
     """Writes the state after holes, and reads it back.
 
-    A record holds the holes that are new since the one before, and what they come to.
+    A record holds the holes that are new since the last record, and the errors and predictions with
+    them.
 
     Parameters
     ----------
     path : str or path-like
     fingerprint : str
-        Only a state of this fingerprint is taken up.
+        Only a state with this fingerprint is resumed.
     puncher : Puncher
-        Whose counts and predictions belong to the state.
+        Its counts and predictions are part of the state.
     every : float
         Seconds between two records.
     """
@@ -62,7 +62,7 @@ class HolesCheckpoint(Saver):
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: PunchState) -> _Snapshot:
-        """The state with lists of its own, and copies of what the puncher goes on to change."""
+        """Return a copy of the state, and of the arrays that the puncher will change."""
         train, held = self.puncher.train, self.puncher.held
         arrays = {"counts": self.puncher.counts.counts.copy(), "predicted": train.predicted.copy()}
         if held is not None:
@@ -93,7 +93,10 @@ class HolesCheckpoint(Saver):
     # -- reading -------------------------------------------------------------------------------
 
     def resume(self) -> PunchState | None:
-        """The state in the file, with the puncher brought to it; None if there is none yet."""
+        """Return the state in the file, or None if there is none yet.
+
+        The puncher's counts and predictions are set to this state.
+        """
         with self.reading() as records:
             return self._resumed(records) if records else None
 
@@ -119,7 +122,7 @@ class HolesCheckpoint(Saver):
         return state
 
     def _layout(self, first: int, header: dict[str, Any]) -> dict[str, Array]:
-        """What the arrays of a record must look like."""
+        """Return the kinds and shapes that the arrays of a record must have."""
         train, held = self.puncher.train, self.puncher.held
         out = {
             "counts": Array("f", (len(train.y),)),
@@ -134,10 +137,10 @@ class HolesCheckpoint(Saver):
 
 
 def _hole(plain: dict[str, Any], centre: np.ndarray, model: Any) -> Hole:
-    """A hole of a record's header."""
+    """Return a hole from a record's header and arrays."""
     held = plain["held"]
     if plain["kind"] not in ("fitted", "constant"):
-        raise ValueError(f"a hole is of unknown kind {plain['kind']!r}")
+        raise ValueError(f"a hole has the unknown kind {plain['kind']!r}")
     if held is not None:
         n_rows, before, after = held
         errors = (real_number(e, "held", finite=False) for e in (before, after))
@@ -156,12 +159,12 @@ def _hole(plain: dict[str, Any], centre: np.ndarray, model: Any) -> Hole:
 
 
 def _errors(stored: Any, length: int) -> list[float]:
-    """Errors of every number of holes."""
+    """Return the errors with 0, 1, 2, … holes."""
     return [real_number(e, "errors") for e in list_of(float, stored, "errors", length)]
 
 
 def _label_kind(labels: np.ndarray) -> str:
-    """The kind of array that labels are kept in."""
+    """Return the kind of array in which labels are kept."""
     return {"u": "i", "O": "U", "S": "U"}.get(labels.dtype.kind, labels.dtype.kind)
 
 
@@ -174,5 +177,5 @@ def _unpickled(array: np.ndarray) -> Any:
 
 
 def _plain_text(array: np.ndarray) -> np.ndarray:
-    """Labels kept as Python strings become an array of text."""
+    """Turn labels that are Python strings into an array of text."""
     return array.astype(np.str_) if array.dtype.hasobject else array

@@ -1,4 +1,4 @@
-"""Models inside regions: fitted to some rows, or a constant."""
+"""Models inside regions: a model fitted to some rows, or a constant."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ class Weights:
 
     copies: np.ndarray
     price: np.ndarray
-    """What an error of one copy costs."""
+    """Cost of an error, for one copy of each row."""
 
     def __getitem__(self, rows: Any) -> Weights:
         return Weights(self.copies[rows], self.price[rows])
 
     @property
     def product(self) -> np.ndarray:
-        """What an error of every row costs."""
+        """Cost of an error of each row."""
         return self.copies * self.price
 
 
 def fit_model(
     estimator: Any, X: Any, y: np.ndarray, weights: Weights | None, seed: int | None
 ) -> Any:
-    """A fitted clone; ``weights`` are None where every row counts the same.
+    """Return a fitted clone. ``weights`` is None if every row counts the same.
 
     An estimator that has a ``class_weight`` gets the class weights there, times its own, because it
-    may count copies by the sample weights, as error clumping does. For others they are multiplied.
+    may count copies by the sample weights, as error clumping does. For other estimators the class
+    weights multiply the sample weights.
     """
     model = clone(estimator)
     if seed is not None:
@@ -67,29 +68,32 @@ def fit_model(
 
 
 def few_labels(labels: list[Any]) -> str:
-    """The first labels, for messages."""
+    """Return the first labels as text, for messages."""
     return ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
 
 
 def predicted_labels(model: Any, X: Any, dtype: Any) -> np.ndarray:
-    """What the model says of every row, as a new array in the type of the labels.
+    """Return the label that the model predicts for every row, as a new array with the labels' type.
 
-    An estimator may answer with shorter text than other labels have, or with a column.
+    An estimator may return text that is too short for other labels, or a column.
     """
     said, n = np.asarray(model.predict(X)), X.shape[0]
     if said.shape not in ((n,), (n, 1)):
         raise ValueError(
             f"{type(model).__name__} predicted an array of shape {said.shape} for {n} rows; "
-            "predict must give one label a row"
+            "predict must return one label per row"
         )
     return said.reshape(-1).astype(dtype)
 
 
 def check_models(estimators: tuple[Any, ...], weighted: bool) -> None:
-    """Refuse what does not predict classes, and weights that an estimator would not see."""
+    """Refuse estimators that are not classifiers.
+
+    If rows are weighted, refuse estimators that take no weights.
+    """
     for estimator in estimators:
         if not is_classifier(estimator):
-            raise TypeError(f"{type(estimator).__name__} is no classifier; give one")
+            raise TypeError(f"{type(estimator).__name__} is not a classifier; give a classifier")
     for estimator in estimators if weighted else ():
         if not has_fit_parameter(estimator, "sample_weight"):
             raise TypeError(
@@ -101,7 +105,10 @@ def check_models(estimators: tuple[Any, ...], weighted: bool) -> None:
 def fit_local(
     estimator: Any, X: Any, y: np.ndarray, weights: Weights | None, seed: int | None
 ) -> Any | None:
-    """A model of the rows in a hole; None where they are of one class or the fit fails."""
+    """Return a model of the rows in a hole.
+
+    It is None if the rows are of one class, or if the fit fails.
+    """
     if np.all(y == y[0]):
         return None
     try:
@@ -110,14 +117,18 @@ def fit_local(
         first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
         warnings.warn(
             f"{type(estimator).__name__} could not be fitted to the {len(y)} rows of a hole "
-            f"({first}); a constant takes its place",
+            f"({first}); a constant is used instead",
             stacklevel=2,
         )
         return None
 
 
 def constant(X: Any, y: np.ndarray, weight: np.ndarray | None) -> DummyClassifier:
-    """The most common class of the rows (the first of those that tie), and the shares of all."""
+    """Return a model that predicts the most common class of the rows.
+
+    If several classes are equally common, it predicts the first. It also knows the shares of all
+    classes.
+    """
     model = DummyClassifier(strategy="prior").fit(X, y, sample_weight=weight)
     shares = model.class_prior_
     tied = shares >= shares.max() - WEIGHT_TIE

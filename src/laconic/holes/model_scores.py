@@ -1,4 +1,4 @@
-"""What the scores of any classifier mean, and which classifiers can be written as flat arrays."""
+"""What the scores of a classifier mean, and which classifiers can be written as flat arrays."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from laconic.model.feature_maps import FeatureMap
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN, AllColumns
 
-# Losses of one score f for two classes: the loss of two scores with the same probabilities, and
-# the multiple of f that they differ from zero by.
+# Losses of one score f for two classes. Each has a loss of two scores ∓c f with the same
+# probabilities. The values are the name of that loss and the factor c.
 _ONE_SCORE = {
     ExponentialLoss.name: (LogLoss.name, 1.0),
     LogisticLoss.name: (LogLoss.name, 0.5),
@@ -35,20 +35,23 @@ _ONE_SCORE = {
 
 
 def _author(model: Any, method: str) -> str:
-    """The package that a model's method is from: a subclass may have one of its own."""
+    """Return the package that defines a model's method.
+
+    A subclass may have a method of its own. If the model itself has it, the result is empty.
+    """
     kinds = (kind for kind in type(model).__mro__ if method in vars(kind))
     own = method in vars(model)
     return "" if own else next(kinds, object).__module__.partition(".")[0]
 
 
 def _own_predictor(model: Any) -> Predictor | None:
-    """The flat predictor of one of Laconic's classifiers, if that is what predicts its labels."""
+    """Return the flat predictor of a Laconic classifier, if it predicts the model's labels."""
     own = getattr(model, "predictor_", None)
     return own if isinstance(own, Predictor) and _author(model, "predict") == "laconic" else None
 
 
 def _is_linear(model: Any) -> bool:
-    """Whether a model's label is that of the largest of its linear scores."""
+    """Return whether a model's label is that of the largest of its linear scores."""
     asked = ("predict", "decision_function")
     return isinstance(model, LinearClassifierMixin) and all(
         _author(model, method) == "sklearn" for method in asked
@@ -56,12 +59,12 @@ def _is_linear(model: Any) -> bool:
 
 
 def _is_constant(model: Any) -> bool:
-    """Whether a model always says the most common class."""
+    """Return whether a model always predicts the most common class."""
     return isinstance(model, DummyClassifier) and model.strategy in ("prior", "most_frequent")
 
 
 def _both(scores: np.ndarray, loss: str) -> np.ndarray:
-    """Scores or weights of both classes where the loss has one column for two."""
+    """Return scores or weights of both classes, also if the loss has one column for two classes."""
     if loss not in _ONE_SCORE:
         return scores
     own = _ONE_SCORE[loss][1] * scores
@@ -69,11 +72,11 @@ def _both(scores: np.ndarray, loss: str) -> np.ndarray:
 
 
 def link_of(models: list[Any]) -> str:
-    """Name of the loss that says what the models' scores mean as probabilities.
+    """Return the name of the loss that says what the models' scores mean as probabilities.
 
-    That of all models where they share one. Scores of different kinds, or those of models that have
-    no probabilities, stand for none. Neither do those of constants beside the margin loss, whose
-    probabilities are no softmax.
+    It is the loss of all models if they share one. Scores of different kinds stand for no
+    probabilities. Nor do scores of models without probabilities, nor scores of constants together
+    with the margin loss, whose probabilities are no softmax.
     """
     names, constants = set(), False
     for model in models:
@@ -91,21 +94,23 @@ def link_of(models: list[Any]) -> str:
 
 
 def _is_softmax(model: Any) -> bool:
-    """Whether a model's probabilities are the softmax of its scores of the classes."""
+    """Return whether a model's probabilities are the softmax of its class scores."""
     if not isinstance(model, LogisticRegression) or _author(model, "predict_proba") != "sklearn":
         return False
-    asked = getattr(model, "multi_class", None)  # of older versions
+    asked = getattr(model, "multi_class", None)  # a parameter of older versions
     if len(model.classes_) == 2:
-        return bool(asked != "multinomial")  # whose two scores differ by twice the decision
+        return bool(asked != "multinomial")  # there, two scores differ by twice the decision
     return not (model.solver == "liblinear" or asked == "ovr")
 
 
 def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarray:
-    """Scores of every class, (n_rows, n_classes), the largest where the model's prediction is.
+    """Return the scores of every class, (n_rows, n_classes).
 
-    From a ``predictor_``, ``decision_function``, ``predict_proba``, or else 1 for the prediction
-    and 0 for the others, also in rows where the model itself does not go by its largest score. Two
-    classes share a decision d as ∓d/2, so that their difference is d.
+    The predicted class has the largest score. The scores come from a ``predictor_``, from
+    ``decision_function`` or from ``predict_proba``. If the model has none of these, the predicted
+    class has score 1 and the others 0. The same holds for rows in which the model does not predict
+    the class of its largest score. Two classes share a decision d as ∓d/2, so that their difference
+    is d.
     """
     if _is_constant(model):
         return np.tile(_constant_scores(model, classes, link), (X.shape[0], 1))
@@ -133,13 +138,13 @@ def class_scores(model: Any, X: Any, classes: np.ndarray, link: str) -> np.ndarr
 
 
 def _said(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
-    """1 for the class that the model predicts, 0 for its others."""
+    """Return 1 for the class that the model predicts, and 0 for its other classes."""
     labels = predicted_labels(model, X, classes.dtype)
     return (labels[:, None] == model.classes_).astype(np.float64)
 
 
 def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> np.ndarray:
-    """Scores that stand for a constant's shares of the classes."""
+    """Return scores that stand for a constant's shares of the classes."""
     shares = np.zeros(len(classes))
     shares[np.searchsorted(classes, model.classes_)] = model.class_prior_
     if link in (OneVsRest.name, ScoresOnly.name):
@@ -148,7 +153,7 @@ def _constant_scores(model: DummyClassifier, classes: np.ndarray, link: str) -> 
 
 
 def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
-    """Probabilities of every class; 0 for those that the model has never seen."""
+    """Return the probabilities of every class: 0 for classes that the model has never seen."""
     out = np.zeros((X.shape[0], len(classes)))
     out[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
     return out
@@ -157,10 +162,10 @@ def class_probabilities(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
 def flat_parts(
     model: Any, classes: np.ndarray, n_features: int, link: str
 ) -> tuple[FeatureMap, np.ndarray, np.ndarray]:
-    """Feature map, weights and intercept whose scores are `class_scores`.
+    """Return a feature map, weights and an intercept whose scores are those of `class_scores`.
 
-    For constants, linear classifiers and models with a ``predictor_`` of their own; a `TypeError`
-    for others.
+    This works for constants, linear classifiers and models with a ``predictor_`` of their own. For
+    other models it raises a `TypeError`.
     """
     if _is_constant(model):
         nothing = ColumnsMap(np.empty(0, dtype=np.int64))
@@ -177,8 +182,8 @@ def flat_parts(
         own_way = isinstance(model, LinearClassifierMixin) or hasattr(model, "predictor_")
         why = "has a predict of its own" if own_way else "is neither linear nor one of Laconic's"
         raise TypeError(
-            f"a {type(model).__name__} {why}, so the model cannot be written as flat arrays; the "
-            "fitted classifier itself predicts"
+            f"a {type(model).__name__} {why}, so the model cannot be written as flat arrays; use "
+            "the fitted classifier itself to predict"
         )
     known = np.searchsorted(classes, model.classes_)
     wide, base = np.zeros((len(weights), len(classes))), np.full(len(classes), UNSEEN)
@@ -188,7 +193,7 @@ def flat_parts(
 
 
 def _linear(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n_features, n_classes) and intercept of a linear classifier of scikit-learn."""
+    """Return weights (n_features, n_classes) and intercept of a linear scikit-learn model."""
     coef = np.atleast_2d(model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_)
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coef))
     if len(coef) == 1:

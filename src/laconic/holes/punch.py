@@ -17,10 +17,11 @@ from laconic.holes.state import Hole, Part, PunchState
 from laconic.model.regions import inside_ball
 from laconic.numeric.threads import Threads
 
-# Centres that a round looks at beyond its candidates, at most.
+# Largest number of centres that a round looks at beyond its candidates.
 LOOKED_AT = 1024
-# Holes that a round may try to fill in vain before it gives up. A ball much like one that no model
-# helped (weight in both beside weight in either) is not tried.
+# A round gives up after TRIED balls in which no model helped. It does not try a ball that is much
+# like one of them: the weight of the rows in both balls, divided by the weight of the rows in
+# either, is above ALIKE.
 TRIED = 100
 ALIKE = 0.8
 NONE_FOUND = "no hole was found that lowers the error"
@@ -34,40 +35,41 @@ Hook = Callable[[PunchState], Any]
 class Puncher:
     """Finds holes and fills them.
 
-    Each round: the centre whose neighbourhood holds most errors (ties are broken by the values of
-    the rows, and equal rows are one centre), the largest ball around it more
-    than half of which is misclassified, and inside it the best on its training rows of a fitted
-    model, a constant and the predictor so far. Where the last is best, which takes more than two
-    classes, the ball would change nothing; the largest around the same centre in which a constant
-    is better takes its place, or else the next centre has its turn. So every hole lowers the
-    training error.
+    Each round takes the centre whose neighbourhood holds the most errors. (Ties are broken by the
+    values of the rows, and equal rows are one centre.) It takes the largest ball around the centre
+    that is more than half misclassified. Inside the ball it keeps whichever of three makes the
+    fewest training errors: a fitted model, a constant, or the current predictor. If the current
+    predictor is best, which is only possible with more than two classes, the ball would change
+    nothing. The round then tries the largest ball around the same centre in which a constant is
+    better, and then the next centre. So every hole lowers the training error.
 
-    A round costs one pass over the rows for every centre looked at, one for every row that becomes
-    right or wrong, and the fit inside. In the worst case the holes are tiny and as many as there
-    are errors (the paper's own warning): ``least`` and held-out rows guard against it.
+    A round costs one pass over the rows for every centre that it looks at, one for every row that
+    becomes right or wrong, and the fit inside. In the worst case the holes are tiny, and there are
+    as many as errors (the paper's own warning). ``least`` and held-out rows guard against this.
 
     Attributes
     ----------
     train : Part
     held : Part or None
-        Rows to measure every round on.
+        Rows on which every round is measured.
     local : estimator
-        To be fitted inside holes.
+        Estimator to fit inside holes.
     weighted : bool
-        Whether rows count differently, so that estimators must be told.
+        Whether rows have different weights, which estimators must then get.
     least : float
         Least weight of the training rows in a hole.
     draws : Digests
-        Put rows in an order drawn at random: the first misclassified ones are centres to compare
-        with the one that has most errors around it, by the errors that their balls hold. The order
-        is the same from round to round, so that what lies around them is found once.
+        Puts rows in an order drawn at random. The first misclassified rows in this order are
+        compared, as centres, with the row that has the most errors around it. The centre whose ball
+        holds the most errors wins. The order is the same in every round, so that the rows around a
+        centre are found once.
     candidates : int
-        Centres to compare in a round.
+        Number of centres to compare in a round.
     guarded : bool
-        Whether a model must also make fewer errors on held-out rows in the hole than the predictor
-        so far.
+        Whether a model must also make fewer errors than the current predictor on the held-out rows
+        in the hole.
     seeds : list of int or None
-        For the random state of the fit in each hole.
+        Seeds for the random state of the fit in each hole.
     counts : ErrorCounts
     """
 
@@ -83,9 +85,9 @@ class Puncher:
     counts: ErrorCounts
     threads: Threads
     codes: np.ndarray | None = None
-    """Class codes of the training rows where there are more than two classes."""
+    """Class codes of the training rows, if there are more than two classes."""
     _in_vain: list[np.ndarray] = field(default_factory=list)
-    """Rows of the balls of this round that no model helped."""
+    """Rows of the balls of this round in which no model helped."""
 
     def __post_init__(self) -> None:
         self.surroundings = Surroundings(self.train.X, self.threads)
@@ -101,7 +103,7 @@ class Puncher:
         self.note(state)
 
     def note(self, state: PunchState) -> None:
-        """Write down the errors of the predictor so far."""
+        """Record the errors of the current predictor."""
         state.errors.append(self.train.error())
         if self.held is not None:
             state.held_errors.append(self.held.error())
@@ -109,11 +111,15 @@ class Puncher:
     def run(
         self, state: PunchState, max_holes: int, tol: float, patience: int | None, hooks: list[Hook]
     ) -> None:
-        """Punch holes until the error is small, enough are made, or held-out errors rise."""
+        """Punch holes until the loop ends.
+
+        It ends if the error is small enough, if there are enough holes, if the held-out error no
+        longer falls, if no hole helps, or if a hook returns something true.
+        """
         go_on = not any([hook(state) for hook in hooks]) if not state.holes else True
         seen = 0
         while go_on:
-            # A resumed state is looked at from the start: it may have gone farther than this fit.
+            # Check a resumed state from its start: it may hold more holes than this fit wants.
             for n_holes in range(seen, len(state.errors)):
                 if (status := _end(state, n_holes, max_holes, tol, patience)) is not None:
                     state.cut(n_holes)
@@ -130,8 +136,8 @@ class Puncher:
         state.status = "a callback stopped it"
 
     def punch(self, seed: int | None) -> Hole | None:
-        """The next hole, with everything brought up to date; None where none helps."""
-        self._in_vain = []  # a resumed fit knows nothing of earlier rounds either
+        """Punch the next hole and return it, or return None if no hole helps."""
+        self._in_vain = []  # a resumed fit does not know earlier rounds either
         for centre, ball in self._balls():
             spent = len(self._in_vain) >= TRIED
             if spent and (self.codes is None or self.guarded):
@@ -145,7 +151,7 @@ class Puncher:
         return None
 
     def has_smaller_balls(self, least: float) -> bool:
-        """Whether there is a ball that is mostly wrong and holds a weight that may be smaller."""
+        """Return whether a mostly wrong ball exists that holds at least ``least`` weight."""
         asked, self.least = self.least, least
         try:
             return next(self._balls(), None) is not None
@@ -153,15 +159,22 @@ class Puncher:
             self.least = asked
 
     def _where_a_constant_helps(self, centre: int) -> BadBall | None:
-        """Of more than two classes, half wrong does not yet mean that a constant is better."""
+        """Return the largest ball around a centre in which a constant is better.
+
+        With more than two classes, a constant need not be better in a ball that is half wrong.
+        """
         (around,) = self.surroundings.around([centre])
         weight = self.train.weight if self.weighted else None
         return largest_ball(around, self.train.wrong, weight, self.least, self.codes)
 
     def _balls(self) -> Iterator[tuple[int, BadBall]]:
-        """Balls worth a try: of the candidates', and then of every few more, the fullest first."""
+        """Yield the balls to try.
+
+        The balls around the candidates come first, then those around a few more centres at a time.
+        Each time, the ball with the most errors comes first.
+        """
         centres = self._centres()
-        ahead = self.candidates  # most often these will do
+        ahead = self.candidates  # these are usually enough
         while few := list(islice(centres, ahead)):
             found = self._balls_around(few)
             errors = np.array([self._errors_in(ball) for _, ball in found])
@@ -172,7 +185,7 @@ class Puncher:
         return self.train.errors(ball.inside, self.train.predicted[ball.inside])
 
     def _centres(self) -> Iterator[int]:
-        """Centres to look at, the candidates first; of equal rows, one."""
+        """Yield the centres to look at, candidates first. Equal rows are one centre."""
         missed, ranked = np.flatnonzero(self.train.wrong), self._ranked()
         seen: set[int] = set()
         for row in chain(
@@ -187,7 +200,7 @@ class Puncher:
                 yield row
 
     def _ranked(self) -> Iterator[int]:
-        """One of every equal rows, those with most errors around them first."""
+        """Yield rows, those with the most errors around them first. Equal rows come once."""
         rank = ranks(self.counts.counts)
         order = np.argsort(rank, kind="stable")
         start = 0
@@ -196,20 +209,20 @@ class Puncher:
             start = end
 
     def _drawn(self, missed: np.ndarray) -> Iterator[int]:
-        """Misclassified rows drawn at random, for the candidates but one."""
+        """Yield misclassified rows drawn at random, one fewer than there are candidates."""
         if self.candidates > 1:
             yield from self.draws.different(missed)[: self.candidates - 1]
 
     def _failing(self, rows: Iterable[int], missed: np.ndarray) -> Iterator[int]:
-        """Those of the rows that are misclassified, or equal to one that is.
+        """Yield the rows that are misclassified, or equal to a misclassified row.
 
-        Around an error there is always a ball, if only of itself.
+        Around an error there is always a ball: at least the error itself.
         """
         wrong = {self.digests[row] for row in missed.tolist()}
         yield from (row for row in rows if self.digests[row] in wrong)
 
     def _balls_around(self, centres: list[int]) -> list[tuple[int, BadBall]]:
-        """The largest bad balls around centres, of those that have one."""
+        """Return the centres that have a bad ball, each with its largest one."""
         wrong, weight = self.train.wrong, self.train.weight if self.weighted else None
         found = []
         for at in range(0, len(centres), TOGETHER):
@@ -222,7 +235,7 @@ class Puncher:
         return found
 
     def _fill(self, centre: int, ball: BadBall, seed: int | None) -> Hole | None:
-        """The hole with the best model inside, taken into the predictor; None if none helps."""
+        """Return the hole with its best model, and update the predictor. None if no model helps."""
         train, held = self.train, self.held
         rows = np.sort(ball.inside)
         if any(self._likeness(rows, other) > ALIKE for other in self._in_vain):
@@ -251,7 +264,7 @@ class Puncher:
         return Hole(middle, radius, number, model, kind, len(rows), before, after, seen)
 
     def _likeness(self, one: np.ndarray, other: np.ndarray) -> float:
-        """Weight of the rows in both as a part of that of the rows in either."""
+        """Return the weight of the rows in both, divided by the weight of the rows in either."""
         both = np.intersect1d(one, other, assume_unique=True)
         shared, *whole = (float(self.train.weight[rows].sum()) for rows in (both, one, other))
         return shared / (sum(whole) - shared)
@@ -261,7 +274,10 @@ class Puncher:
         return np.asarray(row.toarray() if sparse.issparse(row) else row, dtype=np.float64)[0]
 
     def _radius(self, middle: np.ndarray, ball: BadBall) -> float:
-        """The ball's radius from differences: not a digit depends on what BLAS did with others."""
+        """Return the ball's radius, computed from differences of rows.
+
+        So no digit depends on how BLAS computed other distances.
+        """
         if ball.beyond is None:
             return np.inf
         edges = (self._row(int(row)) - middle for row in (ball.inside[-1], ball.beyond))
@@ -270,9 +286,10 @@ class Puncher:
     def _best_model(
         self, rows: np.ndarray, kept: np.ndarray, seed: int | None
     ) -> tuple[str, Any, np.ndarray, np.ndarray] | None:
-        """Kind, model and predictions of training and held-out rows; None for the one so far.
+        """Return the kind, the model, and its predictions of training and held-out rows.
 
-        The simplest of the best: ties go to the predictor so far, then to the constant.
+        It is None if the current predictor is best. Ties go to the simplest: to the current
+        predictor, then to the constant.
         """
         train, held = self.train, self.held
         X, y = train.X[rows], train.y[rows]
@@ -302,7 +319,7 @@ class Puncher:
         return best
 
     def _take(self, rows: np.ndarray, predicted: np.ndarray) -> None:
-        """Let a hole decide its rows, and bring the counts of errors up to date."""
+        """Let a hole decide its rows, and update the counts of errors."""
         was = self.train.wrong[rows]
         self.train.predicted[rows] = predicted
         now = self.train.wrong[rows]
@@ -314,7 +331,7 @@ class Puncher:
 def _end(
     state: PunchState, n_holes: int, max_holes: int, tol: float, patience: int | None
 ) -> str | None:
-    """Why the loop ends with so many holes; None where it goes on."""
+    """Return why the loop ends with ``n_holes`` holes, or None if it goes on."""
     if state.errors[n_holes] <= tol + WEIGHT_TIE:
         return f"the training error is at most {tol:g}"
     if n_holes >= max_holes:

@@ -1,4 +1,4 @@
-"""`RoutedPredictor`: every row is answered by the model of its region, eq. (6)."""
+"""`RoutedPredictor`: every row is predicted by the model of its region, eq. (6)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from laconic.numeric.magnitudes import check_squares
 
 
 class RoutedPredictor:
-    """A classifier outside and one in every hole, of any make, as one predictor.
+    """One predictor made of a classifier outside and one in every hole, of any class.
 
-    It has the contract of `Predictor` for rows of numbers: ``encoded_scores``, ``encoded_labels``,
-    ``encoded_probabilities`` and ``has_probabilities``. Where all models can be written as flat
-    arrays, `flat` answers. Otherwise every row goes to the model that decides it.
+    It has the methods of `Predictor` for rows of numbers: ``encoded_scores``, ``encoded_labels``,
+    ``encoded_probabilities`` and ``has_probabilities``. If all models can be written as flat
+    arrays, `flat` predicts. Otherwise every row goes to the model that decides it.
 
     Parameters
     ----------
     base : classifier
-        The fitted one outside the holes.
+        The fitted classifier outside the holes.
     holes : sequence of Hole
         Oldest first.
     classes : ndarray of shape (n_classes,)
@@ -35,7 +35,7 @@ class RoutedPredictor:
     n_features : int
     feature_names : sequence of str, optional
     units : mapping of int to str, optional
-        As of `Predictor`.
+        As for `Predictor`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RoutedPredictor:
     # -- answers -------------------------------------------------------------------------------
 
     def encoded_labels(self, X: Any) -> np.ndarray:
-        """Labels by the newest hole that contains a row, or by the classifier outside."""
+        """Return labels by the newest hole that contains a row, or by the classifier outside."""
         if isinstance(self._written, Predictor):
             return self._written.encoded_labels(X)
         out = np.empty(X.shape[0], dtype=self.classes.dtype)
@@ -71,7 +71,7 @@ class RoutedPredictor:
         return out
 
     def encoded_scores(self, X: Any) -> np.ndarray:
-        """Scores of all classes, each row's by the model that decides it."""
+        """Return the scores of all classes. The model that decides a row gives its scores."""
         if isinstance(self._written, Predictor):
             return self._written.encoded_scores(X)
         out, link = np.empty((X.shape[0], len(self.classes))), link_of(self.models)
@@ -80,10 +80,10 @@ class RoutedPredictor:
         return out
 
     def encoded_probabilities(self, X: Any) -> np.ndarray:
-        """Class probabilities by the model that decides each row.
+        """Return class probabilities by the model that decides each row.
 
-        Models of different kinds share no link. Then each model has its own way from scores to
-        probabilities, which flat arrays do not hold.
+        Models of different kinds turn scores into probabilities in different ways. Flat arrays do
+        not hold these ways. Each model then computes its own probabilities.
         """
         if isinstance(self._written, Predictor) and self._written.has_probabilities:
             return self._written.encoded_probabilities(X)
@@ -94,16 +94,16 @@ class RoutedPredictor:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether every model has them."""
+        """Whether every model has probabilities."""
         return all(hasattr(model, "predict_proba") for model in self.models)
 
     def region(self, X: Any) -> np.ndarray:
-        """The region of every row; see `newest_hole`."""
+        """Return the region of every row; see `newest_hole`."""
         check_squares(X, np.dtype(np.float64))
         return newest_hole(X, self.centre, self.radius)
 
     def _routes(self, X: Any) -> Iterator[tuple[Any, np.ndarray]]:
-        """Every model that decides rows, and which."""
+        """Yield every model that decides any rows, with the numbers of these rows."""
         region = self.region(X)
         for number, model in enumerate(self.models):
             rows = np.flatnonzero(region == number)
@@ -113,14 +113,17 @@ class RoutedPredictor:
     # -- flat arrays ---------------------------------------------------------------------------
 
     def flat(self) -> Predictor:
-        """Flat arrays that predict the same; an `AttributeError` where a model has none."""
+        """Return flat arrays that predict the same.
+
+        It raises an `AttributeError` if a model cannot be written as flat arrays.
+        """
         if isinstance(self._written, str):
-            raise AttributeError(f"no predictor_: {self._written}")
+            raise AttributeError(f"there is no predictor_: {self._written}")
         return self._written
 
     @cached_property
     def _written(self) -> Predictor | str:
-        """The models as flat arrays, or why they cannot be written so."""
+        """The models as flat arrays, or a text that says why that is not possible."""
         link = link_of(self.models)
         shape = self.classes, self.n_features
         try:

@@ -1,4 +1,4 @@
-"""A run of hole punching: its rows, its seeds, the classifier outside, and then the loop."""
+"""A run of hole punching: its rows, its seeds, the classifier outside, and the loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from laconic.numeric.threads import Threads
 
 
 def split_rows(estimator: Any, rows: PricedRows, holds_out: bool) -> tuple[Part, Part | None]:
-    """Rows to learn from, and rows to watch where any are held out."""
+    """Return the rows to learn from, and the held-out rows or None."""
     labels, weights = estimator.classes_[rows.codes], Weights(rows.weight, rows.price)
     if not holds_out:
         return Part(rows.X, labels, weights, rows.number), None
@@ -38,7 +38,11 @@ def split_rows(estimator: Any, rows: PricedRows, holds_out: bool) -> tuple[Part,
 
 
 def draw_seeds(random_state: Any, number: int) -> list[int | None]:
-    """So many seeds; None, which leaves random states as they are, where none is given."""
+    """Return ``number`` seeds.
+
+    They are None if no ``random_state`` is given. The random states of estimators then stay as they
+    are.
+    """
     if random_state is None:
         return [None] * number
     seeded = isinstance(random_state, Integral)
@@ -48,31 +52,32 @@ def draw_seeds(random_state: Any, number: int) -> list[int | None]:
 
 @dataclass
 class PunchRun:
-    """The classifier outside, and the loop from wherever it is.
+    """A run: fits the classifier outside, or takes it from a resumed state, and runs the loop.
 
     Parameters
     ----------
     outside, local : estimator
-        To be fitted to all rows, and inside holes.
+        Estimators to fit to all rows, and inside holes.
     weighted : bool
-        Whether rows count differently, so that estimators must be told.
+        Whether rows have different weights, which estimators must then get.
     train : Part
     held : Part or None
     classes : ndarray of shape (n_classes,)
     radius : float or "auto"
-        ρ; by default that of the classifier outside, if it has one of Euclidean distances, or one
-        within which a row has 5 % of the others. A number once the run has begun.
+        ρ. ``"auto"`` takes the radius of the classifier outside, if it has one of Euclidean
+        distances. Otherwise it takes a radius within which a row has 5 % of the other rows. It is a
+        number after the run has begun.
     min_rows : float
         Least weight of the training rows in a hole.
     max_holes, n_candidates : int
     tol : float
-        Training error at which to stop.
+        Stop at this training error.
     patience : int or None
-        Holes without a lower held-out error after which to stop.
+        Stop after this many holes without a lower held-out error.
     guarded : bool
-        Whether the held-out rows in a hole must gain by it.
+        Whether a hole must lower the error of the held-out rows in it.
     seeds : list of int or None
-        For the centres drawn, the fit outside and every hole's.
+        Seeds for the centres drawn, for the fit outside, and for the fit in every hole.
     threads : Threads
     """
 
@@ -112,7 +117,10 @@ class PunchRun:
         )
 
     def begin(self, state: PunchState | None) -> PunchState:
-        """The state to go on from: a resumed one, or that of the classifier outside."""
+        """Return the state to start from.
+
+        It is the resumed state, or else that of a newly fitted classifier outside.
+        """
         if state is None:
             weights = self.train.weights if self.weighted else None
             X, y = self.train.X, self.train.y
@@ -138,17 +146,17 @@ class PunchRun:
 
     @staticmethod
     def kept(state: PunchState) -> str:
-        """Drop the hole under way, and say what is left."""
+        """Drop the unfinished hole, and return a text that says how many holes are left."""
         whole = min(len(state.holes), len(state.errors) - 1)
         state.cut(whole)
         return f"{whole} hole{'s' * (whole != 1)}"
 
     def _tell_of_few_rows(self) -> None:
-        """Warn where ``min_rows`` is a share, or more than all rows."""
+        """Warn if ``min_rows`` looks like a share, or is more than all rows."""
         if not self.weighted and self.min_rows < 1:
             warnings.warn(
-                f"min_rows={self.min_rows:g} is a number of rows, not a share of them: holes of "
-                "one row will do",
+                f"min_rows={self.min_rows:g} is a number of rows, not a share of them. A hole may "
+                "hold a single row.",
                 stacklevel=stacklevel_of_user(),
             )
         total = self.train.weight.sum()
@@ -163,17 +171,17 @@ class PunchRun:
             )
 
     def _tell_of_small_weights(self) -> None:
-        """Warn where weights of mean 1 would leave room for holes, and those given do not."""
+        """Warn if no hole was found, but weights with a mean of 1 would leave room for one."""
         weight = self.train.weight
         total, mean = float(weight.sum()), float(weight.mean())
-        if total < self.min_rows or mean >= 1.0:  # the first was told before
+        if total < self.min_rows or mean >= 1.0:  # _tell_of_few_rows has warned of the first
             return
         if self.puncher.has_smaller_balls(self.min_rows * mean):
             warnings.warn(
                 f"no hole was found. The weights of the {len(weight)} training rows add up to "
-                f"{total:.3g}: a hole of min_rows={self.min_rows:g} would hold "
+                f"{total:.3g}, so a hole of min_rows={self.min_rows:g} would hold "
                 f"{100 * self.min_rows / total:.0f} % of them. Lower min_rows to "
-                f"{self.min_rows * mean:.2g}, or divide the weights by their mean",
+                f"{self.min_rows * mean:.2g}, or divide the weights by their mean.",
                 stacklevel=stacklevel_of_user(),
             )
 
@@ -182,7 +190,10 @@ class PunchRun:
 def saved(
     path: str | os.PathLike[str] | None, mark: str, run: PunchRun, every: float
 ) -> Iterator[tuple[PunchState | None, list[Hook]]]:
-    """The state in a checkpoint, and the hook that writes it; neither without a path."""
+    """Yield the state in a checkpoint, and a list of the hook that writes it.
+
+    Without a path, yield None and an empty list.
+    """
     if path is None:
         yield None, []
         return

@@ -1,4 +1,4 @@
-"""A finished run of holes, replayed: errors stage by stage, shares, and which holes to keep."""
+"""Replay a finished run of holes: errors and shares at every stage, and which holes to keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laconic.model.regions import inside_ball
 
 
 def staged_labels(base: Any, holes: list[Hole], X: Any, dtype: Any) -> Iterator[np.ndarray]:
-    """Predicted labels with 0, 1, 2, … holes, in the type of the labels."""
+    """Yield the predicted labels with 0, 1, 2, … holes, in the type of the labels."""
     predicted = predicted_labels(base, X, dtype)
     yield predicted.copy()
     for hole in holes:
@@ -25,14 +25,17 @@ def staged_labels(base: Any, holes: list[Hole], X: Any, dtype: Any) -> Iterator[
 
 
 def staged_errors(base: Any, holes: list[Hole], part: Part) -> np.ndarray:
-    """Weighted errors with 0, 1, 2, … holes."""
+    """Return the weighted errors with 0, 1, 2, … holes."""
     rows, total = np.arange(len(part.y)), part.weight.sum()
     labels = staged_labels(base, holes, part.X, part.y.dtype)
     return np.array([part.errors(rows, predicted) / total for predicted in labels])
 
 
 def staged_shares(holes: list[Hole], part: Part) -> np.ndarray:
-    """Share of the rows that each region decides, (n_holes + 1, n_holes + 1), a row a stage."""
+    """Return the share of the rows that each region decides, (n_holes + 1, n_holes + 1).
+
+    Row j of the result is for the first j holes.
+    """
     region, copies = np.zeros(len(part.y), dtype=np.int64), part.weights.copies
     shares = np.zeros((len(holes) + 1, len(holes) + 1))
     shares[0, 0] = 1.0
@@ -43,9 +46,9 @@ def staged_shares(holes: list[Hole], part: Part) -> np.ndarray:
 
 
 def prune(state: PunchState, held: Part) -> list[Hole]:
-    """Holes that are left when those are dropped, newest first, that held-out rows do without.
+    """Return the holes that are left after pruning.
 
-    A hole goes where the held-out error is no higher without it.
+    Holes are tried newest first. A hole is dropped if the held-out error is no higher without it.
     """
     table = np.empty((len(state.holes) + 1, len(held.y)), dtype=held.y.dtype)
     decides = np.zeros(table.shape, dtype=bool)
@@ -74,24 +77,24 @@ def prune(state: PunchState, held: Part) -> list[Hole]:
 
 
 class HolesChoice(NamedTuple):
-    """The holes that a finished run leaves, and how many of them are in use."""
+    """The holes that a finished run leaves, and how many of them are used."""
 
     holes: list[Hole]
     use: int
     errors: np.ndarray
-    """Weighted training error with 0, 1, 2, … of them."""
+    """Weighted training error with 0, 1, 2, … of these holes."""
     held_errors: np.ndarray | None
-    """The same on the held-out rows, where there are any."""
+    """The same on the held-out rows, if there are any."""
     status: str
 
 
 def choose_holes(
     state: PunchState, parts: tuple[Part, Part | None], most: int, by_lowest: bool, pruned: bool
 ) -> HolesChoice:
-    """Which of the holes punched, at most so many, the held-out rows speak for.
+    """Return the holes to keep, among the first ``most`` that were punched.
 
-    ``by_lowest`` uses those up to the lowest held-out error, and ``pruned`` drops those that
-    held-out rows do without.
+    ``by_lowest`` uses the holes up to the lowest held-out error. ``pruned`` drops holes without
+    which the held-out error is no higher.
     """
     train, held = parts
     holes, errors = state.holes[:most], np.array(state.errors[: most + 1])
@@ -107,5 +110,5 @@ def choose_holes(
         errors, held_errors = (staged_errors(state.base, holes, part) for part in (train, held))
     status = state.status
     if use < punched:
-        status += f"; the held-out rows speak for {use} of the {punched} holes punched"
+        status += f"; by the held-out rows, {use} of the {punched} holes punched are used"
     return HolesChoice(holes, use, errors, held_errors, status)

@@ -1,4 +1,4 @@
-"""What hole punching learns: holes, rows with their predictions, the state of the loop."""
+"""The results of hole punching: holes, rows with their predictions, and the loop's state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Hole:
     """A ball in the data space and the model inside it."""
 
     centre: np.ndarray
-    """c, a training row."""
+    """The centre c, a training row."""
     radius: float
-    """The hole is ‖x − c‖ ≤ radius."""
+    """The hole is the ball ‖x − c‖ ≤ radius."""
     row: int
     """Number of the centre among the rows given to ``fit``."""
     model: Any
@@ -25,13 +25,13 @@ class Hole:
     kind: str
     """``"fitted"`` or ``"constant"``."""
     n_rows: int
-    """Training rows inside, when it was punched."""
+    """Number of training rows inside when it was punched."""
     error_before: float
-    """Their weighted error before it was punched, more than one half."""
+    """Weighted error of these rows before it was punched. It is more than one half."""
     error_after: float
-    """Their weighted error with its model; lower."""
+    """Weighted error of these rows with the hole's model. It is lower."""
     held: tuple[int, float, float] | None = None
-    """Held-out rows inside, and their weighted errors before and after (NaN without rows)."""
+    """Number of held-out rows inside, and their weighted errors before and after (NaN if none)."""
 
 
 @dataclass
@@ -54,11 +54,11 @@ class Part:
         return self.predicted != self.y
 
     def error(self) -> float:
-        """Weighted share of misclassified rows."""
+        """Return the weighted share of misclassified rows."""
         return float(self.weight[self.wrong].sum() / self.weight.sum())
 
     def errors(self, rows: np.ndarray, predicted: np.ndarray) -> float:
-        """Weight of those rows that a prediction of them gets wrong."""
+        """Return the weight of those ``rows`` whose ``predicted`` label is wrong."""
         return float(self.weight[rows[predicted != self.y[rows]]].sum())
 
 
@@ -72,9 +72,9 @@ class PunchState:
     errors: list[float] = field(default_factory=list)
     """Weighted training error with 0, 1, 2, … holes."""
     held_errors: list[float] = field(default_factory=list)
-    """The same on held-out rows, where there are any."""
+    """The same on held-out rows, if there are any."""
     status: str = "not started"
 
     def cut(self, n_holes: int) -> None:
-        """Forget all holes but the first ones."""
+        """Keep only the first ``n_holes`` holes."""
         del self.holes[n_holes:], self.errors[n_holes + 1 :], self.held_errors[n_holes + 1 :]
