@@ -349,7 +349,7 @@ def test_arrays_that_cannot_be_are_refused(tmp_path, name, change, match):
         ("doublings", 101, "doublings must be a whole number from 0 to 100"),
         ("direct", 1, "direct must be true or false"),
         ("number", 3, "number must be a whole number from 0 to 2"),
-        ("number", 1, "a problem is there twice"),
+        ("number", 1, "a problem is listed twice"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path, name, value, match):

@@ -374,7 +374,7 @@ def test_the_predictor_predicts_the_same_after_saving(tmp_path, n_classes):
     assert loaded.cost().features == 4
     for one in (model, loaded):
         assert not hasattr(one, "predict_proba")
-    with pytest.raises(AttributeError, match="its scores are no probabilities; use predict"):
+    with pytest.raises(AttributeError, match="its scores are not probabilities; use predict"):
         loaded.predict_proba(X)
     out = io.StringIO()
     loaded.describe(file=out)

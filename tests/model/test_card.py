@@ -154,7 +154,7 @@ def test_stumps_are_questions(iris):
     text = card(model)
     assert "2 stumps" in text
     assert all(name in text for name in model.predictor_.names())
-    assert "answered yes" in text
+    assert "condition holds" in text
 
 
 def test_no_atoms_still_has_an_intercept(model):

@@ -418,7 +418,7 @@ def test_arrays_hold_no_categories():
     model = ShareBoostClassifier(3, pool="stumps").fit(frame, list("xyz") * 20)
     with pytest.raises(ValueError, match="give a data frame here too"):
         model.predict(frame.to_numpy())
-    with pytest.raises(ValueError, match="give a data frame where columns hold text"):
+    with pytest.raises(ValueError, match="if some columns hold text, give a data frame"):
         model.predictor_.predict(frame.to_numpy())
 
 

@@ -433,13 +433,13 @@ def test_images_must_be_rows_of_pixels():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"shape": None}, r"108 features, which is no square image: give shape"),
+        ({"shape": None}, r"108 features, which is not a square image; give shape"),
         ({"shape": (9, 11)}, r"99 pixels, but X has 108"),
-        ({"shape": (9.0, 12)}, "shape must be a positive integer, or two"),
+        ({"shape": (9.0, 12)}, "shape must be a positive integer or a pair"),
         ({"template_size": 10}, "10 does not fit into images of 9x12"),
         ({"template_size": 0}, "positive integers"),
         ({"template_size": (3, 3)}, "each size once"),
-        ({"mask_grid": 0}, "mask_grid must be a positive integer, or two"),
+        ({"mask_grid": 0}, "mask_grid must be a positive integer or a pair"),
         ({"mask_grid": (3, 50)}, "mask_grid 3x50 has more places than a template"),
         ({"mask_sigma": 0.1}, "at least 0.5"),
         ({"mask_sigma": np.nan}, "at least 0.5"),
@@ -465,7 +465,7 @@ def test_flat_images():
 def test_images_of_another_shape_are_refused():
     map = pool().fit(images()[0]).map_
     for columns in (54, 216):
-        with pytest.raises(ValueError, match="not the pixels of 9x12"):
+        with pytest.raises(ValueError, match="images have 9x12 pixels"):
             map.columns(np.zeros((2, columns)))
 
 

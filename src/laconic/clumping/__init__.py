@@ -1,1 +1,1 @@
-"""Error clumping: graphs of neighbours, the convex problem, its solvers, the clump score."""
+"""Error clumping: graphs of neighbours, the convex problem, its solvers, and the clump score."""

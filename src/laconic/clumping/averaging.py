@@ -1,14 +1,15 @@
-"""The paper's solver: primal-dual stochastic dual averaging (section 3), as its text has it.
+"""The paper's solver: primal-dual stochastic dual averaging (section 3), as in the paper's text.
 
-Step t draws a row I and, with w = −η_t u and ξ_j = max(−η_t μ_j, g_j(w), 0) for all rows,
+Step t draws a row I. Let η_t = γ/√t, w = −η_t u, and ξ_j = max(−η_t μ_j, g_j(w), 0) for all rows.
+The step is
 
-    u ← u + λw − Θ_I ξ y_I x_I   (the second term where ξ_I = g_I(w) and Θ_I ξ > 0),
-    μ_I ← μ_I + Θ_I ξ            (where Θ_I ξ < 0, or ξ_I > max(0, g_I(w)) and Θ_I ξ > 0),
+    u ← u + λw − Θ_I ξ y_I x_I   (the last term only if ξ_I = g_I(w) and Θ_I ξ > 0),
+    μ_I ← μ_I + Θ_I ξ            (if Θ_I ξ < 0, or if ξ_I > max(0, g_I(w)) and Θ_I ξ > 0).
 
-η_t = γ/√t. The answer is the mean of all w. (The pseudo-code of algorithm 1 leaves the factor Θ_I ξ
-out of the first line, which its derivation, and convergence, need.) A step costs a product with
-the rows of N_I, since their slacks depend on w. Rows are drawn with chances in proportion to their
-weights, so that the gradients are right on average.
+The answer is the mean of all w. The pseudo-code of algorithm 1 leaves out the factor Θ_I ξ in the
+first line, but its derivation and convergence need it. A step costs a product with the rows of N_I,
+because their slacks depend on w. Rows are drawn with probabilities proportional to their weights,
+so that the gradients are right on average.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from laconic.clumping.solver import Hook
 from laconic.files.layout import MOST, Array, Number
 from laconic.numeric.compiled import compiled
 
-# Steps whose neighbours are listed at a time.
+# Number of steps whose neighbours are listed at a time.
 LISTED = 256
 
 
 @dataclass
 class Averages:
-    """What a pass starts from."""
+    """The state before a pass."""
 
     u: np.ndarray
     mu: np.ndarray
@@ -37,7 +38,7 @@ class Averages:
     """Sum of all w so far."""
     slack: np.ndarray
     iterations: int = 0
-    """Passes taken."""
+    """Number of passes taken."""
 
     layout: ClassVar = {
         "u": Array("f", ("weights",), -LARGE, LARGE),
@@ -49,12 +50,12 @@ class Averages:
 
     @classmethod
     def start(cls, problem: ClumpingProblem) -> Averages:
-        """Before the first pass."""
+        """Return the state before the first pass."""
         m, n = problem.rows.n_rows, problem.rows.n_weights
         return cls(np.zeros(n), np.zeros(m), np.zeros(n), np.ones(m))
 
     def check(self, problem: ClumpingProblem) -> None:
-        """Refuse slack far beyond what the mean w asks for."""
+        """Raise an error if the slack is far beyond what the mean w asks for."""
         check_slack(problem, self.slack, problem.shortfall(self.mean))
 
     @property
@@ -79,26 +80,26 @@ def average(
     problem : ClumpingProblem
         Dense rows.
     tol : float
-        Stop after a pass where the duality gap of the mean is at most this times the objective.
+        Stop after a pass if the duality gap of the mean is at most this times the objective.
     max_iter : int
         Most passes.
     learning_rate : float, default=None
-        γ; by default 1 over the mean squared norm of the rows.
+        γ. The default is 1 over the mean squared norm of the rows.
     seed : int, default=0
-        Of the rows drawn; those of a pass depend on it and the number of the pass only.
+        Seed for the rows drawn. Those of a pass depend only on the seed and the number of the pass.
     state : Averages, default=None
-        Where to go on.
+        State to resume from.
     hook : callable, default=None
         Called with the state, λ, the objective and the gap of the mean after every pass.
 
     Returns
     -------
     ClumpingSolution
-        ξ, the objective and the gap are those of the mean w, the slack solved for.
+        ξ, the objective and the gap are those of the mean w. The slack is the best for this w.
     """
     rows = problem.rows
     if rows.sparse:
-        raise ValueError("solver='averaging' needs dense rows; solver='newton' takes sparse ones")
+        raise ValueError("solver='averaging' needs dense rows; use solver='newton' for sparse rows")
     if learning_rate is None:
         learning_rate = default_rate(problem)
     state = Averages.start(problem) if state is None else state
@@ -115,7 +116,7 @@ def average(
 
 
 def default_rate(problem: ClumpingProblem) -> float:
-    """1 over the mean squared norm of the rows."""
+    """Return 1 over the mean squared norm of the rows."""
     theta = problem.theta
     square = float(problem.rows.squares(theta.weight).sum()) / theta.total
     return 1.0 / square if square > 0 else 1.0
@@ -148,7 +149,7 @@ def _score(X, row, u):  # type: ignore[no-untyped-def]
 def _steps(  # type: ignore[no-untyped-def]
     X, intercept, sign, drawn, neighbours, ends, left, right, own, alpha, gamma, taken, u, mu, total
 ):
-    """Steps of the algorithm; Θ_I ξ = ξ_I − (left_I Σ_{j ∈ N_I} right_j ξ_j + own_I ξ_I)."""
+    """Take steps of the algorithm. Θ_I ξ = ξ_I − (left_I Σ_{j ∈ N_I} right_j ξ_j + own_I ξ_I)."""
     d = X.shape[1]
     for k in range(len(drawn)):
         rate = gamma / np.sqrt(taken + k if taken + k > 1 else 1)

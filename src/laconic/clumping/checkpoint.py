@@ -1,10 +1,10 @@
 """Checkpoints of a clumping fit: the state of every problem after its last finished iteration.
 
-A fit solves one problem, or one for each class. The file holds where every problem that was begun
-stands, and nothing else: whether a problem is solved follows from its state. So a fit with a larger
-``max_iter`` goes on where one with a smaller one stopped, in every class, and ends like a fit that
-had the larger one from the start. With a smaller ``max_iter`` the problems in the file stay where
-they are.
+A fit solves one problem, or one for each class. The file holds the state of every problem that was
+begun, and nothing else. Whether a problem is solved follows from its state. So a fit with a larger
+``max_iter`` continues, in every class, where a fit with a smaller one stopped. It ends like a fit
+that had the larger ``max_iter`` from the start. With a smaller ``max_iter``, the problems in the
+file stay as they are.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from laconic.files.layout import Array, Number, check_arrays, list_of, whole_num
 
 
 class Kind(Protocol):
-    """A solver's state: a dataclass that says what its fields must look like in a file."""
+    """The state of a solver: a dataclass that says what its fields must look like in a file."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     layout: ClassVar[Mapping[str, Array | Number]]
-    """Of every field; dimensions are ``"rows"`` and ``"weights"``."""
+    """Layout of every field. The dimensions are ``"rows"`` and ``"weights"``."""
 
     def check(self, problem: ClumpingProblem) -> None:
-        """Raise a `ValueError` where no solver of this problem can have come here."""
+        """Raise a `ValueError` if no solver of this problem can reach this state."""
 
 
 S = TypeVar("S", bound=Kind)
@@ -42,7 +42,7 @@ class Resumable(Saver, Generic[S]):
     ----------
     path : str or path-like
     fingerprint : str
-        Of data and settings; a file of another one is refused.
+        Fingerprint of data and settings. A file with another fingerprint is refused.
     kind : type
         Class of the states.
     every : float
@@ -65,7 +65,7 @@ class Resumable(Saver, Generic[S]):
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: tuple[int, S]) -> dict[int, S]:
-        """The states of all problems so far; the state of the one under way is copied."""
+        """Return the states of all problems so far. The state of the current problem is copied."""
         number, own = state
         self._states = {**self._states, number: self._copied(own)}
         return self._states
@@ -86,13 +86,13 @@ class Resumable(Saver, Generic[S]):
     # -- reading -------------------------------------------------------------------------------
 
     def resume(self, n_problems: int, problem: Callable[[int], ClumpingProblem]) -> None:
-        """Take up the states in the file, for so many problems; ``problem`` makes them."""
+        """Read the states of ``n_problems`` problems from the file. ``problem`` makes a problem."""
         with self.reading() as records:
             if records:
                 self._states = self._resumed(records[0], n_problems, problem)
 
     def state(self, number: int) -> S | None:
-        """Where a problem stands, for a solver to change; None where it has not been begun."""
+        """Return a copy of the state of a problem, or None if the problem was not begun."""
         return self._copied(self._states[number]) if number in self._states else None
 
     def _resumed(
@@ -102,7 +102,7 @@ class Resumable(Saver, Generic[S]):
         stored = list_of(dict, header["problems"], "problems")
         numbers = [whole_number(p["number"], "number", 0, n_problems - 1) for p in stored]
         if len(set(numbers)) < len(numbers):
-            raise ValueError("a problem is there twice")
+            raise ValueError("a problem is listed twice")
         rows, own = problem(0).rows, _of(self.kind, Array)
         wanted = {f"{number}_{name}": part for number in numbers for name, part in own}
         arrays = check_arrays(arrays, wanted, {"rows": rows.n_rows, "weights": rows.n_weights})
@@ -117,5 +117,5 @@ class Resumable(Saver, Generic[S]):
 
 
 def _of(kind: type[Kind], part: type) -> list[tuple[str, Any]]:
-    """Names and layout of a state's arrays, or of its numbers."""
+    """Return the names and layouts of a state's arrays, or of its numbers."""
     return [(name, own) for name, own in kind.layout.items() if isinstance(own, part)]

@@ -1,7 +1,8 @@
 """A symmetric graph of neighbouring rows, and sums over neighbours.
 
-Stored whichever way is smaller: as lists of neighbours (4 bytes each), or as bits, eight to a byte
-(m²/8 bytes whatever the number of neighbours). Lists win below one neighbour in 32 rows.
+A graph is stored in the smaller of two ways: as lists of neighbours (4 bytes each), or as bits,
+eight to a byte (m²/8 bytes for any number of neighbours). Lists are smaller if fewer than one in 32
+rows is a neighbour.
 """
 
 from __future__ import annotations
@@ -15,49 +16,52 @@ from scipy import sparse
 
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows whose bits are written out, a byte each, at a time.
+# Number of rows whose bits are written out at a time, one byte for each bit.
 WRITTEN = 256
 
 
 class GraphLimits(NamedTuple):
-    """How graphs are made and kept. None of these changes who neighbours whom."""
+    """Settings for making and storing graphs. None of them changes which rows are neighbours."""
 
     rows: int = 4096
-    """Rows whose sums one thread adds up at a time: so many that the look-up tables of the bits,
-    made anew for each run, cost little, and so few that their sums stay in cache."""
+    """Rows in a run. One thread adds up the sums of a run. The look-up tables of the bits are made
+    again for each run. There are enough rows for the tables to cost little, and few enough for the
+    sums to stay in cache."""
     lists_below: float = 1 / 32
-    """Share of the pairs below which lists of neighbours take less memory than bits."""
+    """Below this share of the pairs, lists of neighbours take less memory than bits."""
     side: int = 1024
-    """Side of a tile of a radius graph at most; it divides ``rows``."""
+    """Longest side of a tile of a radius graph. It divides ``rows``."""
     panel: int = 4
-    """Blocks of rows that a thread holds while it makes the others, one by one, for all of them."""
+    """Number of blocks of rows that a thread holds. It makes the other blocks one by one, and uses
+    each for all blocks that it holds."""
     listed: int = 1 << 20
-    """Nearest rows that are listed at a time."""
+    """Number of nearest rows that are listed at a time."""
     held: int = 1 << 22
-    """Distances held at a time, of unusual metrics, and entries of a given graph."""
+    """Number of distances (of metrics that are not Euclidean), or of entries of a given graph, that
+    are held at a time."""
 
     def prefer_lists(self, n_entries: float, n_rows: int) -> bool:
-        """Whether lists of neighbours take less memory than bits."""
+        """Return whether lists of neighbours take less memory than bits."""
         return n_entries < self.lists_below * n_rows * n_rows
 
 
 class EdgeStore(Protocol):
-    """How the neighbours of every row are kept."""
+    """Storage of the neighbours of every row."""
 
     nbytes: int
     limits: GraphLimits
 
     def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
-        """Sums of values (n_outputs, m) over the neighbours of some rows: (n_outputs, n_rows)."""
+        """Return sums of values (n_outputs, m) over neighbours of rows: (n_outputs, n_rows)."""
 
     def neighbours(self, row: int) -> np.ndarray:
-        """Sorted numbers of a row's neighbours."""
+        """Return the sorted numbers of a row's neighbours."""
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
-        """The rows of the 0/1 matrix, sparse."""
+        """Return the rows of the 0/1 matrix, sparse."""
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
-        """The graph of some rows, in their order."""
+        """Return the graph of some rows, in their order."""
 
 
 class ListStore:
@@ -70,7 +74,7 @@ class ListStore:
         self.nbytes = starts.nbytes + indices.nbytes
 
     def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
-        """Sums of values over the neighbours of some rows."""
+        """Return sums of values over the neighbours of some rows."""
         from laconic.clumping.neighbour_kernels import add_lists  # here, because it imports Numba
 
         out = np.empty((len(values), rows.stop - rows.start))
@@ -78,11 +82,11 @@ class ListStore:
         return out
 
     def neighbours(self, row: int) -> np.ndarray:
-        """Sorted numbers of a row's neighbours."""
+        """Return the sorted numbers of a row's neighbours."""
         return self.indices[self.starts[row] : self.starts[row + 1]]
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
-        """The rows of the 0/1 matrix, sparse."""
+        """Return the rows of the 0/1 matrix, sparse."""
         starts = self.starts[rows.start : rows.stop + 1]
         indices = self.indices[starts[0] : starts[-1]]
         shape = (rows.stop - rows.start, len(self.starts) - 1)
@@ -90,15 +94,15 @@ class ListStore:
         return sparse.csr_matrix((ones, indices, starts - starts[0]), shape=shape)
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
-        """The graph of some rows, in their order."""
+        """Return the graph of some rows, in their order."""
         whole = self.matrix(slice(0, len(self.starts) - 1))
         return graph_of(whole[rows][:, rows], self.limits)
 
 
 class BitStore:
-    """Bits: byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 neighbour row i of run r.
+    """Neighbours as bits, in runs of ``limits.rows`` rows.
 
-    A run has ``limits.rows`` rows.
+    Byte ``codes[r, j, i]`` says which of rows 8j to 8j + 7 are neighbours of row i of run r.
     """
 
     def __init__(self, codes: np.ndarray, n_rows: int, limits: GraphLimits) -> None:
@@ -109,13 +113,13 @@ class BitStore:
 
     @classmethod
     def empty(cls, n_rows: int, limits: GraphLimits) -> BitStore:
-        """No neighbours yet."""
+        """Return a store in which no row has neighbours yet."""
         runs, width = -(-n_rows // limits.rows), min(n_rows, limits.rows)
         return cls(np.zeros((runs, -(-n_rows // 8), width), dtype=np.uint8), n_rows, limits)
 
     @classmethod
     def of(cls, near: Callable[[slice], np.ndarray], n_rows: int, limits: GraphLimits) -> BitStore:
-        """From a function that says of some rows which rows are their neighbours."""
+        """Return the store of ``near``, which gives the neighbours of some rows as a 0/1 matrix."""
         store = cls.empty(n_rows, limits)
         for run, rows in enumerate(row_blocks(n_rows, limits.rows)):
             for some in row_blocks(rows.stop - rows.start, WRITTEN):
@@ -124,19 +128,19 @@ class BitStore:
         return store
 
     def sums(self, values: np.ndarray, rows: slice) -> np.ndarray:
-        """Sums of values over the neighbours of a run of rows."""
+        """Return sums of values over the neighbours of a run of rows."""
         from laconic.numeric.bits import Bits  # here, because it imports Numba
 
         product = Bits.of(self.codes[rows.start // self.limits.rows]).product(values)
         return product[:, : rows.stop - rows.start]
 
     def neighbours(self, row: int) -> np.ndarray:
-        """Sorted numbers of a row's neighbours."""
+        """Return the sorted numbers of a row's neighbours."""
         run, place = divmod(row, self.limits.rows)
         return np.flatnonzero(np.unpackbits(self.codes[run, :, place], bitorder="little"))
 
     def matrix(self, rows: slice) -> sparse.csr_matrix:
-        """A run of rows of the 0/1 matrix, sparse."""
+        """Return a run of rows of the 0/1 matrix, sparse."""
         codes, parts = self.codes[rows.start // self.limits.rows], []
         for some in row_blocks(rows.stop - rows.start, WRITTEN):
             bits = np.unpackbits(codes[:, some], axis=0, count=self.n_rows, bitorder="little")
@@ -144,7 +148,7 @@ class BitStore:
         return sparse.vstack(parts, format="csr")
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
-        """The graph of some rows, in their order; it never takes more than bits do."""
+        """Return the graph of some rows, in their order. It never takes more memory than bits."""
 
         def near(some: slice) -> np.ndarray:
             run, place = np.divmod(rows[some], self.limits.rows)
@@ -155,19 +159,19 @@ class BitStore:
 
 
 class NeighbourGraph:
-    """Which rows are neighbours of which: symmetric, no row its own neighbour.
+    """A symmetric graph of neighbouring rows. No row is its own neighbour.
 
-    Made by `laconic.clumping.neighbours`.
+    `laconic.clumping.neighbours` makes such graphs.
 
     Attributes
     ----------
     n_rows : int
     degrees : ndarray of shape (n_rows,)
-        How many neighbours every row has.
+        Number of neighbours of every row.
     share : float
         Share of the pairs of rows that are neighbours.
     nbytes : int
-        Memory that the neighbours take.
+        Bytes of memory that the neighbours take.
     """
 
     def __init__(self, store: EdgeStore, n_rows: int, degrees: np.ndarray | None = None) -> None:
@@ -187,13 +191,14 @@ class NeighbourGraph:
         )
 
     def sums(self, values: np.ndarray, threads: Threads | None = None) -> np.ndarray:
-        """Sums over the neighbours of every row, A v.
+        """Return the sums over the neighbours of every row, A v.
 
         Parameters
         ----------
         values : ndarray of shape (n_rows,) or (n_outputs, n_rows)
         threads : Threads, default=None
-            Who computes; by default the calling thread. The number does not change the answer.
+            Threads that compute. By default, the calling thread does it alone. The number of
+            threads does not change the answer.
 
         Returns
         -------
@@ -201,7 +206,7 @@ class NeighbourGraph:
         """
         flat = np.ascontiguousarray(np.atleast_2d(values), dtype=np.float64)
         if flat.shape[1] != self.n_rows:
-            raise ValueError(f"values must have {self.n_rows} entries a row, not {flat.shape[1]}")
+            raise ValueError(f"values must have {self.n_rows} entries per row, not {flat.shape[1]}")
         out = np.empty_like(flat)
 
         def part(rows: slice) -> None:
@@ -212,8 +217,11 @@ class NeighbourGraph:
         return out[0] if np.ndim(values) == 1 else out
 
     def weighted_share(self, weight: np.ndarray, threads: Threads | None = None) -> float:
-        """Share of the pairs of copies that are neighbours, those of one row among them."""
-        part = weight / weight.max()  # products of the weights themselves might be too large
+        """Return the share of the pairs of copies that are neighbours.
+
+        A row of weight s has s copies, which are neighbours of each other.
+        """
+        part = weight / weight.max()  # products of the weights themselves might overflow
         whole = 1.0 / weight.max()
         near = self.sums(part, threads) + np.maximum(part - whole, 0.0)
         others = part.sum() - np.minimum(part, whole)
@@ -221,18 +229,18 @@ class NeighbourGraph:
         return float(part @ near) / pairs if pairs > 0 else 0.0
 
     def neighbours(self, row: int) -> np.ndarray:
-        """Sorted numbers of the neighbours of one row."""
+        """Return the sorted numbers of the neighbours of one row."""
         return self._store.neighbours(row)
 
     def to_sparse(self) -> sparse.csr_matrix:
-        """The 0/1 matrix as a sparse matrix of int8."""
+        """Return the 0/1 matrix as a sparse matrix of int8."""
         parts = [self._store.matrix(rows) for rows in self._runs()]
         return (
             sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, 0), dtype="i1")
         )
 
     def digest(self) -> str:
-        """A digest of who neighbours whom."""
+        """Return a digest of which rows are neighbours."""
         sha = hashlib.sha256()
         for rows in self._runs():
             part = self._store.matrix(rows)
@@ -241,7 +249,7 @@ class NeighbourGraph:
         return sha.hexdigest()
 
     def subset(self, rows: np.ndarray) -> NeighbourGraph:
-        """The graph of some rows, in their order."""
+        """Return the graph of some rows, in their order."""
         return self._store.subset(rows)
 
     def _runs(self) -> list[slice]:
@@ -249,14 +257,14 @@ class NeighbourGraph:
 
 
 def empty_graph(n_rows: int) -> NeighbourGraph:
-    """The graph in which no row has a neighbour."""
+    """Return the graph in which no row has a neighbour."""
     starts, indices = np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
     nothing = ListStore(starts, indices, GraphLimits())
     return NeighbourGraph(nothing, n_rows, np.zeros(n_rows, dtype=np.int64))
 
 
 def graph_of_bits(store: BitStore, n_rows: int) -> NeighbourGraph:
-    """The graph of symmetric bits, whichever way of storing it is smaller."""
+    """Return the graph of symmetric bits, stored in the way that is smaller."""
     graph = NeighbourGraph(store, n_rows)
     if store.limits.prefer_lists(float(graph.degrees.sum()), n_rows):
         return graph_of(graph.to_sparse(), store.limits)
@@ -264,7 +272,7 @@ def graph_of_bits(store: BitStore, n_rows: int) -> NeighbourGraph:
 
 
 def graph_of(matrix: Any, limits: GraphLimits) -> NeighbourGraph:
-    """The graph of a symmetric sparse matrix without a diagonal: entries are edges."""
+    """Return the graph of a symmetric sparse matrix without a diagonal. Its entries are edges."""
     matrix = sparse.csr_matrix(matrix)
     matrix.sort_indices()
     starts, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)

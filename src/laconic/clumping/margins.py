@@ -11,27 +11,27 @@ from laconic.numeric.skinny import transpose_product
 from laconic.numeric.sparse_rows import is_thin
 from laconic.numeric.threads import Threads, row_blocks
 
-# Numbers in the rows up to which one thread does for a pass.
+# If the rows hold at most this many numbers, one thread is enough for a pass.
 SMALL = 1 << 22
 
 
 class MarginLimits(NamedTuple):
-    """Where passes over the rows are cut. None of these changes a sum by more than rounding."""
+    """Sizes of the parts in passes over the rows. They change sums by rounding at most."""
 
     rows: int = 4096
-    """Rows of one task."""
+    """Number of rows of one task."""
     widened: int = 1 << 20
-    """Bytes of float64 that rows are widened to at a time."""
+    """Bytes of float64 that rows are converted to at a time."""
     gram_rows: int = 1024
-    """Rows of which a Gram matrix is made at a time."""
+    """Number of rows from which one Gram matrix is made."""
     grams_held: int = 8
-    """Such matrices held at once."""
+    """Number of such matrices held at once."""
 
 
 class Margins:
-    """X with a last column of ones (where there is an intercept), dense or CSR, never copied.
+    """X, dense or CSR, with a last column of ones if there is an intercept. X is never copied.
 
-    Sums are over fixed blocks of rows, in order, so that threads never change them.
+    Sums run over fixed blocks of rows, in order, so that threads never change them.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class Margins:
         self._limits = limits or MarginLimits()
         self.intercept = intercept
         self.threads = threads
-        # A pass over few rows is done before another thread has woken up.
+        # A pass over few rows is done before another thread has started.
         self._passes = threads if X.shape[0] * X.shape[1] > SMALL else Threads(1)
         self.n_rows, self.n_features = X.shape
         self.n_weights = self.n_features + int(intercept)
         self.sparse = sparse.issparse(X)
 
     def scores(self, w: np.ndarray, exact: bool = False) -> np.ndarray:
-        """⟨w, x_i⟩ of every row in float64; ``exact``: also computed in it."""
+        """Return ⟨w, x_i⟩ of every row in float64. ``exact`` also computes it in float64."""
         dtype = np.float64 if exact or self.sparse else self.X.dtype
         part = w[: self.n_features].astype(dtype)
         if self.sparse:
@@ -66,7 +66,7 @@ class Margins:
         return out
 
     def sums(self, values: np.ndarray, exact: bool = False) -> np.ndarray:
-        """Σ_i values_i x_i in float64; ``exact``: also computed in it."""
+        """Return Σ_i values_i x_i in float64. ``exact`` also computes it in float64."""
         out = np.empty(self.n_weights)
         if self.sparse:
             out[: self.n_features] = self.X.T @ values
@@ -86,13 +86,13 @@ class Margins:
         return out
 
     def _thin(self, rows: slice) -> list[slice]:
-        """Slices so thin that they stay in cache when they are made float64."""
+        """Return slices that are thin enough to stay in cache when they are made float64."""
         step = max(64, self._limits.widened // (8 * max(self.n_features, 1)))
         cut = row_blocks(rows.stop - rows.start, step)
         return [slice(rows.start + s.start, rows.start + s.stop) for s in cut]
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Σ_i weight_i x_i ∘ x_i."""
+        """Return Σ_i weight_i x_i ∘ x_i."""
         out = np.zeros(self.n_weights)
         for rows in row_blocks(self.n_rows, self._limits.gram_rows):
             block = self.X[rows]
@@ -103,7 +103,10 @@ class Margins:
         return out
 
     def gram(self, weight: np.ndarray, columns: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``; no weight below 0."""
+        """Return Σ_i weight_i x_i x_iᵀ of some columns, multiplied in ``dtype``.
+
+        No weight may be negative.
+        """
         dtype = self.X.dtype if dtype is None else dtype
         features = columns[columns < self.n_features]
         if self.sparse and is_thin(taken := self.X[:, features]):
@@ -124,7 +127,7 @@ class Margins:
         return out
 
     def _thin_gram(self, taken: Any, weight: np.ndarray, width: int) -> np.ndarray:
-        """The Gram matrix of sparse columns, and of the constant feature where it is asked for."""
+        """Return the Gram matrix of sparse columns, and of the constant feature if asked for."""
         root = np.sqrt(weight)[:, None]
         parts = [taken.multiply(root), root][: 1 + width - taken.shape[1]]
         scaled = sparse.hstack(parts, format="csr")

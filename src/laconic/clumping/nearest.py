@@ -1,8 +1,8 @@
-"""Which rows are among the nearest of a row, where rows have weights and may be equally far.
+"""The nearest rows of every row, if rows have weights and may be equally far.
 
-The reach of a row is the distance of its n-th nearest copy: copies of the row itself come first,
-then the rows around it, each as many times as its weight says. All rows within the reach are its
-neighbours, also where those that are equally far make them more than n. So a row of weight 2 is the
+The reach of a row is the distance of its n-th nearest copy. Copies of the row itself come first.
+Then come the rows around it, each as many times as its weight says. All rows within the reach are
+neighbours, even if there are more than n because some are equally far. So a row of weight 2 is the
 same as the row twice, and the order of the rows does not matter.
 """
 
@@ -22,11 +22,11 @@ from laconic.model.pieces import row_squares
 from laconic.numeric.sparse_rows import most_values
 from laconic.numeric.threads import row_blocks
 
-# Distances that differ by less than this part count as equal.
+# Distances with a smaller relative difference count as equal.
 TIE = 1e-9
-# Numbers in the differences that are held at a time.
+# Numbers in the differences of rows that are held at a time.
 DIFFERENCES = 1 << 21
-# MiB of distances that scikit-learn holds at a time, of sparse rows or unusual metrics.
+# MiB of distances that scikit-learn holds at a time, for sparse rows or unusual metrics.
 HELD_MIB = 64
 
 
@@ -39,7 +39,7 @@ def nearest_pairs(
     watch: Callable[[float], None] | None,
     together: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows, and the rows within their reach, as numbers of both; some rows at a time.
+    """Yield the numbers of rows and of the rows within their reach, some pairs at a time.
 
     Parameters
     ----------
@@ -47,30 +47,30 @@ def nearest_pairs(
     n_neighbors : int
         n, at least 1.
     weight : ndarray of shape (n_rows,) or None
-        Sample weights; 1 each for None. Weights below 1 count as 1.
+        Sample weights. None stands for 1 each. Weights below 1 count as 1.
     metric : str or callable
     n_jobs : int
     watch : callable or None
-        Called with the share of the rows whose nearest are known.
+        Called with the share of the rows whose nearest rows are known.
     together : int
-        Nearest rows that are listed at a time.
+        Number of nearest rows that are listed at a time.
     """
     first, equal_to = _distinct(X)
     X, m, everyone = X[first], len(first), _Copies(equal_to, together)
-    # Equal rows are copies of one: found one by one, their lists would grow with their number.
+    # Equal rows count as copies of one row. Otherwise lists would grow with the number of copies.
     copies = np.bincount(equal_to, None if weight is None else np.maximum(weight, 1.0))
     index = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(X)
     noise = _noise(X) if metric == "euclidean" else 0.0
-    # The row itself, the nearest, and one more, which shows that the reach ends before it.
+    # List the row itself, the nearest rows, and one more to show that the reach ends before it.
     pending, listed, done = np.arange(m), min(n_neighbors + 2, m), 0
-    yield from everyone.pairs(pending, pending)  # some metrics have rows far from themselves
+    yield from everyone.pairs(pending, pending)  # in some metrics a row is far from itself
     while len(pending):
         left = []
         for s in row_blocks(len(pending), max(1, together // listed)):
             rows = pending[s]
             with config_context(working_memory=HELD_MIB):
                 distance, near = index.kneighbors(X[rows], listed)
-            # No row that is not listed is nearer than this.
+            # All rows that are not listed are at least this far.
             horizon = np.full(len(rows), np.inf)
             if listed < m:
                 rounding = 4.0 * float(np.finfo(distance.dtype).eps)
@@ -91,7 +91,7 @@ def nearest_pairs(
 
 
 def _distinct(X: Any) -> tuple[list[int], np.ndarray]:
-    """Numbers of rows that are all different, and which of them every row is equal to."""
+    """Return the numbers of distinct rows, and for every row which of them it is equal to."""
     _, first, equal_to = np.unique(Digests(X).values, return_index=True, return_inverse=True)
     return first.tolist(), equal_to.ravel()
 
@@ -104,7 +104,7 @@ class _Copies:
     equal_to : ndarray of shape (n_rows,)
         Number of the distinct row that every row is equal to.
     together : int
-        Rows that are listed at a time.
+        Number of rows that are listed at a time.
     """
 
     def __init__(self, equal_to: np.ndarray, together: int) -> None:
@@ -114,7 +114,7 @@ class _Copies:
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def pairs(self, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """All pairs of a row equal to i and one equal to j, pair by pair; some at a time."""
+        """Yield all pairs of a row equal to i and a row equal to j, for each i and its j."""
         for some in _cut(self._sizes[i], self._together):
             rows, near = self._of(i[some], j[some])
             for few in _cut(self._sizes[near], self._together):
@@ -122,14 +122,14 @@ class _Copies:
                 yield ones, others
 
     def _of(self, which: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows equal to some distinct ones, one after the other, and what stands beside."""
+        """Return the rows equal to ``which``, one after the other, and ``beside`` for each."""
         sizes = self._sizes[which]
         starts = self._starts[which] - (np.cumsum(sizes) - sizes)
         return self._rows[np.repeat(starts, sizes) + np.arange(sizes.sum())], beside.repeat(sizes)
 
 
 def _cut(sizes: np.ndarray, together: int) -> Iterator[slice]:
-    """Runs of sizes that add up to ``together`` at most, or one size that is larger."""
+    """Yield runs of sizes that add up to at most ``together``, or a single larger size."""
     ends, start = np.cumsum(sizes), 0
     while start < len(sizes):
         most = ends[start] - sizes[start] + together
@@ -141,7 +141,10 @@ def _cut(sizes: np.ndarray, together: int) -> Iterator[slice]:
 def _reach(
     distance: np.ndarray, others: np.ndarray, copies: np.ndarray, own: np.ndarray, n: int
 ) -> np.ndarray:
-    """Distance of the n-th nearest copy; the farthest one listed, or 0, where that decides."""
+    """Return the distance of the n-th nearest copy, among the rows listed.
+
+    It is 0 if the row itself has n more copies, and the farthest distance if the list is too short.
+    """
     order = np.argsort(distance, axis=1, kind="stable")
     sizes = np.take_along_axis(np.where(others, copies, 0.0), order, axis=1)
     reached = (own - 1.0)[:, None] + np.cumsum(sizes, axis=1)
@@ -154,13 +157,13 @@ def _reach(
 
 
 def _noise(X: Any) -> float:
-    """How far squared distances made of inner products can be off."""
+    """Return the largest error of squared distances that are made of inner products."""
     largest = float(row_squares(X).max(initial=0.0))
     return 8.0 * (most_values(X) + 40) * float(np.finfo(np.float64).eps) * largest
 
 
 def _distances(X: Any, rows: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Euclidean distances from differences in float64."""
+    """Return Euclidean distances from differences in float64."""
     if sparse.issparse(X):
         return distances(X, np.repeat(rows, near.shape[1]), near.ravel()).reshape(near.shape)
     out = np.empty(near.shape)

@@ -1,4 +1,4 @@
-"""What BLAS cannot say about neighbours: sums over lists, and distances to bits."""
+"""Kernels for what BLAS cannot do: sums over lists of neighbours, and distances to bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from laconic.numeric.compiled import compiled
 
 @compiled
 def add_lists(starts, indices, values, out):  # type: ignore[no-untyped-def]
-    """Sums of ``values`` (n_outputs, m) over the neighbours of the rows that ``starts`` bounds."""
+    """Write sums of ``values`` (n_outputs, m) over lists of neighbours, bounded by ``starts``."""
     for c in range(len(values)):
         line = values[c]
         for i in range(len(starts) - 1):
@@ -21,7 +21,7 @@ def add_lists(starts, indices, values, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def near_bits(inner, row, column, out):  # type: ignore[no-untyped-def]
-    """Bits of ``inner[i, j] >= row[i] + column[j]``, eight rows to a byte: ``out[i // 8, j]``."""
+    """Set bit i % 8 of ``out[i // 8, j]`` if ``inner[i, j] >= row[i] + column[j]``."""
     n, width = inner.shape
     for i in range(n):
         line, bytes_, need = inner[i], out[i // 8], row[i]
@@ -41,9 +41,9 @@ def set_bits(codes, rows, others):  # type: ignore[no-untyped-def]
 
 @compiled
 def transpose_bits(codes, out):  # type: ignore[no-untyped-def]
-    """The matrix of bits with rows and columns exchanged; eight rows to a byte in both.
+    """Transpose a matrix of bits. Both matrices have eight rows to a byte.
 
-    Squares of eight by eight bits are turned within a 64-bit word, by swapping ever larger
+    Squares of eight by eight bits are transposed within a 64-bit word, by swapping ever larger
     off-diagonal squares.
     """
     for i in range(codes.shape[0]):

@@ -1,10 +1,11 @@
-"""Who neighbours whom: within a radius, by number, or as given (section 2).
+"""Graphs of neighbours: within a radius, by number, or as the user gives them (section 2).
 
     N_i = {j ≠ i : ‖x_i − x_j‖ ≤ ρ}
 
-The graph of a Euclidean radius is exact: inner products of tiles of rows come from BLAS in single
-precision, a proven bound on their rounding says which pairs that decides, and the few others are
-decided by their differences in double precision. No m x m matrix of distances is ever there.
+The graph of a Euclidean radius is exact. BLAS computes the inner products of tiles of rows in
+single precision. A proven bound on their rounding says which pairs this decides. The few other
+pairs are decided by their differences in double precision. No m x m matrix of distances is ever
+stored.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from laconic.clumping.ties import Digests
 from laconic.numeric.sparse_rows import canonical, with_short_indices
 from laconic.numeric.threads import Threads, row_blocks
 
-# Rows that an automatic radius is computed from.
+# Number of rows from which an automatic radius is computed.
 SAMPLED_ROWS = 1000
-# Rows whose neighbours are counted before those of all, to tell how large a graph will be.
+# Number of rows whose neighbours are counted first, to estimate how large a graph will be.
 ESTIMATED = 64
 
 USUAL = GraphLimits()
@@ -43,7 +44,7 @@ def radius_graph(
     watch: Watch | None = None,
     limits: GraphLimits = USUAL,
 ) -> NeighbourGraph:
-    """Rows at a distance of at most ``radius`` are neighbours.
+    """Return the graph in which rows at a distance of at most ``radius`` are neighbours.
 
     Parameters
     ----------
@@ -51,19 +52,20 @@ def radius_graph(
     radius : float
         ρ of section 2, at least 0.
     metric : str or callable, default="euclidean"
-        Any that `sklearn.metrics.pairwise_distances` takes, and symmetric.
+        Any symmetric metric that `sklearn.metrics.pairwise_distances` takes.
     n_jobs : int, default=None
-        Threads; ``None`` and -1 take every core. The answer does not depend on it.
+        Number of threads. None and -1 take every core. The answer does not depend on it.
     watch : callable, default=None
-        Called with the share of the work that is done, again and again.
+        Called repeatedly with the share of the work that is done.
     limits : GraphLimits
-        Where the work is cut.
+        Sizes of the parts of the work.
 
     Returns
     -------
     NeighbourGraph
-        Exact: the pairs whose distance, computed from their differences in float64, is at most the
-        radius. Takes at most m²/8 bytes, and no more than 4 for each neighbour of each row.
+        The exact graph. Two rows are neighbours if their distance, computed from their differences
+        in float64, is at most the radius. The graph takes at most m²/8 bytes, and at most 4 bytes
+        for each neighbour of each row.
     """
     X = _checked(X)
     if not radius >= 0:
@@ -93,10 +95,11 @@ def nearest_graph(
     watch: Watch | None = None,
     limits: GraphLimits = USUAL,
 ) -> NeighbourGraph:
-    """Rows are neighbours where either is among the ``n_neighbors`` nearest of the other.
+    """Return the graph of nearest rows.
 
-    Rows as far as the last of those are among them too. A row of weight 2 counts twice, also as a
-    neighbour of itself: see `laconic.clumping.nearest`.
+    Two rows are neighbours if either is among the ``n_neighbors`` nearest of the other. Rows as far
+    away as the last of these count too. A row of weight 2 counts twice, also as a neighbour of
+    itself; see `laconic.clumping.nearest`.
     """
     from laconic.clumping.nearest import nearest_pairs  # here, because it imports sklearn.neighbors
 
@@ -113,10 +116,11 @@ def nearest_graph(
 
 
 def given_graph(graph: Any, n_rows: int, limits: GraphLimits = USUAL) -> NeighbourGraph:
-    """A graph from what the user has: a `NeighbourGraph`, or a matrix whose non-zeros are edges.
+    """Return the graph that the user gives, as a `NeighbourGraph` or a matrix.
 
-    A matrix is made symmetric (an edge in either direction is an edge), and its diagonal is left
-    out: Θ of an unsymmetric graph would not be positive semidefinite.
+    The non-zeros of a matrix are edges. It is made symmetric (an edge in either direction is an
+    edge), because Θ of an unsymmetric graph would not be positive semidefinite. Its diagonal is
+    left out.
     """
     if isinstance(graph, NeighbourGraph):
         if graph.n_rows != n_rows:
@@ -133,7 +137,7 @@ def given_graph(graph: Any, n_rows: int, limits: GraphLimits = USUAL) -> Neighbo
     for rows in row_blocks(n_rows, max(1, limits.held // max(n_rows, 1))):
         part = sparse.csr_matrix(matrix[rows])
         if np.isnan(part.data).any():
-            raise ValueError("graph has NaN entries; give 0 for rows that are no neighbours")
+            raise ValueError("graph has NaN entries; give 0 for rows that are not neighbours")
         near, others = part.nonzero()
         edges.add(rows.start + near, others)
     return edges.graph()
@@ -150,10 +154,10 @@ def find_graph(
     n_jobs: int | None = None,
     watch: Watch | None = None,
 ) -> tuple[NeighbourGraph, float]:
-    """The graph that an estimator's parameters stand for, and its radius (NaN without one).
+    """Return the graph of an estimator's parameters, and its radius (NaN without one).
 
-    A given ``graph`` goes before ``n_neighbors`` and ``radius``, of which only one may be given.
-    With it, ``X`` may be None.
+    A given ``graph`` has precedence over ``n_neighbors`` and ``radius``, of which only one may be
+    given. If there is a ``graph``, ``X`` may be None.
     """
     used = find_radius(X, radius, n_neighbors, metric, graph, weight=weight)
     if graph is not None:
@@ -175,7 +179,7 @@ def find_radius(
     *,
     weight: np.ndarray | None = None,
 ) -> float:
-    """The radius of `find_graph`, without its graph."""
+    """Return the radius of `find_graph`, without making the graph."""
     if n_neighbors is not None and not (isinstance(radius, str) and radius == "auto"):
         raise ValueError(
             f"n_neighbors={n_neighbors!r} and radius={radius!r} were both given; leave one of them "
@@ -184,7 +188,7 @@ def find_radius(
     if graph is not None:
         return np.nan
     if X is None:
-        raise ValueError("X is needed to find neighbours where no graph is given")
+        raise ValueError("X is needed to find neighbours if no graph is given")
     if n_neighbors is not None:
         return np.nan
     if not isinstance(radius, str):
@@ -197,12 +201,13 @@ def find_radius(
 def auto_radius(
     X: Any, weight: np.ndarray | None = None, *, share: float = 0.05, metric: Any = "euclidean"
 ) -> float:
-    """The radius within which a given share of the pairs of rows lie.
+    """Return the radius that contains a given share of the pairs of rows.
 
-    Up to a weight of 1,000 all pairs count, each with the product of its rows' weights and the
-    copies of one row as pairs at distance 0. Of more, 1,000 copies are taken, evenly spaced in an
-    order that is as good as random but depends on the values of the rows only. So an integer weight
-    is the same as repeated rows, in any order.
+    If there are at most 1,000 rows with a total weight of at most 1,000, all pairs count. A pair
+    counts with the product of its rows' weights. The copies of one row are pairs at distance 0.
+    Otherwise, 1,000 copies are taken. They are evenly spaced in an order that is as good as random,
+    but depends only on the values of the rows. So an integer weight is the same as repeated rows,
+    in any order.
 
     Parameters
     ----------
@@ -210,14 +215,14 @@ def auto_radius(
     weight : ndarray of shape (n_rows,), default=None
         Sample weights.
     share : float, default=0.05
-        Share of the pairs that shall be neighbours.
+        Share of the pairs that should be neighbours.
     metric : str or callable, default="euclidean"
 
     Returns
     -------
     float
         A little more (1e-9, relative) than the distance at that quantile, so that rounding does
-        not decide on pairs at that very distance.
+        not decide on pairs at exactly that distance.
     """
     X = _checked(X)
     m = X.shape[0]
@@ -225,7 +230,7 @@ def auto_radius(
     some, weight = _sampled(X, weight)
     X = X[some]
     distances, of = _pair_distances(X, metric), np.triu_indices(X.shape[0], 1)
-    part = weight / weight.max()  # products of the weights themselves might be too small
+    part = weight / weight.max()  # products of the weights themselves might underflow
     copies = part * np.maximum(part - 1.0 / weight.max(), 0.0) / 2.0
     pairs = np.concatenate([[copies.sum()], part[of[0]] * part[of[1]]])
     distances = np.concatenate([[0.0], distances])
@@ -236,14 +241,17 @@ def auto_radius(
 
 
 def _sampled(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of copies that are spaced evenly among all, where those are many, and how many each."""
+    """Return the rows of a sample of copies, and the number of copies of each.
+
+    The sample is spaced evenly among all copies. If the copies are few, all are returned.
+    """
     m, total = len(weight), weight.sum()
     if total <= SAMPLED_ROWS:
         if m <= SAMPLED_ROWS:
             return np.arange(m), weight
         weight, total = weight * (m / total), m
     order = Digests(X).order()
-    # Sums of thirds, say, are whole numbers but for rounding.
+    # Without ``round``, three weights of 1/3 might not add up to exactly 1.
     ends = np.cumsum(weight[order]).round(9)
     copies = np.linspace(0, total - 1, SAMPLED_ROWS).round()
     rows = np.minimum(np.searchsorted(ends, copies, side="right"), m - 1)
@@ -252,7 +260,7 @@ def _sampled(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pair_distances(X: Any, metric: Any) -> np.ndarray:
-    """Distances of all pairs i < j, from differences where the metric is Euclidean."""
+    """Return the distances of all pairs i < j, from differences if the metric is Euclidean."""
     if metric == "euclidean":
         from scipy.spatial.distance import pdist
 

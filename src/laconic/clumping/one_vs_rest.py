@@ -1,4 +1,4 @@
-"""A clumping fit: one problem for two classes, else one for each class against the rest."""
+"""A clumping fit: one problem for two classes, or one problem for each class against the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 
 
 def state_kind(solver: str) -> Any:
-    """Class of a solver's states."""
+    """Return the class of a solver's states."""
     if solver == "newton":
         return SolverState
     from laconic.clumping.averaging import Averages  # here, because it imports Numba
@@ -38,12 +38,12 @@ class ClumpingSolver:
     tol: float
     max_iter: int
     learning_rate: float | None = None
-    """Of averaging."""
+    """Only for averaging."""
     seed: int = 0
-    """Of averaging: draws the rows."""
+    """Seed for the rows drawn. Only for averaging."""
 
     def solve(self, problem: ClumpingProblem, begun: Any, told: Any) -> ClumpingSolution:
-        """The answer, from the state ``begun`` on; ``told`` hears of every iteration."""
+        """Return the answer, from the state ``begun`` on. ``told`` is called at every iteration."""
         if self.name == "newton":
             return solve(problem, self.tol, self.max_iter, begun, told)
         from laconic.clumping.averaging import average  # here, because it imports Numba
@@ -75,21 +75,21 @@ class OneVsRestProblems:
 
     @property
     def targets(self) -> list[int]:
-        """The class that each problem tells from the others; of two classes the second."""
+        """The class that each problem tells from the others. For two classes, it is the second."""
         n_classes = len(self.classes)
         return [1] if n_classes == 2 else list(range(n_classes))
 
     def problem(self, number: int) -> ClumpingProblem:
-        """One of the problems."""
+        """Return one of the problems."""
         sign = np.where(self.codes == self.targets[number], 1, -1)
         return ClumpingProblem(self.rows, sign, self.theta, self.alpha)
 
     def solve(
         self, solver: ClumpingSolver, saver: Resumable[Any] | None, tell: Tell | None
     ) -> list[ClumpingSolution]:
-        """All answers, from the checkpoint on where there is one.
+        """Return all answers, from the checkpoint on if there is one.
 
-        ``tell`` hears a line after every iteration.
+        ``tell`` is called with a line of text after every iteration.
         """
         if saver is not None:
             saver.resume(len(self.targets), self.problem)
@@ -101,7 +101,7 @@ class OneVsRestProblems:
         return answers
 
     def _hook(self, number: int, saver: Resumable[Any] | None, tell: Tell | None) -> Any:
-        """What is done after every iteration of a problem."""
+        """Return the function that is called after every iteration of a problem."""
         which = "" if len(self.classes) == 2 else f"{self.classes[self.targets[number]]}: "
 
         def told(state: Any, alpha: float, value: float, gap: float) -> None:
@@ -115,14 +115,14 @@ class OneVsRestProblems:
 
 
 def why_unfinished(answers: list[ClumpingSolution], max_iter: int) -> str | None:
-    """Why the gap is wider than asked for, and what would help; None where it is not."""
+    """Say why the gap is wider than asked for, and what would help. Return None if it is not."""
     short = [answer.iterations for answer in answers if not answer.converged]
     if not short:
         return None
     cause = (
         "; raise max_iter, tol or alpha"
         if max(short) >= max_iter
-        else ", beyond which rounding hides all progress; scale or centre X, or raise tol or alpha"
+        else ", because rounding hides further progress; scale or centre X, or raise tol or alpha"
     )
     gap, value = (float(sum(getattr(a, name) for a in answers)) for name in ("gap", "objective"))
     return (
@@ -138,9 +138,9 @@ def linear_predictor(
     feature_names: Sequence[str] | None,
     units: Mapping[int, str],
 ) -> Predictor:
-    """Weights (n_problems, n_features) as flat arrays.
+    """Return the predictor of weights (n_problems, n_features).
 
-    The scores of two classes are each other's negative. Features of weight zero are not read.
+    For two classes, one score is the negative of the other. Features of weight zero are not read.
     """
     if len(classes) == 2:
         coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])

@@ -1,15 +1,16 @@
 """The convex problem of error clumping, eq. (1): its value, gradient, and a lower bound.
 
-For fixed w the best slack solves a problem of its own (`Theta.relax`), so what is minimised is
+For fixed w, the best slack solves a problem of its own (`Theta.relax`). So the function to minimise
+is
 
     F(w) = λ/2 ‖w‖² + φ(1 − y⟨w, x⟩),   φ(g) = min {ξᵀΘξ / (2m) : ξ ≥ max(0, g)}.
 
-F is convex and differentiable, and quadratic wherever the *tied* rows stay the same: those whose
-slack sits on the hinge, ξ = g > 0, because their neighbours allow them less, Mξ < g. All other
-rows have the slack that their neighbours allow them, ξ = Mξ, at no price. Only tied rows pull on w:
-∇φ is the dual variable α_i = (Θξ)_i / m of a tied row and 0 elsewhere.
+F is convex and differentiable. A row is *tied* if its slack is on the hinge, ξ = g > 0, because its
+neighbours allow it less, Mξ < g. All other rows have the slack that their neighbours allow them,
+ξ = Mξ, at no price. As long as the same rows are tied, F is quadratic. Only tied rows pull on w:
+∇φ is the dual variable α_i = (Θξ)_i / m for a tied row and 0 for all other rows.
 
-Any α ≥ 0 with mα ≤ Θζ for some slack ζ bounds the optimum from below,
+Any α ≥ 0 with mα ≤ Θζ for some slack ζ gives a lower bound on the optimum,
 
     min F ≥ Σ_i α_i − ‖Σ_i α_i y_i x_i‖² / (2λ) − ζᵀΘζ / (2m).
 """
@@ -23,14 +24,14 @@ import numpy as np
 from laconic.clumping.margins import Margins
 from laconic.clumping.theta import Theta
 
-# Numbers of a stored state are smaller, so that no sum of their squares overflows.
+# Numbers of a stored state must be smaller, so that no sum of their squares overflows.
 LARGE = 1e100
-# Slack beyond so many times what the largest shortfall asks for is none that a solver has found.
+# No solver finds slack beyond this many times what the largest shortfall asks for.
 BEYOND = 1e3
 
 
 class ClumpingProblem:
-    """Eq. (1) for labels ±1: rows, Θ and λ; F, its gradient and its lower bound.
+    """Eq. (1) for labels ±1: F, its gradient and its lower bound.
 
     Parameters
     ----------
@@ -49,15 +50,15 @@ class ClumpingProblem:
         self.alpha = float(alpha)
 
     def at(self, alpha: float) -> ClumpingProblem:
-        """The same problem at another λ."""
+        """Return the same problem with another λ."""
         return ClumpingProblem(self.rows, self.sign, self.theta, alpha)
 
     def shortfall(self, w: np.ndarray) -> np.ndarray:
-        """g = 1 − y⟨w, x⟩, computed in float64."""
+        """Return g = 1 − y⟨w, x⟩, computed in float64."""
         return 1.0 - self.sign * self.rows.scores(w, exact=True)
 
     def point(self, w: np.ndarray, g: np.ndarray, start: np.ndarray, tol: float) -> Point:
-        """Everything at ``w``, where the shortfall is ``g``; the slack to ``tol``."""
+        """Return the point at ``w``, with shortfall ``g``. The slack is computed to ``tol``."""
         slack, spread = self.theta.relax(np.maximum(g, 0.0), start, tol)
         tied = (g > 0) & (spread < g)
         price = np.where(tied, self.theta.weight * (slack - spread) / self.theta.total, 0.0)
@@ -65,14 +66,14 @@ class ClumpingProblem:
         return Point(w, g, slack, spread, tied, price, value)
 
     def gradient(self, at: Point) -> np.ndarray:
-        """∇F = λw − Σ_i α_i y_i x_i."""
+        """Return ∇F = λw − Σ_i α_i y_i x_i."""
         return self.alpha * at.w - self.rows.sums(self.sign * at.price, exact=True)
 
     def bound(self, at: Point, gradient: np.ndarray) -> float:
-        """A proven lower bound on min F, from the α of the point.
+        """Return a proven lower bound on min F, from the α of the point.
 
-        As the slack is computed to a tolerance only, Θξ may be negative in places; raised by a
-        small multiple of u, `Theta.scale`, it is ζ with Θζ ≥ max(0, Θξ). The bound is taken at the
+        The slack ξ is computed only to a tolerance, so Θξ may be negative in places. Raising ξ by a
+        small multiple of u (`Theta.scale`) gives ζ with Θζ ≥ max(0, Θξ). The bound is taken at the
         multiple of (α, ζ) where it is largest.
         """
         theta = self.theta
@@ -88,7 +89,7 @@ class ClumpingProblem:
 
 
 class Point(NamedTuple):
-    """A point of the problem: w, shortfall, slack and what neighbours allow, ties and prices."""
+    """A point of the problem. ``spread`` is the slack that neighbours allow, Mξ."""
 
     w: np.ndarray
     g: np.ndarray
@@ -98,22 +99,22 @@ class Point(NamedTuple):
     price: np.ndarray
     """α, the dual variables of the constraints that tie the slack to the hinge."""
     value: float
-    """F(w), or a little more where the slack is not yet exact."""
+    """F(w), or a little more if the slack is not yet exact."""
 
 
 class ClumpingSolution(NamedTuple):
-    """What a solver of eq. (1) returns."""
+    """The answer of a solver of eq. (1)."""
 
     weights: np.ndarray
-    """w, the constant feature's coordinate last."""
+    """w. The coordinate of the constant feature is the last."""
     slack: np.ndarray
     """ξ of every row."""
     price: np.ndarray
     """α of every row."""
     objective: float
-    """Eq. (1) at the answer."""
+    """Value of eq. (1) at the answer."""
     gap: float
-    """Proven bound on how far that is above the optimum."""
+    """Proven bound on how far the objective is above the optimum."""
     iterations: int
     converged: bool
     """Whether the gap is at most ``tol`` times the objective."""
@@ -122,16 +123,16 @@ class ClumpingSolution(NamedTuple):
 def finished(
     problem: ClumpingProblem, w: np.ndarray, start: np.ndarray, tol: float, iterations: int
 ) -> ClumpingSolution:
-    """The answer at ``w``, with everything about it computed anew and to high accuracy."""
+    """Return the answer at ``w``, with everything computed again to high accuracy."""
     at = problem.point(w, problem.shortfall(w), start, exactness(problem, 0.1 * tol))
     gap = max(at.value - problem.bound(at, problem.gradient(at)), 0.0)
     return ClumpingSolution(w, at.slack, at.price, at.value, gap, iterations, gap <= tol * at.value)
 
 
 def check_slack(problem: ClumpingProblem, slack: np.ndarray, g: np.ndarray) -> None:
-    """Refuse slack far beyond what shortfalls ``g`` ask for, of a state that was read from a file.
+    """Raise an error if slack from a file is far beyond what shortfalls ``g`` ask for.
 
-    In units of u, `Theta.scale`, neighbours allow no row more than the largest hinge.
+    In units of u (`Theta.scale`), neighbours allow no row more than the largest hinge.
     """
     scale = problem.theta.scale
     most = BEYOND * float(((1.0 + np.maximum(g, 0.0)) / scale).max())
@@ -140,10 +141,10 @@ def check_slack(problem: ClumpingProblem, slack: np.ndarray, g: np.ndarray) -> N
 
 
 def exactness(problem: ClumpingProblem, gap: float) -> float:
-    """To what tolerance slacks are worth computing while the gap is of this size.
+    """Return the tolerance to which slacks are worth computing while the gap has this size.
 
-    An error e u of the slack raises the value by about e² ‖u‖²/m, and the gap by some e ‖u‖ ‖ξ‖/m,
-    which shall be a hundredth of it.
+    An error e u of the slack raises the value by about e² ‖u‖²/m, and the gap by about
+    e ‖u‖ ‖ξ‖/m. The latter should be a hundredth of the gap.
     """
     unit = float(np.sqrt(np.mean(problem.theta.scale**2)))
     return float(np.clip(0.01 * gap, 1e-15, 1e-2)) / unit

@@ -1,16 +1,17 @@
 """The exact graph of a Euclidean radius, tile by tile.
 
-‖x − z‖² = ‖x‖² + ‖z‖² − 2⟨x, z⟩, so that x and z are neighbours where
+As ‖x − z‖² = ‖x‖² + ‖z‖² − 2⟨x, z⟩, rows x and z are neighbours if
 
     ⟨x, z⟩ ≥ (‖x‖² − ρ²/2)/2 + (‖z‖² − ρ²/2)/2.
 
-An inner product of d terms in a precision of unit roundoff u is off by at most about
-d u ‖x‖ ‖z‖ ≤ d u (‖x‖² + ‖z‖²)/2. Shifting both terms on the right by that much, once up and once
-down, tells the pairs that are surely neighbours from those that may be; the difference is decided
-in float64. Centring the rows makes the norms, and with them the doubtful band, small.
+An inner product of d terms, in a precision of unit roundoff u, has an error of at most about
+d u ‖x‖ ‖z‖ ≤ d u (‖x‖² + ‖z‖²)/2. With both terms on the right shifted up by that much, the pairs
+found are surely neighbours. With both shifted down, the pairs found may be neighbours. The pairs
+that only the second test finds are decided in float64. Centring the rows makes the norms small, and
+with them the number of doubtful pairs.
 
-Rows of few values stay sparse, in float64, and are not centred: their inner products have no more
-terms than a row has values, so that the band is thin all the same.
+Rows of few values stay sparse, in float64, and are not centred. Their inner products have no more
+terms than a row has values, so few pairs are doubtful all the same.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from laconic.model.pieces import row_squares
 from laconic.numeric.sparse_rows import is_thin, most_values, squared_gaps
 from laconic.numeric.threads import Threads, row_blocks
 
-# Bytes that one of the two factors of a tile may take.
+# Most bytes that one of the two factors of a tile may take.
 FACTOR_BYTES = 1 << 26
-# Where more than this share of a tile is in doubt, it is computed again in float64.
+# If more than this share of a tile is in doubt, it is computed again in float64.
 DOUBTFUL = 0.02
-# Rows and others that the share of neighbours is estimated from.
+# The share of neighbours is estimated from this many rows and this many other rows.
 ESTIMATED = 512, 2048
-# Numbers in the differences of pairs that are decided at a time, and what one of a sparse row takes
-# while it is on its way through SciPy.
+# Numbers in the differences of pairs that are decided at a time. While SciPy works on a number of a
+# sparse row, it takes the room of SPARSE_COPIES numbers.
 DIFFERENCES = 1 << 21
 SPARSE_COPIES = 16
 
@@ -56,7 +57,7 @@ class _Tiles:
         self.thin = is_thin(X)
         self._terms = most_values(X) if self.thin else self.d
         largest = float(max(X.max(), -X.min())) if m and self.d else 0.0
-        # A power of two that brings every centred number into [-1, 1]: no digit changes.
+        # This power of two brings every centred number into [-1, 1] and changes no digit.
         power = min(-1 - int(np.frexp(largest)[1]), 1023)  # more would overflow
         self.scale = float(np.ldexp(1.0, power)) if largest else 1.0
         self.centre = np.zeros(self.d)
@@ -66,7 +67,7 @@ class _Tiles:
         self.limit = min(self.radius, 1e15) ** 2
 
     def block(self, which: Any, dtype: Any = np.float32) -> _Block:
-        """Some rows, dense, centred and scaled; thin ones sparse and scaled."""
+        """Return rows, dense, centred and scaled. Thin rows are only scaled and stay sparse."""
         part = self.X[which]
         if self.thin:
             thin = part.astype(np.float64) * self.scale
@@ -76,7 +77,7 @@ class _Tiles:
         return _Block(which, rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
     def bits(self, a: _Block, b: _Block) -> np.ndarray:
-        """Bits of rows ``a`` by columns ``b``, exact."""
+        """Return the exact bits of rows ``a`` by columns ``b``."""
         sure, doubt = self._decided(a, b)
         single = a.rows.dtype == np.float32
         if single and np.count_nonzero(doubt) > DOUBTFUL * doubt.size:
@@ -95,11 +96,11 @@ class _Tiles:
         return sure
 
     def _decided(self, a: _Block, b: _Block) -> tuple[np.ndarray, np.ndarray]:
-        """Bits of the sure neighbours, and of the pairs that rounding leaves in doubt."""
+        """Return the bits of sure neighbours, and of the pairs that rounding leaves in doubt."""
         from laconic.clumping.neighbour_kernels import near_bits  # here, because it imports Numba
 
-        # Covers the products and sums of BLAS in any order, the rounding of the rows, and the few
-        # operations beside them; 1e-30 below covers numbers too small for the format.
+        # This covers the products and sums of BLAS in any order, the rounding of the rows, and the
+        # few other operations. The 1e-30 below covers numbers too small for the format.
         dtype = a.rows.dtype
         unit = (self._terms + 40) * float(np.finfo(dtype).eps) / 2.0
         slack = unit / (1.0 - unit) if unit < 0.5 else 1e3
@@ -117,7 +118,7 @@ class _Tiles:
         return bits[0], bits[0] ^ bits[1]
 
     def share(self) -> float:
-        """About the share of pairs that are neighbours."""
+        """Estimate the share of pairs that are neighbours."""
         m = self.X.shape[0]
         most = m if self.thin else min(m, max(64, FACTOR_BYTES // (4 * max(self.d, 1))))
         some, others = (
@@ -130,12 +131,15 @@ class _Tiles:
 
 
 def within(X: Any, i: np.ndarray, j: np.ndarray, radius: float, scale: float = 1.0) -> np.ndarray:
-    """Whether rows i and j, times ``scale``, lie within a radius: by differences in float64."""
+    """Return whether rows i and j, times ``scale``, are within a radius of each other.
+
+    Distances are computed from differences in float64.
+    """
     return distances(X, i, j, scale) <= radius
 
 
 def distances(X: Any, i: np.ndarray, j: np.ndarray, scale: float = 1.0) -> np.ndarray:
-    """Distances of rows i and j, times ``scale``, from their differences in float64."""
+    """Return the distances of rows i and j, times ``scale``, from differences in float64."""
     out = np.empty(len(i))
     copies = SPARSE_COPIES if sparse.issparse(X) else 1
     for s in row_blocks(len(i), max(1, DIFFERENCES // (copies * most_values(X)))):
@@ -155,7 +159,7 @@ def euclidean_graph(
     watch: Callable[[float], None] | None,
     limits: GraphLimits,
 ) -> NeighbourGraph:
-    """Rows of ``X`` (dense or CSR) within ``radius`` of each other.
+    """Return the graph of rows of ``X`` (dense or CSR) within ``radius`` of each other.
 
     ``watch`` is called with the share of the tiles that are done.
     """
@@ -173,7 +177,10 @@ def euclidean_graph(
     store = BitStore.empty(0 if listed else m, limits)
 
     def panel(first: int) -> list[np.ndarray]:
-        """Tiles of a few blocks of rows with all blocks from them on, and their mirror images."""
+        """Make the tiles of a few blocks of rows with all blocks from them on.
+
+        Bits go to the store, with their mirror images. Lists of pairs are returned.
+        """
         pairs = []
         lefts = [tiles.block(cut) for cut in cuts[first : first + n_panel]]
         for at in range(first, len(cuts)):
@@ -183,7 +190,7 @@ def euclidean_graph(
                 if listed:
                     pairs.append(_pairs(codes, left.which, right.which))
                     continue
-                # A row's neighbours are the columns of the tile's mirror image.
+                # In the mirror image, a column holds the neighbours of one row of the tile.
                 mirror = np.zeros((codes.shape[1] // 8, 8 * codes.shape[0]), dtype=np.uint8)
                 transpose_bits(codes, mirror)
                 _put(store, mirror, left.which, right.which)
@@ -201,7 +208,7 @@ def euclidean_graph(
 
 
 def _pairs(codes: np.ndarray, a: slice, b: slice) -> np.ndarray:
-    """Numbers (2, n) of the neighbouring rows i < j of a tile."""
+    """Return the numbers (2, n) of the neighbouring rows i < j of a tile."""
     bits = np.unpackbits(codes, axis=0, count=a.stop - a.start, bitorder="little")
     i, j = np.nonzero(bits)
     i, j = i + a.start, j + b.start
@@ -210,7 +217,7 @@ def _pairs(codes: np.ndarray, a: slice, b: slice) -> np.ndarray:
 
 
 def _put(store: BitStore, codes: np.ndarray, rows: slice, others: slice) -> None:
-    """Write which of ``others``, eight to a byte, neighbour ``rows``."""
+    """Write which of ``others``, eight to a byte, are neighbours of ``rows``."""
     run, place = divmod(rows.start, store.limits.rows)
     n, bytes_ = rows.stop - rows.start, -(-(others.stop - others.start) // 8)
     first = others.start // 8

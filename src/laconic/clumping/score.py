@@ -1,4 +1,4 @@
-"""How clumped the errors of a classifier are, against errors strewn at random."""
+"""How clumped the errors of a classifier are, compared with errors placed at random."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from laconic.clumping.graph import NeighbourGraph
 from laconic.clumping.neighbours import find_graph
 from laconic.numeric.threads import Threads
 
-# Permuted errors whose sums over neighbours are held at a time, as numbers.
+# Numbers held at a time in the sums over neighbours of permuted errors.
 HELD = 1 << 23
 
 
 class ClumpScore(NamedTuple):
-    """What `clump_score` found."""
+    """The result of `clump_score`."""
 
     score: float
-    """Pairs of neighbouring errors over those expected: 1 for errors strewn at random, more where
-    they clump. NaN where no pair could be expected."""
+    """Pairs of neighbouring errors, divided by the expected number. It is about 1 for errors placed
+    at random and larger if errors clump. It is NaN if no pair could be expected."""
     pairs: int
     """Pairs of neighbouring rows that are both errors."""
     expected: float
-    """Their mean number over all ways to place as many errors on the rows."""
+    """Mean number of such pairs over all ways to place as many errors on the rows."""
     deviation: float
-    """Their standard deviation over the same."""
+    """Standard deviation of that number over all these placements."""
     z: float
-    """(pairs − expected) / deviation; NaN where the number cannot vary."""
+    """(pairs − expected) / deviation. NaN if the number cannot vary."""
     p_value: float
-    """Share of random placements with at least as many pairs, the observed one counted in."""
+    """Share of random placements with at least as many pairs. The observed one is included."""
     radius: float
-    """The radius used; NaN where neighbours were not found by one."""
+    """The radius used. NaN if neighbours were not found by a radius."""
     share: float
     """Share of all pairs of rows that are neighbours."""
 
     def __repr__(self) -> str:
-        """The score and what it is made of.
+        """Return the score and the numbers behind it.
 
         Examples
         --------
@@ -64,26 +64,27 @@ def clump_score(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> ClumpScore:
-    """How clumped errors are: pairs of neighbouring errors, against a permutation null.
+    """Measure how clumped errors are: pairs of neighbouring errors, against a permutation null.
 
-    Serves every classifier: ``clump_score(X, model.predict(X) != y)``, best on rows that it was
-    not fitted to. Mean and deviation under the null are exact (they follow from the degrees of the
-    graph alone); the p-value comes from random placements, and costs a product with the graph each.
+    This works for every classifier: ``clump_score(X, model.predict(X) != y)``. It is best to use
+    rows that the classifier was not fitted to. Mean and deviation under the null are exact, because
+    they follow from the degrees of the graph alone. The p-value comes from random placements, each
+    of which costs a product with the graph.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
-        None will do where a ``graph`` is given.
+        May be None if a ``graph`` is given.
     errors : array-like of bool of shape (n_rows,)
         Which rows are errors.
     radius, n_neighbors, metric, graph
-        Who neighbours whom, as in `laconic.ErrorClumpingClassifier`.
+        Which rows are neighbours, as in `laconic.ErrorClumpingClassifier`.
     n_permutations : int, default=199
-        Random placements of the errors; 0 leaves the p-value out (NaN).
+        Number of random placements of the errors. With 0, the p-value is NaN.
     random_state : int, RandomState instance or None, default=None
-        Draws them.
+        Draws the placements.
     n_jobs : int, default=None
-        Threads.
+        Number of threads.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def clump_score(
     (True, 0.005)
     """
     if not isinstance(n_permutations, Integral) or n_permutations < 0:
-        raise ValueError(f"n_permutations must be a whole number from 0, not {n_permutations!r}")
+        raise ValueError(f"n_permutations must be an integer of at least 0, not {n_permutations!r}")
     network, used = find_graph(X, radius, n_neighbors, metric, graph, n_jobs=n_jobs)
     wrong = _checked(errors, network.n_rows)
     with Threads(n_jobs) as threads:
@@ -131,20 +132,21 @@ def _checked(errors: Any, n_rows: int) -> np.ndarray:
     if wrong.shape != (n_rows,):
         raise ValueError(f"errors must have one entry per row ({n_rows}), not shape {wrong.shape}")
     if wrong.dtype != bool and not np.isin(wrong, (0, 1)).all():
-        raise ValueError("errors must be true or false (or 1 and 0) for every row")
+        raise ValueError("errors must be true or false (or 1 or 0) for every row")
     return wrong.astype(np.float64)
 
 
 def _pairs(graph: NeighbourGraph, placed: np.ndarray, threads: Threads) -> np.ndarray:
-    """Pairs of neighbours that are both marked, for every placement of the marks."""
+    """Return the number of pairs of marked neighbours, for every placement of the marks."""
     return np.einsum("ij,ij->i", placed, graph.sums(placed, threads)).round() / 2.0
 
 
 def _null(graph: NeighbourGraph, n_errors: int) -> tuple[float, float]:
-    """Mean and standard deviation of the number of pairs over all placements of the errors.
+    """Return mean and standard deviation of the number of pairs over all placements of the errors.
 
-    Two edges share both ends, one, or none; all ends are errors with chance k(k−1)/m(m−1), and the
-    same with three and four factors.
+    Two edges share both ends, one end or none, so together they have two, three or four ends. Two
+    ends are both errors with probability k(k−1)/m(m−1). For three and four ends, the formula has
+    three and four such factors.
     """
     m, k = graph.n_rows, n_errors
     edges = graph.degrees.sum() / 2.0

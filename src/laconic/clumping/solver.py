@@ -1,19 +1,20 @@
 """The solver of error clumping, eq. (1): a semismooth Newton method on F (see `ClumpingProblem`).
 
-A Newton step minimises the quadratic of the present tied rows over w and the other slacks jointly,
-by conjugate gradients: a product with X, one with the graph, and one with Xᵀ an iteration. The
-Hessian with the identity in place of Θ is its preconditioner. As the eigenvalues of Θ lie in
-[1 − η, 1 + η], iterations shrink the error by (√κ − 1)/(√κ + 1), κ = (1 + η)/(1 − η): for η = 0.5
-by 0.27, whatever the data, while the ties are those that the preconditioner was made for. Every
-row whose tie has changed since may cost an iteration more. Iterations end by the duality gap, which
-certifies the answer.
+A Newton step minimises the quadratic of the present tied rows, jointly over w and the other slacks.
+It uses conjugate gradients. Each of their iterations takes one product with X, one with the graph,
+and one with Xᵀ. The preconditioner is the Hessian with the identity in place of Θ. The eigenvalues
+of Θ lie in [1 − η, 1 + η]. So an iteration multiplies the error by (√κ − 1)/(√κ + 1), where
+κ = (1 + η)/(1 − η). For η = 0.5 this factor is 0.27, whatever the data, while the ties are those
+that the preconditioner was made for. Every row whose tie has changed since then may cost one more
+iteration. Newton steps end when the duality gap is small enough. The gap certifies the answer.
 
-Where rows are few, or separable, and λ is small beside ‖x‖², one step from w = 0 makes all rows fit
-and F small, but ties at random: half of the slacks are a little below 0. The next step lets go of
-those rows, which lets them fall short by as much as 1 where F has room for √F. Only a small share
-of it lowers F, at which a few rows are tied again, and so on, row by row. A step cut short while
-the gap is wide is the sign of that. Then λ is first taken as large as the mean ‖x‖², where one step
-does it, and halved again and again: every w is near the next, and few ties change in between.
+One case needs more care: rows are few or separable, and λ is small compared with ‖x‖². Then one
+step from w = 0 makes all rows fit and F small, but the ties are random: half of the slacks are a
+little below 0. The next step lets go of those rows. They may then fall short by as much as 1, but F
+has room for only √F. So only a small share of the step lowers F. A few rows are tied again, and so
+on, row by row. The sign of this is a step that is cut short while the gap is wide. Then the solver
+starts again with λ as large as the mean ‖x‖², where one step is enough. It halves λ again and
+again. Every w is near the next, and few ties change in between.
 """
 
 from __future__ import annotations
@@ -36,48 +37,52 @@ from laconic.clumping.problem import (
 )
 from laconic.files.layout import MOST, Array, Number
 
-# Most weights for which the Hessian's Gram matrix is factored; beyond, its diagonal has to do.
+# Most weights for which the Gram matrix of the Hessian is factored. With more weights, only its
+# diagonal is used.
 FACTORED = 3000
-# Share of the rows whose tie may have changed since the Gram matrix was made.
+# Largest share of rows whose tie may change before the Gram matrix is made again.
 STALE = 0.3
-# λ, in units of the Gram matrix's trace, from which on single precision will do for the matrix.
+# Smallest λ, in units of the Gram matrix's trace, for which the matrix may be in single precision.
 SINGLE = 1e-5
-# Sums of squares, beside 1, that single precision has room for.
+# Sums of squares from 1/ROOM to ROOM fit in single precision.
 ROOM = 1e30
-# A Newton step is accepted where F falls by this share of what its slope promises.
+# A Newton step is accepted if F falls by at least this share of what its slope promises.
 SUFFICIENT = 1e-4
-# A point where F rises by more than this share of its first slope is too far: one more is tried.
+# If the slope of F at a point is above this share of its first slope (with the sign changed), the
+# point is too far. Then one more is tried.
 STEEP = 0.3
-# λ is approached from above after a step cut to less than this, while the relative gap is wide.
+# λ is approached from above if a step is cut to less than SHORT while the relative gap is above
+# WIDE.
 SHORT, WIDE = 0.3, 0.5
-# Relative gap at which the next λ is taken.
+# At this relative gap, the solver goes on to the next λ.
 ROUGH = 0.1
-# Newton steps are computed to the relative gap, or to these: at first, and on the way down in λ.
+# Newton steps are computed to an accuracy of the relative gap, but at least to LOOSE, and on the
+# way down in λ at least to TIGHT.
 LOOSE, TIGHT = 0.1, 1e-3
 ROUNDING = 1e-15
 MOST_CONJUGATE, MOST_TRIALS, MOST_DOUBLINGS = 200, 30, 100
-# Part of the scores' size by which rounding may take a shortfall away from that of the weights.
+# By rounding, a shortfall may differ from that of the weights by this part of the scores' size.
 DRIFT = 1e-9
 
 
 @dataclass
 class SolverState:
-    """What a Newton iteration starts from; enough to go on as if nothing had happened."""
+    """The state before a Newton iteration. A fit that resumes from it continues unchanged."""
 
     w: np.ndarray
     g: np.ndarray
     slack: np.ndarray
     factored: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    """Tied rows of the Gram matrix in use; none where there is none yet."""
+    """Tied rows of the Gram matrix in use. Empty if there is no matrix yet."""
     exactness: float = 1e-2
     """Tolerance to which the slack was computed."""
     iterations: int = 0
     step: float = 1.0
-    """Share of the last Newton step that was taken; 0 where none of it lowered F."""
+    """Share of the last Newton step that was taken. It is 0 if no share of the step lowered F."""
     doublings: int = 0
-    """How often the λ asked for is doubled in the present problem."""
+    """How often the λ asked for is doubled in the current problem."""
     direct: bool = True
-    """Whether λ itself is tried first; False once the path to it has been taken."""
+    """Whether λ itself is tried. It is False once the path to λ from above has begun."""
 
     layout: ClassVar = {
         "w": Array("f", ("weights",), -LARGE, LARGE),
@@ -93,12 +98,12 @@ class SolverState:
 
     @classmethod
     def start(cls, problem: ClumpingProblem, **settings: Any) -> SolverState:
-        """At w = 0."""
+        """Return the state at w = 0."""
         m, n = problem.rows.n_rows, problem.rows.n_weights
         return cls(np.zeros(n), np.ones(m), np.ones(m), **settings)
 
     def check(self, problem: ClumpingProblem) -> None:
-        """Refuse a shortfall that is not that of the weights, and slack far beyond it."""
+        """Raise an error if shortfall and weights do not match, or the slack is far too large."""
         rows = problem.rows
         size = 1.0 + float(np.abs(self.w) @ np.sqrt(rows.squares(np.ones(rows.n_rows))))
         if not np.abs(self.g - problem.shortfall(self.w)).max() <= DRIFT * size:
@@ -125,9 +130,9 @@ def solve(
     problem : ClumpingProblem
     tol : float
     max_iter : int
-        Most Newton iterations, those at larger λ included.
+        Most Newton iterations, including those at larger λ.
     state : SolverState, default=None
-        Where to start or go on; by default w = 0.
+        State to start or resume from. The default is w = 0.
     hook : callable, default=None
         Called with the state, λ, the objective and the gap after every iteration.
     factored : int
@@ -156,7 +161,10 @@ def solve(
 
 
 def _doublings(problem: ClumpingProblem) -> int:
-    """How many doublings of λ reach the mean ‖x‖²; no more than rounding could tell apart."""
+    """Return how many doublings of λ reach the mean ‖x‖², at most `MOST_DOUBLINGS`.
+
+    More could not be told apart because of rounding.
+    """
     share = problem.theta.weight / problem.theta.total
     size = float(problem.rows.squares(share).sum())
     ratio = np.log2(max(size, problem.alpha)) - np.log2(problem.alpha)
@@ -171,9 +179,9 @@ def _descend(
     hook: Hook | None,
     factored: int,
 ) -> bool:
-    """Newton iterations at one λ, to a relative gap or as long as F falls.
+    """Take Newton iterations at one λ, to a relative gap or as long as F falls.
 
-    Returns whether they were left because larger λ should be solved first.
+    Return whether they stopped because a larger λ should be solved first.
     """
     # Fewer ties change on the way down in λ, and all of them matter.
     stale, loose = (STALE, LOOSE) if state.direct else (0.0, TIGHT)
@@ -209,9 +217,9 @@ def _descend(
 
 
 class Preconditioner:
-    """Solves with λI + Σ_{tied} s_i x_i x_iᵀ / m.
+    """Solves linear systems with λI + Σ_{tied} s_i x_i x_iᵀ / m.
 
-    With its diagonal only, where there are more than ``most`` weights.
+    If there are more than ``most`` weights, only the diagonal is used.
     """
 
     def __init__(self, problem: ClumpingProblem, tied: np.ndarray, most: int) -> None:
@@ -220,15 +228,15 @@ class Preconditioner:
         self._diagonal = problem.alpha + squares
         self._factor: Any = None
         self._live = np.flatnonzero(squares > 0)
-        if not 0 < len(self._live) <= most:  # LAPACK need not take matrices without rows
+        if not 0 < len(self._live) <= most:  # LAPACK may refuse matrices without rows
             return
-        # Where λ drowns the rounding of single precision, which has room for the squares, that is
-        # good enough here.
+        # Single precision is good enough here if λ is much larger than its rounding errors and the
+        # squares fit in its range.
         total = float(squares.sum())
         single = problem.alpha >= SINGLE * total and 1.0 / ROOM < total < ROOM
         matrix = rows.gram(weight, self._live, np.float32 if single else None)
         diagonal = np.einsum("ii->i", matrix)
-        # Rounding must not cost the matrix its definiteness.
+        # If rounding makes the matrix indefinite, its diagonal is raised by this much.
         shake = 4.0 * float(np.finfo(rows.X.dtype).eps) * float(squares.max(initial=0.0))
         diagonal += problem.alpha
         while self._factor is None:
@@ -255,7 +263,7 @@ def _newton_step(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Minimise the quadratic of the tied rows over w and the other slacks, to an accuracy.
 
-    Returns the step of w, the change of the shortfall g, and that of the slack.
+    Return the step of w, the change of the shortfall g, and the change of the slack.
     """
     theta, rows, sign, tied = problem.theta, problem.rows, problem.sign, at.tied
     share = theta.weight / theta.total
@@ -296,13 +304,14 @@ def _search(
     slide: np.ndarray,
     tol: float,
 ) -> tuple[Point, float]:
-    """A point of sufficiently lower F along the step, and how much of the step that is.
+    """Return a point of sufficiently lower F along the step, and its share of the step.
 
-    The same point and 0 where rounding leaves none.
+    If rounding leaves no such point, return the same point and 0.
 
-    Along the line the slope is λ⟨w, p⟩ + Σ α_i (change of g_i), which takes no product with X:
-    where the full step is too long, the secant of the slope says where to look next. A point that
-    is lower, but lies far up the other side, is kept for the lower of it and the next.
+    Along the line the slope is λ⟨w, p⟩ + Σ α_i (change of g_i), which takes no product with X. If
+    the full step is too long, the secant of the slope says where to look next. A point may be lower
+    but lie far up the other side. Then one more point is tried, and the lower of the two is
+    returned.
     """
     slope = float(gradient @ step)
     low, low_slope, high, t = 0.0, slope, np.inf, 1.0

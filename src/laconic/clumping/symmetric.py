@@ -1,4 +1,4 @@
-"""A symmetric graph from pairs of rows that come a few at a time."""
+"""Make a symmetric graph from pairs of rows that come a few at a time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from laconic.clumping.graph import (
 )
 from laconic.numeric.memory import warn_if_too_large
 
-# Bytes that a pair takes at most while lists are made of all.
+# Most bytes that a pair takes while lists are made of all pairs.
 PAIR_BYTES = 32
 FEWER = "take fewer neighbours (a smaller radius or n_neighbors), or fit a sample of the rows"
 
 
 class Edges:
-    """Pairs of rows, collected until they are a graph.
+    """Collects pairs of rows and makes a graph of them.
 
-    They are kept as pairs while those are few, and as bits as soon as lists would take more memory
-    on the way. So making a graph never takes much more than m²/8 bytes.
+    While there are few pairs, they are kept as pairs. As soon as lists would take more memory on
+    the way, they are kept as bits. So making a graph never takes much more than m²/8 bytes.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class Edges:
         self._store: BitStore | None = None
 
     def expect(self, n_pairs: float) -> None:
-        """Warn where a graph of so many pairs will not fit in memory."""
+        """Warn if a graph of ``n_pairs`` pairs will not fit in memory."""
         n_bytes = min(PAIR_BYTES * n_pairs, self.n_rows * self.n_rows / 8.0)
         warn_if_too_large(n_bytes, f"the graph of the neighbours of {self.n_rows} rows", FEWER)
 
     def add(self, i: np.ndarray, j: np.ndarray) -> None:
-        """Make rows i and j neighbours, pair by pair; a row is no neighbour of its own."""
+        """Make rows i and j neighbours, pair by pair. Pairs of a row with itself are left out."""
         other = i != j
         pairs = np.stack([i[other], j[other]]).astype(np.int32)
         self._count += pairs.shape[1]
@@ -65,7 +65,7 @@ class Edges:
             set_bits(self._store.codes, rows, others)
 
     def graph(self) -> NeighbourGraph:
-        """The graph of all pairs so far."""
+        """Return the graph of all pairs so far."""
         m = self.n_rows
         if self._store is not None:
             return graph_of_bits(self._store, m)

@@ -1,25 +1,26 @@
-"""Θ of eq. (1): what neighbouring slacks forgive each other, for weighted rows.
+"""Θ of eq. (1): the discount for the slacks of neighbours, for weighted rows.
 
-Row i stands for s_i copies (its sample weight), and the slack of a copy costs p_i (its class
-weight). With w_i = s_i p_i, c_ij = 1/√(d_i d_j) or one constant c, the quadratic form of eq. (1) is
+Row i stands for s_i copies (its sample weight). The slack of a copy costs p_i (its class weight).
+Let w_i = s_i p_i, and let c_ij be 1/√(d_i d_j) or one constant c. The quadratic form of eq. (1) is
 
     ξᵀΘξ = Σ_i w_i ξ_i² − η [Σ_{j ∈ N_i} w_i w_j c_ij ξ_i ξ_j + Σ_i w_i (w_i − p_i) c_ii ξ_i²].
 
-It is the form of s_i rows of weight p_i each: copies are neighbours of each other, and share their
-slack. So a sample weight of 2 is the row twice, whatever the class weights. Degrees add up weights,
-d_i = Σ_{j ∈ N_i} w_j + w_i − p_i, and 1/c is the largest degree there can be, Σ_i w_i less the
-smallest min(s_i, 1) p_i (m − 1 in the paper). The mean is over m = Σ_i w_i. Where s_i < 1 there is
-no copy of the row, so w_i − p_i is then taken as 0: the row's slack costs, and its neighbours are
-forgiven, the weight's part of what they would be for a whole row.
+It is the form of s_i rows of weight p_i each. Copies are neighbours of each other and share their
+slack. So a sample weight of 2 is the same as the row twice, whatever the class weights. Degrees add
+up weights, d_i = Σ_{j ∈ N_i} w_j + w_i − p_i. 1/c is the largest possible degree, which is Σ_i w_i
+less the smallest min(s_i, 1) p_i (m − 1 in the paper). The mean is over m = Σ_i w_i. If s_i < 1,
+the row has no other copy, so w_i − p_i is taken as 0. The cost of the row's slack and the discount
+of its neighbours are then s_i times those of a whole row.
 
-A price counts for the row and for its neighbours alike: the slack that a row is allowed, (Mξ)_i
-below, is η times a mean of its neighbours' slacks in which dear ones count for more (exactly so
-where degrees are equal). Without a discount, ξᵀΘξ = Σ_i w_i ξ_i²: there, and only there, a class
-weight of 2 is the rows of the class twice. Multiplying all prices by one number changes nothing.
+A price counts for the row and for its neighbours alike. The slack that a row is allowed, (Mξ)_i
+below, is η times a mean of its neighbours' slacks. Slacks with a high price count for more in this
+mean. (This is exact if degrees are equal.) Without a discount, ξᵀΘξ = Σ_i w_i ξ_i². Only then is a
+class weight of 2 the same as the rows of the class twice. Multiplying all prices by one number
+changes nothing.
 
-By degree, Θ = W − ηB with the non-negative B of row sums (in the scale of u = √d) equal to W, so
-that its eigenvalues relative to W lie in [1 − η, 1 + η]; by pairs, the row sums of B are at most W,
-and so they do again. Hence Θ is positive semidefinite for η ≤ 1, and definite for η < 1.
+Θ = W − ηB with a non-negative B. By degree, the row sums of B (in the scale of u = √d) equal W. By
+pairs, they are at most W. In both cases the eigenvalues of Θ relative to W lie in [1 − η, 1 + η].
+Hence Θ is positive semidefinite for η ≤ 1, and positive definite for η < 1.
 """
 
 from __future__ import annotations
@@ -30,28 +31,30 @@ from laconic.clumping.graph import NeighbourGraph
 from laconic.numeric.threads import Threads
 
 NORMALIZE = ("degree", "pairs")
-# Rate above which the contraction is sped up.
+# Above this rate, conjugate gradients speed up the contraction.
 SLOW = 0.6
 # Most conjugate gradient iterations between two steps of the contraction.
 MOST_CONJUGATE = 100
 
 
 class Theta:
-    """The quadratic form, through M = I − W⁻¹Θ ≥ 0: (Mξ)_i is what a row's neighbours allow it.
+    """The quadratic form, by means of M = I − W⁻¹Θ ≥ 0.
+
+    (Mξ)_i is the slack that the neighbours of row i allow it.
 
     Parameters
     ----------
     graph : NeighbourGraph
     discount : float
-        η in [0, 1]; below 1 with ``normalize="degree"``.
+        η in [0, 1]. It must be below 1 with ``normalize="degree"``.
     normalize : {"degree", "pairs"}
-        c_ij above. ``"pairs"`` is the paper's.
+        The choice of c_ij above. ``"pairs"`` is the paper's.
     weight : ndarray of shape (n_rows,), default=None
-        Positive sample weights s; 1 each by default.
+        Positive sample weights s, by default 1 each.
     threads : Threads, default=None
-        Who computes.
+        Threads that compute.
     price : ndarray of shape (n_rows,), default=None
-        Positive prices p of the slack of one copy; 1 each by default.
+        Positive prices p of the slack of one copy, by default 1 each.
 
     Attributes
     ----------
@@ -60,11 +63,11 @@ class Theta:
     total : float
         m, the sum of the weights.
     scale : ndarray of shape (n_rows,)
-        A positive u with Mu ≤ rate · u: M shrinks max |ξ_i| / u_i by at least ``rate``.
+        A positive u with Mu ≤ rate · u. M multiplies max |ξ_i| / u_i by at most ``rate``.
     scale_excess : ndarray of shape (n_rows,)
         u − Mu > 0.
     rate : float
-        η by degree; η c max d_i by pairs.
+        η by degree, and η c max d_i by pairs.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class Theta:
             self._inverse = np.full(graph.n_rows, inverse)
             self.rate = self.discount * min(float(degree.max()) * inverse**2, 1.0)
         if self.rate > 1.0 - 1e-9:
-            why = " where a row has all others for neighbours" * (normalize == "pairs")
+            why = " because a row has all other rows as neighbours" * (normalize == "pairs")
             raise ValueError(
                 f"discount={discount!r} with normalize={normalize!r} leaves nothing to "
                 f"minimise{why}; lower discount" + " or radius" * (normalize == "pairs")
@@ -116,7 +119,7 @@ class Theta:
         return self.graph.sums(values, self.threads)
 
     def spread(self, slack: np.ndarray) -> np.ndarray:
-        """Mξ, the slack that every row's neighbours allow it."""
+        """Return Mξ, the slack that every row's neighbours allow it."""
         if self.rate == 0.0:
             return np.zeros_like(slack)
         sums = self._neighbour_sums(self.weight * self._inverse * slack)
@@ -127,33 +130,34 @@ class Theta:
 
     @property
     def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b and c of (Mξ)_i = a_i Σ_{j ∈ N_i} b_j ξ_j + c_i ξ_i."""
+        """The factors a, b and c of (Mξ)_i = a_i Σ_{j ∈ N_i} b_j ξ_j + c_i ξ_i."""
         left = self.discount * self._inverse
         return left, self.weight * self._inverse, self.discount * self._copies
 
     def value(self, slack: np.ndarray, spread: np.ndarray) -> float:
-        """ξᵀΘξ / (2m), given Mξ."""
+        """Return ξᵀΘξ / (2m), given Mξ."""
         return 0.5 * float(np.dot(self.weight * slack, slack - spread)) / self.total
 
     def relax(
         self, floor: np.ndarray, start: np.ndarray, tol: float, most: int = 100_000
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The slack that minimises ξᵀΘξ above a floor: for fixed w, the problem (1) in ξ.
+        """Return the slack that minimises ξᵀΘξ above a floor: problem (1) in ξ, for fixed w.
 
-        The contraction ξ ← max(floor, Mξ): its fixed point satisfies the optimality conditions
-        ξ ≥ floor, Θξ ≥ 0, and one of them with equality in every row. Each step is also one of
-        projected gradient descent, and so never raises the value. Where the rate is slow, each is
-        followed by conjugate gradients that solve ξ = Mξ roughly for the rows above the floor;
-        after a step that gained little, as when rows changed sides, the next goes without.
+        The method is the contraction ξ ← max(floor, Mξ). Its fixed point satisfies the optimality
+        conditions ξ ≥ floor, Θξ ≥ 0, and one of them with equality in every row. Each step is also
+        a step of projected gradient descent, so it never raises the value. If the rate is slow,
+        conjugate gradients follow each step. They solve ξ = Mξ roughly for the rows above the
+        floor. They are left out after a step that gained little, for example because rows changed
+        sides.
 
         Parameters
         ----------
         floor : ndarray of shape (n_rows,)
             The hinge, max(0, 1 − y⟨w, x⟩).
         start : ndarray of shape (n_rows,)
-            Any slack; one near the answer saves steps.
+            Any slack. One near the answer saves steps.
         tol : float
-            Stop where a step would change no slack by more than this times ``scale``.
+            Stop if a step would change no slack by more than this times ``scale``.
         most : int
             Most steps.
 
@@ -170,7 +174,7 @@ class Theta:
             if change <= tol:
                 if fresh:
                     break
-                # What was computed along the way is confirmed from the slack alone.
+                # Mξ was updated along the way. Confirm it from the slack alone.
                 slack = np.maximum(floor, slack)
                 spread, fresh = self.spread(slack), True
                 continue
@@ -184,7 +188,7 @@ class Theta:
     def _freed(
         self, slack: np.ndarray, spread: np.ndarray, free: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Solve ξ = Mξ for the free rows to a tenth of the present error; ξ and Mξ."""
+        """Solve ξ = Mξ for the free rows to a tenth of the current error. Return ξ and Mξ."""
         r = np.where(free, spread - slack, 0.0)
         weight, p = self.weight, r
         rr = first = float(np.dot(weight * r, r))
@@ -202,7 +206,7 @@ class Theta:
         return slack, spread
 
     def dense(self) -> np.ndarray:
-        """Θ itself (for weights of 1 the paper's matrix); m² numbers."""
+        """Return Θ itself, m² numbers. For weights of 1 it is the paper's matrix."""
         sandwich = self.graph.to_sparse().toarray() * np.outer(self._inverse, self._inverse)
         sandwich *= np.outer(self.weight, self.weight)
         sandwich += np.diag(self.weight * self._copies)

@@ -1,8 +1,8 @@
-"""Ties: sums of weights that differ by rounding only, and rows that are equal or need an order.
+"""Ties: sums of weights that differ only by rounding, and rows that are equal or need an order.
 
-Neither rounding nor the order of the rows may decide between two holes that are equally good, or a
-row of weight 2 would not be the same as the row twice. Sums of weights count as equal where they
-differ by rounding only. Rows are told apart, and ordered, by digests of their values.
+Neither rounding nor the order of the rows may decide between two holes that are equally good.
+Otherwise a row of weight 2 would not be the same as the row twice. Sums of weights count as equal
+if they differ only by rounding. Rows are told apart, and ordered, by digests of their values.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from laconic.numeric.threads import row_blocks
 
 # Weights that differ by less than this part of their sum count as equal.
 WEIGHT_TIE = 1e-10
-# Numbers in the rows that are looked at together.
+# Numbers in the rows that are processed together.
 TOGETHER = 1 << 20
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """0 for the largest values, 1 for the next, and so on; the same for those that are tied.
+    """Return 0 for the largest values, 1 for the next, and so on. Tied values have the same rank.
 
     Examples
     --------
@@ -38,21 +38,22 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def first_lowest(errors: Any) -> int:
-    """Place of the first of the lowest weighted errors (shares of 1)."""
+    """Return the place of the first of the lowest weighted errors, which are shares of 1."""
     return int(np.argmax(np.asarray(errors) <= min(errors) + WEIGHT_TIE))
 
 
 class Digests:
-    """Digests of rows' values: equal for equal rows, in any storage and precision.
+    """Digests of the values of rows. Equal rows have equal digests, in any storage and precision.
 
-    A digest is Σ_f a_f·mix(x_f) modulo 2⁶⁴, with random odd numbers a and a function of the bits of
-    a number that is 0 at 0. Two different rows share one by a chance of about 2⁻⁶³.
+    A digest is Σ_f a_f·mix(x_f) modulo 2⁶⁴. The a are random odd numbers, and mix is a function of
+    the bits of a number, with mix(0) = 0. Two different rows have the same digest with a
+    probability of about 2⁻⁶³.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     seed : int, default=0
-        Draws a. Each seed puts rows in another order, as good as drawn at random.
+        Draws a. Each seed puts rows in another order, which is as good as random.
     """
 
     def __init__(self, X: Any, seed: int = 0) -> None:
@@ -75,15 +76,15 @@ class Digests:
         return _scrambled(out)
 
     def __getitem__(self, row: int) -> int:
-        """The digest of one row."""
+        """Return the digest of one row."""
         return int(self.values[row])
 
     def order(self) -> np.ndarray:
-        """Numbers of all rows, in the order of their digests."""
+        """Return the numbers of all rows, in the order of their digests."""
         return np.argsort(self.values, kind="stable")
 
     def different(self, rows: np.ndarray) -> list[int]:
-        """The rows in the order of their digests, and of equal rows only the first."""
+        """Return the rows in the order of their digests, and of equal rows only the first."""
         _, first = np.unique(self.values[rows], return_index=True)
         different: list[int] = rows[first].tolist()
         return different
@@ -93,12 +94,12 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """64 bits for every number, 0 for zero of either sign."""
+    """Return 64 bits for every number. They are 0 for zero of either sign."""
     return _scrambled((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
 
 
 def _scrambled(bits: np.ndarray) -> np.ndarray:
-    """The finaliser of SplitMix64, a bijection that leaves 0 alone."""
+    """Apply the finaliser of SplitMix64, a bijection that maps 0 to 0."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     scrambled: np.ndarray = bits ^ (bits >> np.uint64(31))

@@ -87,18 +87,18 @@ class Stump(NamedTuple):
         return 1
 
 
-# How cards explain what weights are.
+# Cards explain weights with this sentence.
 PER_UNIT = "Weights are per unit of the input."
 
 
 def _take(X: Any, features: np.ndarray) -> np.ndarray:
-    """Columns of a dense or sparse matrix as a dense array."""
+    """Return columns of a dense or sparse matrix as a dense array."""
     taken = X[:, features]
     return np.asarray(taken.toarray() if sparse.issparse(taken) else taken)
 
 
 class ColumnsMap:
-    """Input columns as they are."""
+    """Input columns, unchanged."""
 
     kind = "columns"
     reading = f"A class adds up weight × value for every atom and {SUM} {PER_UNIT}"
@@ -109,28 +109,28 @@ class ColumnsMap:
         self.feature = np.asarray(feature, dtype=np.int64)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows."""
+        """Return the values on new rows."""
         return _take(X, self.feature)
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
-        """Columns times weights; many columns of sparse rows stay sparse."""
-        plain = type(self).columns is ColumnsMap.columns  # a subclass may make others of them
+        """Return columns times weights. Large blocks of sparse columns stay sparse."""
+        plain = type(self).columns is ColumnsMap.columns  # a subclass may compute other columns
         return column_scores(X[:, self.feature] if plain else self.columns(X), weights)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """One readable name per column."""
+        """Return one readable name per column."""
         return [feature_name(f, feature_names) for f in self.feature]
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read."""
+        """Return the sorted distinct input features that are read."""
         return np.unique(self.feature)
 
     def operations(self) -> int:
-        """Reading a column costs no arithmetic."""
+        """Return 0, as reading a column needs no arithmetic."""
         return 0
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         return {"feature": self.feature}
 
 
@@ -149,9 +149,9 @@ class ProductsMap:
         self.second = np.asarray(second, dtype=np.int64)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows; those out of the range of single precision in double."""
+        """Return the values on new rows, in float64 if any is out of the range of float32."""
         first, second = _take(X, self.first), _take(X, self.second)
-        if first.dtype not in (np.float32, np.float64):  # whole numbers would overflow unnoticed
+        if first.dtype not in (np.float32, np.float64):  # integers would overflow without an error
             first, second = first.astype(np.float64), second.astype(np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             product = first * second
@@ -171,7 +171,7 @@ class ProductsMap:
         return product
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """One readable name per column."""
+        """Return one readable name per column."""
         pairs = [
             (feature_name(i, feature_names), feature_name(j, feature_names))
             for i, j in zip(self.first, self.second, strict=True)
@@ -180,15 +180,15 @@ class ProductsMap:
         return quoted_if_alike(lambda name: [f"{name(i)} * {name(j)}" for i, j in pairs], different)
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read."""
+        """Return the sorted distinct input features that are read."""
         return np.unique(np.concatenate([self.first, self.second]))
 
     def operations(self) -> int:
-        """One multiplication a product."""
+        """Return the number of multiplications, one per product."""
         return self.first.size
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         return {"first": self.first, "second": self.second}
 
 
@@ -200,10 +200,10 @@ class StumpsMap:
 
     kind = "stumps"
     reading = (
-        "A stump counts 1 where its question is answered yes, else 0. A class adds up the weights "
-        f"of the stumps that count and {SUM}"
+        "A stump is 1 if its condition holds and 0 otherwise. A class adds up the weights of the "
+        f"stumps that are 1 and {SUM}"
     )
-    points = "A stump gives its points where its question is answered yes. "
+    points = "A stump gives its points if its condition holds. "
     layout: ClassVar[dict[str, Array]] = {
         "feature": Array("i", ("columns",), 0, below="features"),
         "value": Array("f", ("columns",)),
@@ -216,7 +216,7 @@ class StumpsMap:
         self.test = np.asarray(test, dtype=np.uint8)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows, 0 or 1."""
+        """Return the values on new rows, 0 or 1."""
         v = _take(X, self.feature)
         dtype = v.dtype if v.dtype.kind == "f" else np.dtype(np.float64)
         out = np.empty(v.shape, dtype=dtype)
@@ -229,7 +229,7 @@ class StumpsMap:
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """One readable question per stump; ``categories`` spells codes out."""
+        """Return one readable condition per stump. ``categories`` spells out the codes."""
         stumps = list(
             zip(self.feature.tolist(), self.value.tolist(), self.test.tolist(), strict=True)
         )
@@ -241,7 +241,7 @@ class StumpsMap:
         spelled = {f: written_apart(values, words.get(f)) for f, values in asked.items()}
 
         def write(name: Callable[[str], str]) -> list[str]:
-            """``name`` writes the names of features and categories, but not numbers."""
+            """Write all conditions. ``name`` writes features and categories, but not numbers."""
             out = []
             for f, v, t in stumps:
                 known = name(feature_name(f, feature_names))
@@ -256,7 +256,7 @@ class StumpsMap:
         return quoted_if_alike(write, len(set(stumps)))
 
     def asked(self) -> dict[int, set[int]]:
-        """Of every feature, the codes of the categories that it is asked about."""
+        """Return the category codes that the stumps ask about, for each feature."""
         out: dict[int, set[int]] = {}
         of = self.test == STUMP_KINDS.index("eq")
         for f, v in zip(self.feature[of].tolist(), self.value[of].tolist(), strict=True):
@@ -264,13 +264,13 @@ class StumpsMap:
         return out
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read."""
+        """Return the sorted distinct input features that are read."""
         return np.unique(self.feature)
 
     def operations(self) -> int:
-        """One comparison a stump."""
+        """Return the number of comparisons, one per stump."""
         return self.feature.size
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         return {"feature": self.feature, "value": self.value, "test": self.test}

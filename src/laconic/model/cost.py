@@ -1,4 +1,4 @@
-"""What a predictor costs: one vocabulary from selection to export."""
+"""The cost of a predictor, in the same terms from selection to export."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ class Cost(NamedTuple):
     """Cost of predicting one row, and the size of the model."""
 
     atoms: int
-    """Atoms in the model, the intercept not counted."""
+    """Number of atoms in the model. The intercept does not count."""
     features: int
-    """Distinct input features read."""
+    """Number of distinct input features that are read."""
     operations: int
     """Multiply-accumulates and comparisons."""
     bytes: int
     """Bytes of the arrays that prediction reads: weights, intercept, feature numbers, thresholds,
-    centres, templates. Each number counts in the type that it is kept in, 8 bytes for a float64 and
-    4 for a float32. Labels, names, and arrays that only describe the model are not counted."""
+    centres, templates. Each number counts with the size of its stored type: 8 bytes for a float64
+    and 4 for a float32. Labels, names, and arrays that only describe the model are not counted."""

@@ -1,16 +1,18 @@
-"""Names of atoms that differ where the atoms do."""
+"""Names that differ if their atoms differ."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-# Digits that tell any two numbers of double precision apart.
+# With this many digits, any two different float64 numbers are written differently.
 ALL_DIGITS = 17
 
 
 def fewest_digits(write: Callable[[int], list[str]], different: int, least: int) -> list[str]:
-    """What ``write`` makes with the fewest digits, from ``least`` on, that tell all names apart.
+    """Return the names from ``write(digits)``, with the fewest digits that tell them apart.
+
+    ``different`` is how many names must differ, and ``least`` is the fewest digits to try.
 
     Examples
     --------
@@ -26,7 +28,7 @@ def fewest_digits(write: Callable[[int], list[str]], different: int, least: int)
 
 
 def written_apart(values: Iterable[float], words: Any = None) -> dict[float, str]:
-    """Every number in words, or with six digits; with more where two would be written alike.
+    """Write every number in words or with six digits. Use more digits if two look the same.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def written_apart(values: Iterable[float], words: Any = None) -> dict[float, str
 def quoted_if_alike(
     write: Callable[[Callable[[str], str]], list[str]], different: int
 ) -> list[str]:
-    """What ``write`` makes of the names of features; these are quoted where that tells more apart.
+    """Return the names from ``write``. Quote the features if fewer than ``different`` names differ.
 
     Examples
     --------

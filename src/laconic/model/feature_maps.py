@@ -1,7 +1,8 @@
-"""Feature maps: what a predictor needs of atoms of any kind, and what can be asked of every map.
+"""The interface of feature maps, and functions that work with every map.
 
-A *feature map* is the deployable form of several atoms of one kind: flat arrays, no trainer inside.
-It turns rows into columns (one per atom, more for a group), and knows its names and its cost.
+A *feature map* is the deployable form of several atoms of one kind. It consists of flat arrays and
+contains no trainer. It turns rows into columns (one per atom, or several for a group). It also
+knows the names and the cost of its columns.
 """
 
 from __future__ import annotations
@@ -17,67 +18,70 @@ from laconic.registry import MAPS, find
 
 Names = Sequence[str] | None
 
-# How cards explain what classes do with atoms.
+# Cards explain with these words what a class does with its atoms.
 SUM = 'its "always in" number; the class with the largest sum wins.'
 
 
 class Words(Protocol):
-    """What the numbers of a feature stand for: its categories by their codes, say.
+    """Words for the numbers of a feature, for example its categories for their codes.
 
-    One that rounds may also have ``finer(digits)``, the same to more digits than six.
+    A class whose words are rounded may also have ``finer(digits)``. It returns the same words with
+    more than six digits.
     """
 
     def get(self, value: Any, plain: str, /) -> str:
-        """A number in words, or ``plain`` where there are none."""
+        """Return a number in words, or ``plain`` if there are no words for it."""
 
 
 Labels = Mapping[int, Words] | None
-"""Of every feature that is categories, dates or durations, what its numbers stand for."""
+"""The words for the numbers of every feature that holds categories, dates or durations."""
 
 
 class FeatureMap(Protocol):
-    """What a predictor needs of its atoms; see `laconic.model.atoms` for examples.
+    """The methods that a predictor needs from its atoms. See `laconic.model.atoms` for examples.
 
-    Maps that can be saved also have a ``layout``, what their arrays must look like in a file. A map
-    may name arrays in ``remarks`` that describe it, but that prediction does not read, and may have
-    ``n_columns``, which is otherwise the number of its names. Its words for cards are ``reading``
-    (what a class does with the atoms), ``points`` (the same where one score tells two classes
-    apart; None where nothing is added up) and ``to_see`` (what draws them); without them those of
-    columns serve.
+    Maps that can be saved also have a ``layout``, which says what their arrays must look like in a
+    file. Two attributes are optional. ``remarks`` names arrays that describe the map, but that
+    prediction does not read. ``n_columns`` is by default the number of names.
+
+    Three optional texts are for cards. ``reading`` says what a class does with the atoms.
+    ``points`` says the same if one score tells two classes apart (None if nothing is added up).
+    ``to_see`` says how to draw the atoms. Without ``reading`` or ``points``, the card uses the
+    texts of columns.
     """
 
     kind: str
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows, (n_rows, n_columns), in the units of the input."""
+        """Return the values on new rows, (n_rows, n_columns), in the units of the input."""
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """One readable name per column."""
+        """Return one readable name per column."""
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read."""
+        """Return the sorted distinct input features that are read."""
 
     def operations(self) -> int:
-        """Multiplications and comparisons needed to compute the columns of one row."""
+        """Count the multiplications and comparisons that compute the columns of one row."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays that `feature_map` rebuilds the map from."""
+        """Return the flat arrays from which `feature_map` rebuilds the map."""
 
 
 def feature_name(feature: int, feature_names: Names) -> str:
-    """Name of an input feature."""
+    """Return the name of an input feature."""
     return f"x{feature}" if feature_names is None else str(feature_names[feature])
 
 
-# Numbers up to which sparse columns are made dense to be multiplied.
+# Sparse blocks of at most this size (rows x columns) are made dense before they are multiplied.
 DENSE = 1 << 20
 
 
 def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
-    """Dense or sparse columns times weights (n_columns, n_outputs); the columns must be finite.
+    """Return dense or sparse columns times weights (n_columns, n_outputs).
 
-    Scores are infinite or NaN where they overflow. Few sparse columns are made dense: BLAS then
-    gives the digits that it gives for dense rows. Many stay sparse.
+    The columns must be finite. Scores that overflow are infinite or NaN. Small sparse blocks are
+    made dense, so that BLAS gives the same digits as for dense rows. Large ones stay sparse.
     """
     if sparse.issparse(columns) and columns.shape[0] * columns.shape[1] <= DENSE:
         columns = columns.toarray()
@@ -89,16 +93,17 @@ def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def is_known(map: FeatureMap) -> bool:
-    """Whether `feature_map` can rebuild the map."""
+    """Return whether `feature_map` can rebuild the map."""
     return map.kind in MAPS and find(MAPS[map.kind]) is type(map)
 
 
 def feature_map(
     kind: str, arrays: dict[str, np.ndarray], n_features: int, depth: int = 0
 ) -> FeatureMap:
-    """Rebuild a feature map from its kind and `FeatureMap.arrays`, which need not be sound.
+    """Rebuild a feature map from its kind and its `FeatureMap.arrays`.
 
-    ``depth`` says how many maps this one is a part of.
+    The arrays may come from a stranger's file, so they are checked first. ``depth`` is the number
+    of maps that contain this one.
     """
     if kind not in MAPS:
         raise ValueError(f"unknown kind of atoms {kind!r}; known: {', '.join(sorted(MAPS))}")
@@ -108,18 +113,18 @@ def feature_map(
         return made
     made = own(**check_arrays(arrays, own.layout, {"features": n_features}))
     if getattr(made, "n_features", n_features) != n_features:
-        raise ValueError(f"its {kind} are of rows of another width than {n_features}")
+        raise ValueError(f"its {kind} do not fit rows of {n_features} features")
     return made
 
 
 def map_width(map: FeatureMap) -> int:
-    """Number of columns of a map."""
+    """Return the number of columns of a map."""
     width = getattr(map, "n_columns", None)
     return len(map.names()) if width is None else int(width)
 
 
 def map_bytes(map: FeatureMap) -> int:
-    """Bytes of the arrays that prediction reads, in the types that they are kept in."""
+    """Return the bytes of the arrays that prediction reads, in their stored types."""
     own = getattr(map, "nbytes", None)
     if own is not None:
         return int(own)
@@ -128,9 +133,10 @@ def map_bytes(map: FeatureMap) -> int:
 
 
 def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
-    """Columns of the map times weights (n_columns, n_outputs), infinite or NaN where they overflow.
+    """Return the columns of the map times weights (n_columns, n_outputs).
 
-    A map whose columns are many and mostly zero may have a ``scores(X, weights)`` of its own.
+    Scores that overflow are infinite or NaN. A map with many columns that are mostly zero may have
+    its own ``scores(X, weights)``.
     """
     own = getattr(map, "scores", None)
     if own is not None:

@@ -13,16 +13,17 @@ from numba.extending import intrinsic
 
 from laconic.numeric.compiled import compiled
 
-# Images that are computed side by side: some registers full, and their pixels stay in cache.
+# Images that are computed side by side. They fill several registers, and their pixels stay in
+# cache.
 LANES = 64
 
 
 @compiled
 def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int, out: Any) -> None:
-    """Windows whose upper left corners lie in a box of positions, one a column of ``out``.
+    """Copy the windows whose upper left corners are in a box of positions to ``out``.
 
-    ``images`` is (n, h, w), ``out`` (n, size², rows x columns): line j of an image holds pixel j of
-    its windows.
+    ``images`` is (n, h, w) and ``out`` is (n, size², rows x columns). Every window is a column of
+    ``out``: line j of an image holds pixel j of all its windows.
     """
     for i in range(len(images)):
         for dy in range(size):
@@ -38,11 +39,12 @@ def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int
 def lane_maxima(
     pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, sums: Any, out: Any
 ) -> None:
-    """Largest masked response of one atom, for `LANES` images side by side.
+    """Compute the largest masked response of one atom for `LANES` images side by side.
 
-    ``pixels`` is (h, w, LANES), ``template`` (size²,), ``mask`` (rows, columns) over the box whose
-    upper left position is (top, left), ``sums`` room for `LANES` numbers. No windows are copied and
-    only positions under the mask are computed, a register of images at a time.
+    ``pixels`` is (h, w, LANES) and ``template`` is (size²,). ``mask`` is (rows, columns) and covers
+    the box whose upper left position is (top, left). ``sums`` is working memory for `LANES`
+    numbers. No windows are copied. Only positions under the mask are computed, for a register of
+    images at a time.
     """
     for i in range(LANES):
         out[i] = 0
@@ -66,7 +68,7 @@ def lane_maxima(
 
 @intrinsic
 def _bits(context, number):  # type: ignore[no-untyped-def]
-    """The bits of a float32 as an int32: of floats that are not negative they have their order."""
+    """Return the bits of a float32 as an int32. This keeps the order of non-negative floats."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(32))
@@ -76,7 +78,7 @@ def _bits(context, number):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _number(context, bits):  # type: ignore[no-untyped-def]
-    """The float32 that has these bits."""
+    """Return the float32 that has these bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
@@ -96,11 +98,12 @@ def masked_maxima(
     place: Any,
     out: Any,
 ) -> None:
-    """Largest masked response of every atom: max(0, max_p mask(p) · response(p)), in float32.
+    """Compute the largest masked response of every atom in float32.
 
-    ``responses`` is (images, templates, positions), of the positions from ``first_position`` on,
-    and ``masks`` (masks, positions), zero outside the positions ``first`` to ``last`` of each.
-    Atom a has ``template[a]`` and ``mask[a]``; its value for image i goes to ``out[i, place[a]]``.
+    This is max(0, max_p mask(p) · response(p)). ``responses`` is (images, templates, positions),
+    and its positions start at ``first_position``. ``masks`` is (masks, positions), and mask m is
+    zero outside ``first[m]:last[m]``. Atom a has ``template[a]`` and ``mask[a]``. Its value for
+    image i goes to ``out[i, place[a]]``.
     """
     for i in range(len(responses)):
         for a in range(len(template)):
@@ -108,7 +111,7 @@ def masked_maxima(
             start, stop = first[m] - first_position, last[m] - first_position
             response = responses[i, template[a], start:stop]
             weight = masks[m, first[m] : last[m]]
-            # The compiler takes maxima of integers a register at a time, of floats one by one.
+            # The compiler vectorises maxima of integers, but not those of floats.
             largest = types.int32(0)
             for p in range(len(weight)):
                 value = _bits(weight[p] * response[p])

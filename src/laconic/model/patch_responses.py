@@ -1,4 +1,4 @@
-"""Masked responses of templates over a box of positions: what patch features are computed from."""
+"""Masked responses of templates over a box of positions. Patch features are computed from them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 
 class BoxLimits(NamedTuple):
-    """How the work of a box is done. None of these changes a value by more than rounding."""
+    """Settings for the computation of a box. They change values by rounding at most."""
 
     copy: float = 16.0
-    """What copying a pixel into a window costs, in multiply-accumulates of BLAS."""
+    """Cost of copying a pixel into a window, in multiply-accumulates of BLAS."""
     cached: int = 1 << 17
-    """Windows and responses that are in work together: 512 KB, which level-2 cache holds."""
+    """Most numbers held together, in windows and responses: 512 KB fit in level-2 cache."""
     multiplied: int = 1_000_000
-    """Multiplications in one call of BLAS: up to here OpenBLAS multiplies in place, on one thread,
-    which is faster for matrices this flat and keeps a single image from waiting for other
+    """Most multiplications in one call of BLAS. Up to this number OpenBLAS multiplies in place, on
+    one thread. That is faster for matrices this flat, and a single image need not wait for other
     threads."""
     few: int = 8
-    """Atoms of a box up to which they are computed without BLAS."""
+    """Most atoms of a box that is computed without BLAS."""
 
 
 class Run(NamedTuple):
-    """Templates whose responses are computed together, over a band of the box, and their atoms."""
+    """Templates whose responses are computed together over a band of the box, and their atoms."""
 
     templates: np.ndarray
     """(templates, size²)"""
@@ -31,11 +31,12 @@ class Run(NamedTuple):
     template: np.ndarray
     mask: np.ndarray
     place: np.ndarray
-    """Template (in this run) and mask (in the box) of every atom, and its column."""
+    """``template``, ``mask`` and ``place`` hold the template (in this run), the mask (in the box)
+    and the column of every atom."""
 
     @property
     def responses(self) -> int:
-        """Responses of an image."""
+        """Number of responses per image."""
         return len(self.templates) * (self.positions.stop - self.positions.start)
 
 
@@ -54,21 +55,21 @@ class Box(NamedTuple):
     """(masks, rows x columns)"""
     first: np.ndarray
     last: np.ndarray
-    """Positions that each mask lies between."""
+    """Mask m is zero outside the positions ``first[m]:last[m]``."""
     runs: list[Run]
     limits: BoxLimits
 
     @property
     def work(self) -> float:
-        """Multiply-accumulates of an image, and what copying the windows costs beside them."""
+        """Multiply-accumulates per image, plus the cost of copying the windows."""
         responses = sum(run.responses for run in self.runs)
         return self.size**2 * (responses + self.limits.copy * self.rows * self.columns)
 
     def compute(self, images: np.ndarray, out: np.ndarray) -> None:
         """Write the atoms' values for images (n, h, w) in float32.
 
-        Many atoms by BLAS, which is given one image at a time, so that no image depends on those
-        beside it; a few without it, which saves copying the windows.
+        BLAS computes many atoms. It is given one image at a time, so that no value depends on the
+        other images. A few atoms are computed without BLAS, which saves copying the windows.
         """
         if sum(len(run.place) for run in self.runs) <= self.limits.few:
             self._compute_few(images, out)
@@ -76,7 +77,7 @@ class Box(NamedTuple):
             self._compute_many(images, out)
 
     def _compute_few(self, images: np.ndarray, out: np.ndarray) -> None:
-        from laconic.model.patch_kernels import LANES, lane_maxima  # Numba loads with it
+        from laconic.model.patch_kernels import LANES, lane_maxima  # it imports Numba
 
         pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
         sums, values = np.empty((2, LANES), dtype=np.float32)
@@ -92,7 +93,7 @@ class Box(NamedTuple):
                     out[rows, place] = values[:n]
 
     def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:
-        from laconic.model.patch_kernels import masked_maxima, windows  # Numba loads with it
+        from laconic.model.patch_kernels import masked_maxima, windows  # it imports Numba
 
         most = max(run.responses for run in self.runs)
         shape = (self.size**2, self.rows * self.columns)
@@ -121,10 +122,10 @@ def make_box(
     banded: bool,
     limits: BoxLimits,
 ) -> Box:
-    """The smallest box that holds the supports of ``masks``, (masks, rows, columns).
+    """Return the smallest box that contains the supports of ``masks``, (masks, rows, columns).
 
-    ``banded`` computes the responses of a template once for every band of rows that masks of it
-    cover, not once for all rows: less work where few of its masks are used.
+    With ``banded``, the responses of a template are computed once for every band of rows that its
+    masks cover, not once for all rows. This is less work if few of its masks are used.
     """
     support = np.any(masks > 0, axis=0)
     y, x = np.flatnonzero(support.any(axis=1)), np.flatnonzero(support.any(axis=0))

@@ -1,9 +1,9 @@
-"""Patch detectors: small templates looked for near a place of an image (ShareBoost appendix A.1).
+"""Patch detectors: small templates that respond near a place of an image.
 
-The value of an atom is max_p g(p) · ⟨v, window of the image at p⟩, the largest response of its
-template v over the positions p, weighted by its mask g: a Gaussian around a place, cut to zero
-beyond two standard deviations. Positions where the mask is zero count with the value 0, so no
-value is negative.
+See appendix A.1 of ShareBoost. The value of an atom is max_p g(p) · ⟨v, window of the image at p⟩.
+This is the largest response of its template v over the positions p, weighted by its mask g. The
+mask is a Gaussian around a place, cut to zero beyond two standard deviations. Positions where the
+mask is zero count with the value 0, so no value is negative.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from laconic.model.patch_responses import Box, BoxLimits, make_box
 if TYPE_CHECKING:
     from laconic.numeric.threads import Threads
 
-# Standard deviations beyond which a mask is zero.
+# A mask is zero beyond this many standard deviations.
 CUT = 2.0
-# Images that one worker computes at a time: some milliseconds of work.
+# Images that one worker computes at a time, in a few milliseconds.
 IMAGES = 64
-# Sizes of pixels whose responses keep their digits in single precision.
+# Pixels between these magnitudes have responses that keep their digits in single precision.
 SMALLEST_PIXEL, LARGEST_PIXEL = 2.0**-100, 2.0**100
-# Weights of a mask up to which it is remembered, of all masks of a map (256 MiB), and pixels of an
-# image: what a file of a few bytes may ask for.
+# Limits, because a file of a few bytes may ask for much memory. A mask is cached if its image has
+# at most REMEMBERED pixels. All masks of a map have at most MOST_WEIGHTS weights (256 MiB). An
+# image has at most MOST_PIXELS pixels.
 REMEMBERED, MOST_WEIGHTS, MOST_PIXELS = 1 << 16, 1 << 26, 1 << 23
 
 
 class Patch(NamedTuple):
     """A template and the mask that says where it may be found.
 
-    ``template`` is its number in the pool, (``row``, ``column``) the pixel that the mask is
-    centred at, where the template's middle is to be found.
+    ``template`` is its number in the pool. The mask is centred at the pixel (``row``, ``column``),
+    where the middle of the template is expected.
     """
 
     template: int
@@ -60,11 +61,11 @@ class Patch(NamedTuple):
         return 1
 
     def mask(self) -> np.ndarray:
-        """Weights of the positions of the template, its upper left pixel, over the image."""
+        """Return the weight of every position of the template's upper left pixel."""
         return mask_weights(self.shape, self.size, self.row, self.column, self.sigma)
 
     def _read(self) -> np.ndarray:
-        """Pixels of the windows at positions under the mask: sums over windows, by running sums."""
+        """Return which pixels are in a window at a position under the mask, by running sums."""
         height, width = self.shape
         under = np.zeros((height + 1, width + 1), dtype=np.int64)
         rows, columns = (n - self.size + 1 for n in self.shape)
@@ -80,7 +81,7 @@ class Patch(NamedTuple):
 def mask_weights(
     shape: tuple[int, int], size: int, row: float, column: float, sigma: float
 ) -> np.ndarray:
-    """Gaussian weight of every position of a template, zero beyond `CUT` standard deviations."""
+    """Return the weight of every position: a Gaussian, but 0 beyond `CUT` standard deviations."""
     remembered = shape[0] * shape[1] <= REMEMBERED
     make = _remembered_mask if remembered else _remembered_mask.__wrapped__
     return make(shape, size, row, column, sigma)
@@ -100,12 +101,13 @@ def _remembered_mask(
 
 
 def image_shape(shape: Any, n_features: int) -> tuple[int, int]:
-    """Height and width of images of so many pixels."""
+    """Return the height and width of images with ``n_features`` pixels, by default squares."""
     if shape is None:
         side = math.isqrt(n_features)
         if side * side != n_features:
             raise ValueError(
-                f"X has {n_features} features, which is no square image: give shape=(height, width)"
+                f"X has {n_features} features, which is not a square image; give "
+                "shape=(height, width)"
             )
         return side, side
     height, width = pair(shape, "shape")
@@ -118,20 +120,20 @@ def image_shape(shape: Any, n_features: int) -> tuple[int, int]:
 
 
 def pair(value: Any, name: str) -> tuple[int, int]:
-    """Two positive integers, or one for both."""
+    """Return two positive integers. A single integer stands for both."""
     pair = tuple(value) if isinstance(value, tuple | list | np.ndarray) else (value, value)
     if len(pair) != 2 or not all(is_at_least(v, Integral, 1) for v in pair):
-        raise ValueError(f"{name} must be a positive integer, or two, not {value!r}")
+        raise ValueError(f"{name} must be a positive integer or a pair of them, not {value!r}")
     return int(pair[0]), int(pair[1])
 
 
 def is_at_least(value: Any, kind: Any, least: float) -> bool:
-    """Whether a setting is a number of that kind, and no smaller."""
+    """Return whether a setting is a number of type ``kind`` and at least ``least``."""
     return isinstance(value, kind) and not isinstance(value, bool) and bool(value >= least)
 
 
 def images_of(X: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Rows of pixels as images in float32, contiguous."""
+    """Return rows of pixels as contiguous images in float32."""
     rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
     with np.errstate(over="ignore"):
         images = np.ascontiguousarray(rows, dtype=np.float32).reshape(-1, *shape)
@@ -140,34 +142,35 @@ def images_of(X: Any, shape: tuple[int, int]) -> np.ndarray:
     largest = np.abs(rows).max(initial=0.0, where=np.isfinite(rows))
     if largest > LARGEST_PIXEL:
         raise ValueError(
-            f"X holds pixels as large as {largest:.2g}; patches are computed in single precision, "
-            f"so pixels may be at most {LARGEST_PIXEL:.2g}: divide the images by a power of ten"
+            f"X holds pixels as large as {largest:.2g}, but patches are computed in single "
+            f"precision, where pixels may be at most {LARGEST_PIXEL:.2g}; divide the images by a "
+            "power of ten"
         )
-    return images  # some are not finite, which whoever asked for them looks after
+    return images  # some are not finite, and the caller deals with them
 
 
 class PatchesMap:
-    """Largest masked responses of a few templates; see the module's description.
+    """Largest masked responses of a few templates, as the module's docstring describes.
 
     Parameters
     ----------
     shape : ndarray of shape (2,)
-        Height and width of an image; a row of X holds its pixels row by row.
+        Height and width of an image. A row of X holds the pixels of one image, row by row.
     number, size : ndarray of shape (n_templates,)
-        The pool's number of every template, and its height and width.
+        Number of every template in the pool, and its height, which is also its width.
     values : ndarray
         Pixels of the templates, one template after the other.
     template : ndarray of shape (n_atoms,)
-        Position in the arrays above of every atom's template.
+        Index of every atom's template in the arrays above.
     centre : ndarray of shape (n_atoms, 2)
-        Row and column of the pixel that every atom's mask is centred at.
+        Row and column of the pixel at the centre of every atom's mask.
     sigma : ndarray of shape (n_atoms,)
         Standard deviations of the masks, in pixels.
 
     Notes
     -----
-    The response of a template is computed once for all the masks it comes with. An image has the
-    same values alone and among others, to the last bit.
+    Masks of the same template share its responses where that saves work. An image has the same
+    values alone and among other images, to the last bit.
     """
 
     kind = "patches"
@@ -183,7 +186,7 @@ class PatchesMap:
         "values": Array("f", ("values",)),
         "template": Array("i", ("atoms",), 0, below="templates"),
         "centre": Array("f", ("atoms", 2), -MOST, MOST),
-        "sigma": Array("f", ("atoms",), 1e-3, finite=False),  # infinite: a mask of ones
+        "sigma": Array("f", ("atoms",), 1e-3, finite=False),  # infinity means a mask of ones
     }
     remarks = ("number",)
     _limits = BoxLimits()
@@ -234,7 +237,7 @@ class PatchesMap:
             )
 
     def _find_a_place(self) -> np.ndarray:
-        """Whether the position nearest to the middle of each atom's mask lies under it."""
+        """Return for each atom whether the position nearest to its mask's centre is under it."""
         half = (self.size[self.template] - 1) / 2
         nearest = np.clip(
             np.round(self.centre - half[:, None]), 0, self.shape - 1 - 2 * half[:, None]
@@ -246,16 +249,16 @@ class PatchesMap:
 
     @property
     def n_features(self) -> int:
-        """Pixels of an image."""
+        """Number of pixels of an image."""
         return int(self.shape[0]) * int(self.shape[1])
 
     @property
     def n_columns(self) -> int:
-        """One for every atom."""
+        """Number of columns, one per atom."""
         return len(self.template)
 
     def atoms(self, places: Any = None) -> list[Patch]:
-        """Records of the atoms in some places, or of all."""
+        """Return the records of the atoms at ``places``, or of all atoms."""
         height, width = (int(n) for n in self.shape)
         places = range(len(self.template)) if places is None else places
         out = []
@@ -267,22 +270,25 @@ class PatchesMap:
         return out
 
     def templates(self) -> list[np.ndarray]:
-        """Templates as images, each (size, size)."""
+        """Return the templates as images, each (size, size)."""
         ends = np.cumsum(self.size**2)[:-1]
         parts = np.split(self.values, ends)[: len(self.size)]
         return [v.reshape(s, s) for v, s in zip(parts, self.size, strict=True)]
 
     def columns(self, X: Any, threads: Threads | None = None) -> np.ndarray:
-        """Values on new rows, (n_rows, n_atoms), float32; NaN where an image is not finite."""
+        """Return the values on new rows, (n_rows, n_atoms), in float32.
+
+        An image that is not finite has the value NaN for every atom.
+        """
         if X.shape[1] != self.shape.prod():
             height, width = self.shape
-            raise ValueError(f"X has {X.shape[1]} columns, not the pixels of {height}x{width}")
+            raise ValueError(f"X has {X.shape[1]} columns, but images have {height}x{width} pixels")
         out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
         blocks = [slice(start, start + IMAGES) for start in range(0, X.shape[0], IMAGES)]
         if threads is not None:
             list(threads.map(lambda rows: self._fill(X, rows, out), blocks))
         elif len(blocks) > 1:
-            from laconic.numeric.threads import Threads  # not for one image
+            from laconic.numeric.threads import Threads  # one image needs no threads
 
             with Threads() as every_core:
                 list(every_core.map(lambda rows: self._fill(X, rows, out), blocks))
@@ -300,10 +306,10 @@ class PatchesMap:
         out[rows][~finite] = np.nan
 
     def boxes(self) -> list[Box]:
-        """What is computed together, whichever is least work.
+        """Return the boxes that are computed together, in the way that takes the least work.
 
-        All atoms of a size over all positions, or over the bands of rows that they need, or each
-        mask by itself.
+        There are three ways for the atoms of a size: over all positions, over the bands of rows
+        that they need, or each mask by itself.
         """
         if self._boxes is None:
             found: list[Box] = []
@@ -317,16 +323,16 @@ class PatchesMap:
                     [self._box(some) for some in of_mask],
                 ]
                 found += min(ways, key=lambda boxes: sum(box.work for box in boxes))
-            self._boxes = found  # in one go: other threads may be waiting for it
+            self._boxes = found  # only when complete, as other threads may read it
         return self._boxes
 
     def mask_numbers(self) -> np.ndarray:
-        """A number for every atom, the same for atoms of the same size and mask."""
+        """Return a number for every atom. Atoms of the same size and mask have the same number."""
         keys = np.column_stack([self.size[self.template], self.centre, self.sigma])
         return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
 
     def _box(self, atoms: np.ndarray, banded: bool = False) -> Box:
-        """The box for some atoms of one size."""
+        """Return the box for some atoms of one size."""
         _, first, mask = np.unique(
             self.mask_numbers()[atoms], return_index=True, return_inverse=True
         )
@@ -339,7 +345,7 @@ class PatchesMap:
         return make_box(size, templates, masks, *places, banded, self._limits)
 
     def take(self, atoms: Any) -> PatchesMap:
-        """The map of some of the atoms, in the order given."""
+        """Return the map of some of the atoms, in the order given."""
         atoms = np.asarray(atoms, dtype=np.int64)
         used, template = np.unique(self.template[atoms], return_inverse=True)
         images = self.templates()
@@ -355,7 +361,7 @@ class PatchesMap:
         )
 
     def names(self, feature_names: Any = None, categories: Any = None) -> list[str]:
-        """Template, size, place and width of the mask of every atom."""
+        """Return the template, size, place and mask width of every atom as text."""
         atoms = list(self.atoms())
 
         def write(digits: int) -> list[str]:
@@ -368,7 +374,7 @@ class PatchesMap:
         return fewest_digits(write, len(set(atoms)), 3)
 
     def features(self) -> np.ndarray:
-        """Sorted distinct pixels that are read."""
+        """Return the sorted distinct pixels that are read."""
         read = np.zeros(int(self.shape.prod()), dtype=bool)
         _, first = np.unique(self.mask_numbers(), return_index=True)
         for atom in self.atoms(first):
@@ -376,10 +382,11 @@ class PatchesMap:
         return np.flatnonzero(read)
 
     def operations(self) -> int:
-        """Multiply-accumulates: positions where a template's masks are not zero times its size.
+        """Count the multiply-accumulates per image.
 
-        A position that several masks of one template share is counted once. The masks come to it:
-        one multiplication for every position under each.
+        A template costs its number of pixels at every position where one of its masks is not zero.
+        A position that several masks of one template share is counted once. The mask of every atom
+        adds one multiplication for each position under it.
         """
         _, first, number = np.unique(self.mask_numbers(), return_index=True, return_inverse=True)
         under = [atom.mask() > 0 for atom in self.atoms(first)]
@@ -392,6 +399,6 @@ class PatchesMap:
         return total
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         names = ("shape", "number", "size", "values", "template", "centre", "sigma")
         return {name: getattr(self, name) for name in names}

@@ -12,28 +12,31 @@ from laconic.model.feature_maps import SUM, Labels, Names, feature_name
 from laconic.numeric.magnitudes import power_of_two
 from laconic.numeric.sparse_rows import most_values, squared_gaps
 
-# Rows whose distances are found together: they stay in a core's cache.
+# Rows whose distances are computed together. They stay in a core's cache.
 TOGETHER = 2048
-# Squared distances below this part of the squares that they are the difference of are found anew.
+# A squared distance comes from the squared norms of row and centre. If it is smaller than this part
+# of them, it is computed again from differences.
 CLOSE = 1e-6
-# Values of sparse rows whose differences from a centre are found together.
+# Values of sparse rows whose differences from a centre are computed together.
 DIFFERENCES = 1 << 20
-# Shares of rows are sums of weights, which may come to a little more than 1.
+# Shares of rows are sums of weights, so rounding may make them a little larger than 1.
 ROUNDING = 1e-6
-# Numbers in no ball whose centre and radius are near 1, or at most `NEAR_ONE` powers of two above.
+# A row with such a number is in no ball whose centre and radius are near 1, or at most `NEAR_ONE`
+# powers of two above 1.
 FAR = 2.0**200
-# Up to so many rows the balls of a row are gathered; above, the rows of a ball.
+# Up to this many rows, scores are computed row by row, from the balls that contain the row. For
+# more rows, they are computed ball by ball, for the rows in the ball.
 FEW_ROWS = 8
 
 
-# What draws balls.
+# The call that draws balls.
 PLOT_BALLS = "laconic.look.balls.plot_balls(model, X, images, y)"
 
 
 class Piece(NamedTuple):
     """A ball and the linear functions on it: 1[‖v − c‖ < radius]·[v − o, 1] (see `PiecesMap`).
 
-    ``centre`` is the pool's number of c.
+    ``centre`` is the number of c in the pool.
     """
 
     centre: int
@@ -52,33 +55,33 @@ class Piece(NamedTuple):
 
 
 def squared_distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """‖v − c‖² in float64, (n_rows, n_centres)."""
+    """Return ‖v − c‖² in float64, (n_rows, n_centres)."""
     X = np.asarray(X, dtype=np.float64)
-    # Measured from among the centres, little is lost to rounding.
+    # An origin among the centres keeps rounding errors small.
     origin = centres.sum(axis=0) / max(len(centres), 1)
     X, centres = X - origin, centres - origin
     return close_mended(X @ (-2.0 * centres.T), X, centres, np.einsum("ij,ij->i", X, X))
 
 
 def sparse_distances(X: Any, centres: Any) -> np.ndarray:
-    """‖v − c‖² in float64 of the rows of two CSR matrices, (n_rows, n_centres)."""
+    """Return ‖v − c‖² in float64 for the rows of two CSR matrices, (n_rows, n_centres)."""
     X, centres = X.astype(np.float64), centres.astype(np.float64)
     products = np.asarray((X @ (-2.0 * centres.T)).toarray())
     return close_mended(products, X, centres, row_squares(X))
 
 
 def row_squares(X: Any) -> np.ndarray:
-    """‖v‖² of dense or sparse rows, in float64."""
+    """Return ‖v‖² of dense or sparse rows, in float64."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def close_mended(products: np.ndarray, X: Any, centres: Any, squares: np.ndarray) -> np.ndarray:
-    """‖v − c‖² of −2⟨v, c⟩ and ‖v‖², in place; from differences where those cancel.
+    """Turn −2⟨v, c⟩ and ‖v‖² into ‖v − c‖², in place.
 
-    Rows and centres may be far from the origin beside their distance from each other, as in
-    clusters far apart.
+    Pairs for which these terms cancel are computed from differences instead. The terms cancel if
+    row and centre are much closer to each other than to the origin, as in clusters far apart.
     """
     own, out = row_squares(centres), products
     out += squares[:, None]
@@ -94,7 +97,7 @@ def close_mended(products: np.ndarray, X: Any, centres: Any, squares: np.ndarray
 
 
 def _squares_from(X: Any, rows: np.ndarray, centres: Any, c: int) -> np.ndarray:
-    """‖v − c‖² of some rows and one centre, from differences."""
+    """Return ‖v − c‖² of some rows and one centre, from differences."""
     if not sparse.issparse(X):
         return row_squares(np.asarray(X[rows]) - centres[c])
     together = max(1, DIFFERENCES // (most_values(X) + most_values(centres)))
@@ -105,27 +108,27 @@ def _squares_from(X: Any, rows: np.ndarray, centres: Any, c: int) -> np.ndarray:
 class PiecesMap:
     """Balls, each with the columns 1[‖v − c‖ < r]·[v − o, 1].
 
-    Soft balls fall off towards their edge: (1 − ‖v − c‖²/r²) times these columns.
+    In a soft ball, these columns are multiplied by 1 − ‖v − c‖²/r², which is 0 at the edge.
 
     Parameters
     ----------
     centre : ndarray of shape (n_balls, n_features)
-        c of every ball.
+        Centre c of every ball.
     radius : ndarray of shape (n_balls,)
     origin : ndarray of shape (n_balls, n_features) or (1, n_features)
-        o of every ball, or of all.
+        Origin o of every ball, or one origin for all balls.
     soft : bool or ndarray of one bool
     share : ndarray of shape (n_balls,)
-        Part of the training rows inside the ball.
+        Share of the training rows inside the ball.
     nearest : ndarray of shape (n_balls,)
-        The training row nearest to its centre.
+        Number of the training row nearest to the centre.
     """
 
     kind = "pieces"
     reading = (
-        "A ball adds a linear function of the row to a class where the row lies inside it; the "
-        "numbers are what it adds at its centre. Row is the training row nearest to the centre, "
-        f"the first being 0. A class adds up its balls and {SUM}"
+        "If a row lies inside a ball, the ball adds a linear function of the row to each class. "
+        "The numbers are what it adds at its centre. The row named is the training row nearest to "
+        f"the centre, counted from 0. A class adds up its balls and {SUM}"
     )
     to_see = f"To see every ball with its nearest rows: {PLOT_BALLS}"
     layout: ClassVar[dict[str, Array]] = {
@@ -157,13 +160,13 @@ class PiecesMap:
         origins = {self.centre.shape, (1, *self.centre.shape[1:])}
         if self.centre.ndim != 2 or len(shapes) != 1 or self.origin.shape not in origins:
             raise ValueError("the arrays of the balls do not fit together")
-        # Balls of several radii share a centre, whose distance is found once. Where there is no
-        # ball, rows of a stranger's file may be as long as they like: they are not looked at.
+        # Balls of several radii share a centre, and its distances are computed once. Without balls
+        # this is skipped, because a stranger's file may then ask for rows of any length.
         self._distinct, self._which = self.centre, np.arange(0)
         if len(self):
             self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
             self._which = self._which.reshape(-1)
-        # Distances are found in units of a power of two.
+        # Distances are computed in units of a power of two.
         reach = max(np.abs(self.centre).max(initial=0.0), self.radius.max(initial=0.0))
         self._power = power_of_two(float(reach))
         self._distinct = np.ldexp(self._distinct, -self._power)
@@ -174,15 +177,19 @@ class PiecesMap:
 
     @property
     def n_columns(self) -> int:
-        """Columns of all balls."""
+        """Number of columns of all balls."""
         return len(self) * (self.centre.shape[1] + 1)
 
     def heights(self, X: np.ndarray) -> np.ndarray:
-        """Height of every ball at every row, (n_balls, n_rows): 0 outside it, inside 1 or less."""
-        with np.errstate(over="ignore"):  # what is too far for a number is outside
+        """Return the height of every ball at every row, (n_balls, n_rows).
+
+        The height is 0 outside a ball. Inside it is 1, or less if the ball is soft.
+        """
+        with np.errstate(over="ignore"):  # a row whose distance overflows is outside
             d2 = squared_distances(self._rows(X), self._distinct).T
             d2 = np.ascontiguousarray(d2)[self._which]
-            # A radius whose square vanishes still holds its centre; a radius of 0 holds nothing.
+            # If the square of a radius underflows, the ball still contains its centre. A ball of
+            # radius 0 contains nothing.
             d2 /= np.maximum(np.square(self._radii), np.finfo(np.float64).tiny)[:, None]
         d2[self.radius == 0.0] = 1.0
         if not self.soft:
@@ -191,7 +198,7 @@ class PiecesMap:
         return np.maximum(d2, 0.0, out=d2)
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
-        """Rows in the units of the balls; those far from all of them a little nearer."""
+        """Return rows in the units of the balls. Numbers far outside all balls are clipped."""
         X = np.asarray(X, dtype=np.float64)
         if self._power:
             X = np.ldexp(X, -self._power)
@@ -199,11 +206,11 @@ class PiecesMap:
         return np.clip(X, -FAR, FAR) if far else X
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows."""
+        """Return the values on new rows."""
         return self.sparse_columns(X).toarray()
 
     def sparse_columns(self, X: Any) -> sparse.csr_matrix:
-        """Values on new rows as a sparse matrix."""
+        """Return the values on new rows as a sparse matrix."""
         X = _dense(X)
         n, width = len(self), self.centre.shape[1] + 1
         heights = self.heights(X).T
@@ -218,7 +225,7 @@ class PiecesMap:
         )
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
-        """Columns times weights (n_columns, n_outputs), never written down."""
+        """Return columns times weights (n_columns, n_outputs), without storing the columns."""
         if not len(self):
             return np.zeros((X.shape[0], weights.shape[1]))
         X = _dense(X)
@@ -231,8 +238,8 @@ class PiecesMap:
         for start in range(0, len(X), TOGETHER):
             rows = X[start : start + TOGETHER]
             heights = self.heights(rows)
-            # Rows beside the one origin of all balls, where there is one.
-            with np.errstate(over="ignore"):  # in rows that are in no ball, and not read
+            # If all balls share one origin, rows are shifted by it.
+            with np.errstate(over="ignore"):  # only in rows that are in no ball and not read
                 shifted = rows - self.origin if len(self.origin) == 1 else rows
                 shifted = np.ldexp(shifted, -self._power) if self._power else shifted
                 rows = np.ascontiguousarray(shifted, dtype=X.dtype)
@@ -253,14 +260,14 @@ class PiecesMap:
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """``ball 3 · x1`` for a coordinate, ``ball 3`` for the constant."""
+        """Return names such as ``ball 3 · x1`` for a coordinate and ``ball 3`` for the constant."""
         if not len(self):
             return []
         features = [f" · {feature_name(f, feature_names)}" for f in range(self.centre.shape[1])]
         return [f"ball {j}{part}" for j in range(1, len(self) + 1) for part in [*features, ""]]
 
     def summary(self, weights: np.ndarray) -> tuple[list[str], np.ndarray]:
-        """What every ball is in a few words, and what it adds to the scores at its centre."""
+        """Return a few words about every ball, and what it adds to the scores at its centre."""
         names = [
             f"radius {r:.3g}, {100 * s:.3g} % of rows, like row {i}"
             for r, s, i in zip(self.radius, self.share, self.nearest, strict=True)
@@ -271,20 +278,20 @@ class PiecesMap:
             return names, linear + weights[:, -1]
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read: all, if there is a ball."""
+        """Return the sorted distinct input features that are read: all, if there is a ball."""
         return np.arange(self.centre.shape[1] if len(self) else 0)
 
     def operations(self) -> int:
-        """A multiplication a coordinate of a centre and a comparison a ball."""
+        """Count a multiplication per coordinate of a distinct centre and a comparison per ball."""
         return self._distinct.size + len(self)
 
     def score_operations(self, n_outputs: int) -> int:
-        """Operations of `scores` expected of a row like those of the training data."""
+        """Return the expected operations of `scores` for a row like the training rows."""
         inside = float(self.share.sum()) * self.centre.shape[1] * n_outputs
         return self.operations() + round(inside)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         return {
             "centre": self.centre,
             "radius": self.radius,

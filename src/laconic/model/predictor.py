@@ -1,4 +1,4 @@
-"""The deployable result: flat arrays, no trainer inside."""
+"""The deployable result of a fit: flat arrays without a trainer."""
 
 from __future__ import annotations
 
@@ -32,38 +32,42 @@ from laconic.numeric.sparse_rows import canonical
 
 
 class Predictor:
-    """Scores = columns of the atoms times weights, plus the intercept; eq. (1) picks the class.
+    """A predictor computes scores: columns of the atoms times weights, plus the intercept.
+
+    Eq. (1) picks the class from the scores.
 
     Parameters
     ----------
     map : FeatureMap
         Computes the columns of the atoms.
     weights : ndarray of shape (n_columns, n_outputs)
-        In the units of the input. One score for every class, or one alone that is above zero for
-        the second of two classes: the loss says which.
+        Weights in the units of the input. There is one score per class, or a single score that is
+        above zero for the second of two classes. The loss says which.
     intercept : ndarray of shape (n_outputs,)
     classes : ndarray of shape (n_classes,)
         Class labels.
     loss : str or Loss
-        The loss the weights were fitted with, by name or a loss of your own: it says what scores
-        mean as probabilities.
+        The loss with which the weights were fitted, by name or as an object of your own. It says
+        how scores become probabilities.
     widths : sequence of int
-        Columns of every atom: 1, or the size of its group.
+        Number of columns of every atom: 1, or the size of its group.
     n_features : int
-        Columns an input row has.
+        Number of columns of an input row.
     feature_names : sequence of str, optional
     categories : mapping of int to mapping of int to str, optional
-        What the codes of a categorical feature stand for. Only those that the atoms ask about are
-        kept: a value with another code, or with none, is *other* and answers no to every question.
+        What the codes of a categorical feature stand for. Only the categories that the atoms ask
+        about are kept. A value with another code, or without a code, is *other*. It answers no to
+        every question.
     other : float, default=-1
-        The code of such a value in a data frame. (NaN in files of version 1, which took it for
-        missing.)
+        The code of *other* in a data frame. It is NaN for files of version 1, in which such values
+        counted as missing.
     units : mapping of int to str, optional
-        Of the features that are dates or durations, what the numbers count that the atoms see:
+        Units of the features that are dates or durations, as the atoms see them:
         ``"days since 2024-01-31"``, ``"date"`` for days since 1970, or ``"days"``, ``"hours"``,
-        ``"minutes"`` or ``"seconds"``. (The dates of an array are days since 1970 always.)
+        ``"minutes"`` or ``"seconds"``. (In an array, dates are always days since 1970.)
     class_factors : sequence of float, optional
-        What the fit multiplied the weights of the rows of each class by; not known by default.
+        The factors by which the fit multiplied the weights of the rows of each class. By default
+        they are not known.
     """
 
     def __init__(
@@ -106,7 +110,7 @@ class Predictor:
         self._check()
 
     def _check(self) -> None:
-        """Parts that do not fit together give an error here, not a wrong answer later."""
+        """Raise an error if the parts do not fit together, as they would give wrong answers."""
         n_columns, n_outputs = sum(self.widths), self._link.n_outputs(len(self.classes))
         sound = (
             self.weights.shape == (n_columns, n_outputs)
@@ -120,7 +124,7 @@ class Predictor:
         if self.class_factors is not None:
             sound = sound and len(self.class_factors) == len(self.classes)
             sound = sound and all(0.0 < factor <= 1.0 for factor in self.class_factors)
-        if sound:  # only now: features of maps as wide as the rows are as many
+        if sound:  # only now, as a map may read all features of very wide rows
             read = self.map.features()
             sound = len(read) == 0 or (read[0] >= 0 and read[-1] < self.n_features)
         if not sound:
@@ -134,32 +138,32 @@ class Predictor:
         )
 
     def scores(self, X: Any) -> np.ndarray:
-        """Scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
+        """Return the scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
 
-        A frame's columns are found by name where the predictor knows names (those that it does
-        not read may be left out), and its categories, dates and durations are encoded. In an array
-        a categorical feature holds the codes of ``categories``, one of dates holds days since 1970,
-        and one of durations holds numbers in the unit of ``units``. Missing values are for stumps
-        only, which answer no to them (and yes to "is missing").
+        If the predictor knows feature names, it finds the columns of a frame by name. Columns that
+        it does not read may be left out. The categories, dates and durations of a frame are
+        encoded. In an array, a categorical feature holds the codes of ``categories``, dates are
+        days since 1970, and durations are numbers in the unit of ``units``. Only stumps accept
+        missing values. They answer no to them (and yes to "is missing").
         """
         return self.encoded_scores(self._matrix(X))
 
     def encoded_scores(self, X: Any) -> np.ndarray:
-        """Scores of an array or a sparse matrix of numbers that are in ``units`` already."""
+        """Return the scores of an array or sparse matrix, for numbers already in ``units``."""
         self._check_width(X)
         return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
 
     def encoded_labels(self, X: Any) -> np.ndarray:
-        """Label of the largest score of every such row, or of the sign of its one score."""
+        """Return the label of every row, as `predict` does, for numbers already in ``units``."""
         return self.classes[decide(self.encoded_scores(X))]
 
     def encoded_probabilities(self, X: Any) -> np.ndarray:
-        """Class probabilities of such rows; see `predict_proba`."""
+        """Return class probabilities, as `predict_proba` does, for numbers already in ``units``."""
         return self._meaning()(self.encoded_scores(X))
 
     @property
     def link(self) -> Link:
-        """What scores mean."""
+        """The link, which says what scores mean."""
         return self._link
 
     @property
@@ -168,16 +172,16 @@ class Predictor:
         return self._meant is not None
 
     def _meaning(self) -> Callable[[np.ndarray], np.ndarray]:
-        """What makes probabilities of scores."""
+        """Return the function that turns scores into probabilities."""
         if self._meant is None:
             raise AttributeError(
-                "this predictor has no predict_proba: its scores are no probabilities; "
-                "use predict, or scores"
+                "this predictor has no predict_proba, because its scores are not probabilities; "
+                "use predict or scores"
             )
         return self._meant
 
     def _check_width(self, X: Any) -> None:
-        """Refuse rows of another width than the predictor's, in words."""
+        """Raise an error if the rows do not have the width of the predictor."""
         shape = tuple(X.shape)
         if len(shape) == 2 and shape[1] == self.n_features:
             return
@@ -205,7 +209,7 @@ class Predictor:
 
     @staticmethod
     def _numbers(X: Any) -> np.ndarray:
-        """A matrix of numbers, in the type that it has."""
+        """Return a matrix of numbers. Its type stays the same if it is numeric."""
         matrix = np.asarray(X)
         if matrix.dtype.kind in "biuf":
             return matrix
@@ -213,29 +217,30 @@ class Predictor:
             return matrix.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                "X must hold numbers; give a data frame where columns hold text"
+                "X must hold numbers; if some columns hold text, give a data frame"
             ) from error
 
     def codes(self, feature: int, values: Any) -> list[float]:
-        """Codes of the values of a categorical feature."""
+        """Return the codes of the values of a categorical feature."""
         return category_codes(values, self.categories[feature], self.other)
 
     def numbers(self, feature: int, values: Any) -> np.ndarray:
-        """Values of a feature that is no category as numbers: of dates the days since 1970."""
+        """Return values of a feature without categories as numbers. Dates are days since 1970."""
         name = feature_name(feature, self.feature_names)
         unit = self.units.get(feature)
         return numbers_of(read_series(values, name), DATE if is_date(unit) else unit)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Label of the largest score of every row, or of the sign of its one score."""
+        """Return the label of every row: by the largest score, or by the sign of a single score."""
         return self.encoded_labels(self._matrix(X))
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """``predict_proba(X)``: class probabilities (n_rows, n_classes), by the link of the loss.
 
-        There is none, as with the classifier it comes from, where scores stand for no probability:
-        those of error clumping, and of regions whose models have none or not of one kind.
+        If scores do not stand for probabilities, neither the predictor nor its classifier has this
+        attribute. Error clumping never has it. Regions do not have it if their models have no
+        probabilities, or probabilities of different kinds.
         """
         self._meaning()
         return self._probabilities
@@ -244,43 +249,43 @@ class Predictor:
         return self.encoded_probabilities(self._matrix(X))
 
     def corrected_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities with the effect of the fit's ``class_weight`` taken back.
+        """Return class probabilities without the effect of the fit's ``class_weight``.
 
         A class whose rows weigh f times as much gets f times the odds. With ``"balanced"``,
         `predict_proba` therefore answers as if all classes were equally common. Here every
-        probability is divided by its class's factor, and they are made to sum to one again.
-        They are about as calibrated as those of a fit without ``class_weight``. Without it they are
-        those of `predict_proba`.
+        probability is divided by the factor of its class, and the results are scaled to sum to one
+        again. They are about as calibrated as those of a fit without ``class_weight``. If the fit
+        had no ``class_weight``, they equal those of `predict_proba`.
         """
         return self.corrected(self.predict_proba(X))
 
     def corrected(self, probabilities: np.ndarray) -> np.ndarray:
-        """The same of probabilities that `predict_proba` gave."""
+        """Correct probabilities from `predict_proba`, as `corrected_proba` does."""
         if self.class_factors is None:
             raise AttributeError(
-                "this predictor does not know the class weights of its fit: only those of "
-                "ShareBoostClassifier and TotalQBoostClassifier do, and files of earlier versions "
-                "do not"
+                "this predictor does not know the class weights of its fit; only predictors of "
+                "ShareBoostClassifier and TotalQBoostClassifier know them, and files of earlier "
+                "versions do not hold them"
             )
         odds = probabilities / np.array(self.class_factors)
         return odds / odds.sum(axis=1, keepdims=True)
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """One readable name per column; ``feature_names`` are by default those of the predictor."""
+        """Return one readable name per column, by default with the predictor's feature names."""
         features = self.feature_names if feature_names is None else feature_names
         words = {f: InUnit(unit) for f, unit in self.units.items()}
         return self.map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
-        """Print the model for people: every atom or region, and its weights per class."""
+        """Print the card of the model: every atom or region, and its weights per class."""
         from laconic.model.card import card
 
         print(card(self), file=file)
 
     def cost(self) -> Cost:
-        """What predicting one row costs, and the bytes of the model; see `Cost`."""
+        """Return the cost of predicting one row, and the bytes of the model; see `Cost`."""
         operations = self.weights.size + self.map.operations()
-        if hasattr(self.map, "score_operations"):  # not every column counts for every row
+        if hasattr(self.map, "score_operations"):  # a row does not need every column
             operations = self.map.score_operations(len(self.intercept))
         return Cost(
             atoms=len(self.widths),
@@ -290,14 +295,14 @@ class Predictor:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the predictor to a file that is safe to load from a stranger."""
+        """Write the predictor to a file. Such a file is safe to load, even from a stranger."""
         write_predictor(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Predictor:
         """Read a predictor that `save` wrote, by this version or an older one.
 
-        The file may come from a stranger: it is checked before anything is built from it, and a
+        The file may come from a stranger. It is checked before anything is built from it. A
         `ValueError` says what is wrong.
         """
         return read_predictor(path, cls)

@@ -1,4 +1,4 @@
-"""Files of predictors: arrays and a header, safe to load from a stranger."""
+"""Files of predictors: arrays and a header. They are safe to load, even from a stranger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 
-# Of the arrays in a file that are not those of the map.
+# The arrays in a file that do not belong to the map.
 LAYOUT = {
     "weights": Array("f", ("columns", "outputs"), -LARGEST_SCORE, LARGEST_SCORE),
     "intercept": Array("f", ("outputs",), -LARGEST_SCORE, LARGEST_SCORE),
@@ -37,12 +37,12 @@ def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
     if not is_known(predictor.map):
         raise TypeError(
             f"a predictor with a feature map of your own ({type(predictor.map).__name__}) cannot "
-            "be saved: a file holds arrays, not code"
+            "be saved, because a file holds arrays, not code"
         )
     if LINKS.get(predictor.loss) is not type(predictor.link):
         raise TypeError(
             f"a predictor with a loss of your own ({type(predictor.link).__name__}) cannot be "
-            "saved: a file holds arrays, not code"
+            "saved, because a file holds arrays, not code"
         )
     classes = np.asarray(predictor.classes)
     if classes.dtype.hasobject:
@@ -61,7 +61,7 @@ def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         },
         "other": None if np.isnan(predictor.other) else predictor.other,
     }
-    if predictor.units:  # without dates, files are as they were before there were any
+    if predictor.units:  # without dates, files are the same as those of older versions
         header["units"] = {str(f): unit for f, unit in predictor.units.items()}
     if predictor.class_factors is not None:
         header["class_factors"] = predictor.class_factors
@@ -71,18 +71,18 @@ def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
 
 
 def read_predictor(path: str | os.PathLike[str], make: Callable[..., P]) -> P:
-    """What ``make`` makes of the parts in a file, which are checked first."""
+    """Check the parts in a file, and return what ``make`` builds from them."""
     header, arrays = read_archive(path, "predictor")
     try:
         return _made(make, header, arrays)
     except KeyError as error:
         raise ValueError(f"{path} is not a sound predictor: it has no {error}") from error
-    except Exception as error:  # whatever the checks did not foresee
+    except Exception as error:  # anything that the checks did not foresee
         raise ValueError(f"{path} is not a sound predictor: {error}") from error
 
 
 def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> P:
-    """The same of a header and arrays."""
+    """Check a header and arrays, and return what ``make`` builds from them."""
     n_features = whole_number(header["n_features"], "n_features", 1)
     names = header["feature_names"]
     if names is not None:
@@ -92,7 +92,7 @@ def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.n
     kind = "i" if classes.dtype.kind == "u" else classes.dtype.kind
     check_arrays({"classes": classes}, {"classes": Array(kind, ("classes",))}, {})
     if len(np.unique(classes)) != len(classes) or len(classes) < 2:
-        raise ValueError("it must have two or more classes, each once")
+        raise ValueError("it must have two or more different classes, each listed once")
     flat = check_arrays(arrays, LAYOUT, {})
     old = header["version"] == 1
     return make(
@@ -118,18 +118,18 @@ def _known_link(loss: Any) -> str:
 
 
 def _units(stored: Any) -> dict[int, str]:
-    """Units of a header."""
+    """Return the units in a header."""
     list_of(str, list(dict(stored).values()), "units")
     return {int(feature): unit for feature, unit in stored.items()}
 
 
 def _factors(stored: Any) -> list[float] | None:
-    """Factors of the classes in a header, where it has them."""
+    """Return the factors of the classes in a header, or None."""
     return None if stored is None else list_of(float, stored, "class_factors")
 
 
 def _categories(stored: Any, old: bool) -> dict[int, dict[int, str]]:
-    """Categories of a header; files of version 1 list all of a feature."""
+    """Return the categories in a header. Files of version 1 list all categories of a feature."""
     out = {}
     for feature, known in dict(stored).items():
         labelled = dict(enumerate(known)) if old else dict(known)

@@ -26,18 +26,18 @@ from laconic.model.feature_maps import (
 from laconic.model.pieces import ROUNDING, TOGETHER, sparse_distances, squared_distances
 from laconic.numeric.magnitudes import check_squares
 
-# Score of a class that the model of a region has never seen: below every other, still a number.
+# Score of a class that the model of a region has never seen. It is finite, but below every other.
 UNSEEN = -1e30
-# Regions whose maps are regions, whose maps are regions: no deeper than this.
+# Regions may contain regions, but not nested deeper than this.
 DEEPEST = 8
 
 _PART = re.compile(r"part(\d{1,9})_(.*)", re.DOTALL)
 
 
 def ball_distances(X: Any, centres: Any) -> np.ndarray:
-    """‖v − c‖² in float64, (n_rows, n_centres), of dense or sparse rows, in blocks of rows.
+    """Return ‖v − c‖² in float64, (n_rows, n_centres), computed in blocks of rows.
 
-    Of sparse rows the centres may be sparse, too.
+    The rows may be dense or sparse. If they are sparse, the centres may be sparse, too.
     """
     if sparse.issparse(X):
         distances, X, centres = sparse_distances, sparse.csr_matrix(X), sparse.csr_matrix(centres)
@@ -50,15 +50,16 @@ def ball_distances(X: Any, centres: Any) -> np.ndarray:
 
 
 def inside_ball(X: Any, centre: np.ndarray, radius: float) -> np.ndarray:
-    """Numbers of the rows with ‖v − c‖ ≤ radius."""
+    """Return the numbers of the rows with ‖v − c‖ ≤ radius."""
     return np.flatnonzero(ball_distances(X, centre[None])[:, 0] <= radius**2)
 
 
 def newest_hole(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Which region decides each row: 0 outside every hole, else 1 + the newest hole's number.
+    """Return the region that decides each row.
 
-    Holes are in the order they were punched; a row in several belongs to the last of them, which
-    makes the regions of eq. (6) disjoint.
+    It is 0 outside every hole, otherwise 1 + the number of the newest hole that contains the row.
+    Holes are in the order in which they were punched. A row in several holes belongs to the last of
+    them. This makes the regions of eq. (6) disjoint.
     """
     out = np.zeros(X.shape[0], dtype=np.int64)
     if len(radius) == 0:
@@ -70,7 +71,7 @@ def newest_hole(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
 
 
 class AllColumns:
-    """Every input column as it is: the map of a dense linear model, which needs no list of them."""
+    """All input columns, unchanged. This map of a dense linear model needs no list of columns."""
 
     kind = "all"
     layout: ClassVar[dict[str, Array]] = {"n_features": Array("i", (), "features", "features")}
@@ -81,63 +82,64 @@ class AllColumns:
 
     @property
     def n_columns(self) -> int:
-        """As many as there are features."""
+        """Number of columns, one per feature."""
         return self.n_features
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows."""
+        """Return the values on new rows."""
         return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
-        """Columns times weights; sparse rows stay sparse."""
+        """Return columns times weights. Large blocks of sparse rows stay sparse."""
         return column_scores(X, weights)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """The features' names."""
+        """Return the names of the features."""
         return [feature_name(f, feature_names) for f in range(self.n_features)]
 
     def features(self) -> np.ndarray:
-        """All of them."""
+        """Return all features."""
         return np.arange(self.n_features)
 
     def operations(self) -> int:
-        """Reading a column costs no arithmetic."""
+        """Return 0, as reading a column needs no arithmetic."""
         return 0
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         return {"n_features": np.array(self.n_features)}
 
 
 class RegionsMap:
     """Disjoint regions, each with a feature map of its own: 1[v in region j]·[map_j(v), 1].
 
-    Region 0 is what lies outside every hole; region j is the j-th hole less the holes punched
+    Region 0 is everything outside the holes. Region j is the j-th hole without the holes punched
     later. A hole is the ball ‖v − c‖ ≤ r.
 
     Parameters
     ----------
     parts : sequence of FeatureMap
-        The map of every region, one more than there are holes.
+        The map of every region. There is one more region than there are holes.
     centre : ndarray of shape (n_holes, n_features)
     radius : ndarray of shape (n_holes,)
     share : ndarray of shape (n_holes + 1,)
-        Part of the training rows that each region decides.
+        Share of the training rows that each region decides.
     nearest : ndarray of shape (n_holes,)
-        The training row at the centre.
+        Number of the training row at the centre.
     """
 
     kind = "regions"
     reading = (
-        "The newest hole that contains a row decides it, and what lies outside where none does. "
-        "The numbers are a region's scores at its centre (outside: of a row of zeros). Row is the "
-        "training row at the centre, the first being 0. The class with the largest score wins."
+        "The newest hole that contains a row decides it. A row in no hole is decided by the model "
+        "outside. The numbers are a region's scores at its centre (outside: for a row of zeros). "
+        "The row named is the training row at the centre, counted from 0. The class with the "
+        "largest score wins."
     )
     points = None  # regions are not added up
     layout: ClassVar[dict[str, Array]] = {
         "kinds": Array("U", ("regions",)),
         "centre": Array("f", ("holes", "features")),
-        "radius": Array("f", ("holes",), 0.0, finite=False),  # infinite: a hole of all rows
+        "radius": Array("f", ("holes",), 0.0, finite=False),  # infinity means a hole of all rows
         "share": Array("f", ("regions",), 0.0, 1.0 + ROUNDING),
         "nearest": Array("i", ("holes",), 0),
     }
@@ -168,7 +170,7 @@ class RegionsMap:
     def from_arrays(
         cls, arrays: dict[str, np.ndarray], n_features: int, depth: int = 0
     ) -> RegionsMap:
-        """Rebuild the map from what `arrays` gave, which need not be sound."""
+        """Rebuild the map from its `arrays`. They may come from a stranger and are checked."""
         if depth >= DEEPEST:
             raise ValueError(f"regions within regions are more than {DEEPEST} deep")
         own: dict[str, np.ndarray] = {}
@@ -197,7 +199,7 @@ class RegionsMap:
 
     @property
     def n_columns(self) -> int:
-        """Columns of all regions."""
+        """Number of columns of all regions."""
         return sum(self.widths)
 
     @property
@@ -206,12 +208,12 @@ class RegionsMap:
         return self.centre.nbytes + self.radius.nbytes + sum(map(map_bytes, self.parts))
 
     def region(self, X: Any) -> np.ndarray:
-        """The region of every row; see `newest_hole`."""
+        """Return the region of every row; see `newest_hole`."""
         check_squares(X, np.dtype(np.float64))
         return newest_hole(X, self.centre, self.radius)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Values on new rows: zero but in the columns of a row's own region."""
+        """Return the values on new rows, zero except in the columns of a row's own region."""
         region = self.region(X)
         out = np.zeros((X.shape[0], sum(self.widths)))
         for part, width, at, rows in self._of_rows(region):
@@ -220,7 +222,7 @@ class RegionsMap:
         return out
 
     def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
-        """Columns times weights: every row is scored by the map of its region alone."""
+        """Return columns times weights. Only the map of its own region scores a row."""
         region = self.region(X)
         out = np.empty((X.shape[0], weights.shape[1]))
         for part, width, at, rows in self._of_rows(region):
@@ -229,7 +231,7 @@ class RegionsMap:
         return out
 
     def _of_rows(self, region: np.ndarray) -> list[tuple[FeatureMap, int, int, np.ndarray]]:
-        """Map, width, first column and rows of every region that has any."""
+        """Return the map, width, first column and rows of every region that has rows."""
         order = np.argsort(region, kind="stable")
         ends = np.searchsorted(region[order], np.arange(len(self) + 1))
         starts = np.concatenate([[0], np.cumsum(self.widths)]).tolist()
@@ -240,7 +242,7 @@ class RegionsMap:
         ]
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """``hole 2 · x1`` for a column of a hole's map, ``hole 2`` for its constant."""
+        """Return ``hole 2 · x1`` for a column of a hole's map and ``hole 2`` for its constant."""
         out = []
         for j, part in enumerate(self.parts):
             where = f"hole {j}" if j else "outside"
@@ -249,14 +251,14 @@ class RegionsMap:
         return out
 
     def summary(self, weights: np.ndarray) -> tuple[list[str], np.ndarray]:
-        """What every region is in a few words, and its scores at its centre.
+        """Return a few words about every region, and its scores at its centre.
 
-        What lies outside has no centre: its scores are those of a row of zeros.
+        The region outside the holes has no centre. Its scores are those of a row of zeros.
         """
         names = [f"outside, {100 * self.share[0]:.3g} % of rows"]
         for radius, share, row in zip(self.radius, self.share[1:], self.nearest, strict=True):
             names.append(f"radius {radius:.3g}, {100 * share:.3g} % of rows, like row {row}")
-        # One zero, read again and again: rows of a stranger's file may be as long as they like.
+        # All entries share one zero, because a stranger's file may ask for rows of any length.
         zeros = np.broadcast_to(0.0, (1, self.centre.shape[1]))
         at, scores = 0, np.empty((len(self), weights.shape[1]))
         for j, (part, width) in enumerate(zip(self.parts, self.widths, strict=True)):
@@ -267,23 +269,27 @@ class RegionsMap:
         return names, scores
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read: all, if there is a hole."""
+        """Return the sorted distinct input features that are read: all, if there is a hole."""
         if len(self.radius):
             return np.arange(self.centre.shape[1])
         return self.parts[0].features()
 
     def operations(self) -> int:
-        """A multiplication a coordinate of a centre, a comparison a hole, and a row's own map."""
+        """Count the operations of a row.
+
+        They are a multiplication per coordinate of a centre, a comparison per hole, and on average
+        the operations of the map of a row's own region.
+        """
         own = [part.operations() for part in self.parts]
         return self.centre.size + len(self.radius) + round(float(np.dot(self.share, own)))
 
     def score_operations(self, n_outputs: int) -> int:
-        """Operations of `scores` expected of a row like those of the training data."""
+        """Return the expected operations of `scores` for a row like the training rows."""
         inside = float(np.dot(self.share, np.array(self.widths) - 1)) * n_outputs
         return self.operations() + round(inside)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Flat arrays of the map."""
+        """Return the flat arrays of the map."""
         out = {
             "kinds": np.array([part.kind for part in self.parts]),
             "centre": self.centre,
