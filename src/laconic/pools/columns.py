@@ -26,13 +26,13 @@ class Columns(ScaledPool):
 
     A round reads the data once. It takes O(m d k) operations for m rows, d columns and k outputs.
     Dense arrays in C or Fortran order, memory maps, and CSR and CSC matrices are read in place.
-    The pool only stores d scales, and applies them to the sums.
+    The pool stores only d scales. It applies them to the sums.
 
     Parameters
     ----------
     scale : {"max", "std"} or None, default="max"
-        How columns are scaled; see `laconic.pools.scaling.column_scales`. The choice of the l1 rule
-        depends on the scale. The paper assumes columns in [-1, 1], which ``"max"`` ensures.
+        How columns are scaled; see `laconic.pools.scaling.column_scales`. The scale changes which
+        atoms the l1 rule chooses. The paper assumes columns in [-1, 1], which ``"max"`` ensures.
     groups : sequence, default=None
         One label per input feature, or a list of lists of feature numbers. Features with the same
         label form a group. The lists together must name every feature once. A group is one atom.

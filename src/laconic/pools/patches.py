@@ -96,8 +96,8 @@ class Patches(TransformerMixin, BaseEstimator):
         spoiled pixel does not make all other windows look flat.
     scale : {"max", "std"} or None, default="max"
         How the columns of a pool are scaled. They are divided by their largest value, divided by
-        their weighted standard deviation, or left as they are. The choice of ShareBoost's rule
-        depends on the scale.
+        their weighted standard deviation, or left as they are. The scale changes which atoms
+        ShareBoost's rule chooses.
     storage : {"uint8", "float16", "float32"}, default="uint8"
         How a pool stores its columns: with 1, 2 or 4 bytes for every image and atom. See the notes.
     random_state : int, RandomState instance or None, default=0

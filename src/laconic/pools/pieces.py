@@ -56,10 +56,10 @@ class Pieces(TransformerMixin, BaseEstimator):
     continuous. The columns of a ball are chosen as a group. The score of a group is the sum of the
     l1 gradient norms of its columns.
 
-    As the ``pool`` of an estimator, the columns are never written down. A round costs
+    As the ``pool`` of an estimator, this object never writes down its columns. A round costs
     O(m · centres · d · k) for all radii together, with m rows, d features and k outputs. A chosen
     ball stores only the numbers of the rows inside it. As a step of a scikit-learn pipeline
-    (`fit`, `transform`), the object returns the columns of all balls as a sparse matrix.
+    (`fit`, `transform`), it returns the columns of all balls as a sparse matrix.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class Pieces(TransformerMixin, BaseEstimator):
     projection rule needs two more copies of the rows, in float64, before its first round. A sparse
     matrix is made dense.
 
-    *Parts.* If rows in parts are at most 65,536 in all, they have the same balls as in one memory.
-    If there are more, the centres, the radii, the mean and the shares are found from 65,536 rows,
-    taken at even distances by their numbers. The results are the same for any two or more parts.
-    Every row still counts for the balls that contain it. A row that is on a sphere up to rounding
-    may be inside for one division into parts and outside for another.
+    *Parts.* Rows in parts have the same balls as rows in one memory, if there are at most 65,536
+    rows in all. If there are more, the centres, the radii, the mean and the shares are found from
+    65,536 rows, taken at even distances by their numbers. The results are then the same for any two
+    or more parts. Every row still counts for the balls that contain it. A row that is on a sphere
+    up to rounding may be inside for one division into parts and outside for another.
 
     Examples
     --------

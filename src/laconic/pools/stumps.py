@@ -53,13 +53,13 @@ class Stumps:
     never copied as a whole. The exception is a sparse matrix that is not in CSC format, which is
     converted to CSC.
 
-    *Parts.* If the rows come in parts, the atoms are the same as in one memory, up to the rounding
-    of sums of weights. There are two exceptions. First, a numeric feature may be cut into bins and
-    have more than 65,536 distinct values in the sample of a part. Its cuts are then found from
-    summaries, and their ranks have an error of less than 0.05 %. Second, with ``bins=None`` a
+    *Parts.* If the rows come in parts, the atoms are the same as for rows in one memory, up to the
+    rounding of sums of weights. There are two exceptions. First, a numeric feature may be cut into
+    bins and have more than 65,536 distinct values in the sample of a part. Its cuts are then found
+    from summaries, and their ranks have an error of less than 0.05 %. Second, with ``bins=None`` a
     numeric feature may have more than 65,536 distinct values. Its thresholds are then the points of
-    a summary, at most 65,536. Between two neighbours there is less than 0.1 % of the weight, or a
-    single value. Categories are always listed, however many there are.
+    a summary, at most 65,536. Between two neighbouring thresholds there is less than 0.1 % of the
+    weight, or a single value. Categories are always listed, however many there are.
     """
 
     allows_missing: ClassVar[bool] = True

@@ -155,7 +155,7 @@ class Shard:
             block.local = LocalBlock(block.local.atoms[:n_local])
 
     def unlike(self) -> tuple[int, np.ndarray]:
-        """Return the number of rows of the last local atom, and 1 for each earlier one unlike it."""
+        """Return the last local atom's number of rows, and 1 for each earlier atom unlike it."""
         *before, last = self._design.locals
         return len(last.rows), np.array([not last.spans(other) for other in before], dtype=int)
 
