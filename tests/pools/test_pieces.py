@@ -448,12 +448,12 @@ def test_rows_all_equal_do_not_break_a_fit():
         ({"slope": 0.0}, "slope must be positive"),
         ({"slope": "a"}, "slope must be positive"),
         ({"slope": np.inf}, "slope must be positive"),
-        ({"balance": -1.0}, "balance must lie"),
-        ({"balance": None}, "balance must lie"),
+        ({"balance": -1.0}, "balance must be from 0 to 1"),
+        ({"balance": None}, "balance must be from 0 to 1"),
         ({"soft": "no"}, "soft must be True or False"),
         ({"relative": 1}, "relative must be True or False"),
-        ({"centres": np.ones((3, 7))}, "centres must be points of 3 features"),
-        ({"centres": np.full((3, 3), np.nan)}, "centres hold missing"),
+        ({"centres": np.ones((3, 7))}, "centres must be one or more rows of 3 features"),
+        ({"centres": np.full((3, 3), np.nan)}, "centres must not hold missing"),
     ],
 )
 def test_bad_settings_say_what_would_do(settings, message):

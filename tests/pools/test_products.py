@@ -354,7 +354,7 @@ def test_settings_are_frozen():
 
 
 def test_one_column_is_too_few():
-    with pytest.raises(ValueError, match=r"X must have at least two columns .* it has 1 feature"):
+    with pytest.raises(ValueError, match=r"X must have at least two columns .* not 1"):
         Products().bind(np.ones((4, 1)), np.full(4, 0.25), Threads(1))
 
 

@@ -221,9 +221,9 @@ def test_parts_that_do_not_go_together_are_refused():
 
     with pytest.raises(TypeError, match=r"Forgetful\.merge must return"):
         bind_parts(Forgetful(), parts, Threads(1))
-    with pytest.raises(ValueError, match=r"not the same for all parts.*5 and 6 atoms"):
+    with pytest.raises(ValueError, match=r"must have the same atoms for all parts.*5 and 6 atoms"):
         bind_parts(Uneven(), parts, Threads(1))
-    with pytest.raises(ValueError, match="every part must have a row"):
+    with pytest.raises(ValueError, match="every part must have at least one row"):
         bind_parts(Columns(), Limits(cuts=(0,)).parts(X, weight), Threads(1))
     with pytest.raises(ValueError, match="at least one shard"):
         Rows([])

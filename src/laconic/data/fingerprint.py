@@ -52,8 +52,9 @@ def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, A
     try:
         sha.update(joblib.hash(settings).encode())
     except (pickle.PicklingError, AttributeError, TypeError) as error:
+        why = error.args[0] if error.args else error  # joblib adds all settings
         raise ValueError(
-            f"a checkpoint needs settings that can be compared when a fit is resumed ({error}); "
+            f"a checkpoint needs settings that can be compared when a fit is resumed ({why}); "
             "define functions at the top of a module, not as a lambda or inside another function"
         ) from error
     # The order in memory is part of the digest, because sums over rows and over columns round

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
 from laconic.model.regions import RegionsMap, newest_hole
 from laconic.numeric.magnitudes import check_squares
+from laconic.numeric.once import once
 
 
 class RoutedPredictor:
@@ -121,7 +121,7 @@ class RoutedPredictor:
             raise AttributeError(f"there is no predictor_: {self._written}")
         return self._written
 
-    @cached_property
+    @once
     def _written(self) -> Predictor | str:
         """The models as flat arrays, or a text that says why that is not possible."""
         link = link_of(self.models)

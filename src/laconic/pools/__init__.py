@@ -1,4 +1,4 @@
-"""Pools of atoms: settings objects whose ``bind`` answers for the training rows."""
+"""Pools of atoms. A pool object holds settings, and ``bind`` prepares it for the training rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int]) -> Pool:
-    """The pool of that name with the estimator's settings, or the pool object as it is."""
+    """Return the pool of that name with the estimator's settings, or the given pool object."""
     if isinstance(pool, str) and pool not in POOLS:
         known = ", ".join(map(repr, POOLS))
         hint = "; patches need settings: pool=laconic.pools.Patches(...)" * (pool == "patches")
@@ -29,7 +29,7 @@ def make_pool(pool: Any, scale: str | None, groups: Any, categorical: list[int])
     if groups is not None and not (isinstance(pool, str) and "groups" in POOLS[pool].takes):
         takes = [f'pool="{name}"' for name, own in POOLS.items() if "groups" in own.takes]
         raise ValueError(
-            f"groups need {' or '.join(takes)}; give them to the pool object otherwise"
+            f"groups need {' or '.join(takes)}; with a pool object, give the groups to that object"
         )
     if isinstance(pool, str):
         settings, own = {"scale": scale, "groups": groups}, POOLS[pool]

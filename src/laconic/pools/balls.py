@@ -1,8 +1,8 @@
-"""Sums over the balls of many centres and radii: what `laconic.pools.bound_pieces` stands on.
+"""Sums over the balls of many centres and radii, for `laconic.pools.bound_pieces`.
 
-The code of a row for a centre is the number of radii that do not reach it. One pass over the codes
-sums the rows of every code, and a running sum over the codes gives the rows of every ball. This
-module imports Numba, so it is imported at first use.
+The code of a row for a centre is the number of radii that do not reach the row. One pass over the
+codes sums the rows of every code. A running sum over the codes then gives the sum of every ball.
+This module imports Numba, so it is imported at first use.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 from laconic.numeric import blas
 from laconic.numeric.compiled import compiled
 
-# Rows put in order together: few enough to stay in a core's cache, and so many that the rows of a
-# code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in float64.
+# Number of rows sorted together. It is small enough for a core's cache, and large enough that the
+# rows of a code are worth a call of BLAS. Sums are formed in the dtype of the data, and added in
+# float64.
 STRETCH = 8192
 
 
@@ -28,12 +29,12 @@ def sums_within(
 ) -> None:
     """Add Σ_i residual_ic table_id over the rows within every radius to ``sums``.
 
-    ``codes`` is (centres, rows), ``sums`` (centres, radii, k, t) in float64. Rows within radius b
-    have codes up to b. Where ``sums`` has several times the outputs of the residual, the further
-    parts get the same sums with every row times the first, second, ... power of its entry of
-    ``depths``, (centres, rows).
+    ``codes`` is (centres, rows). ``sums`` is (centres, radii, k, t) in float64. Rows within radius
+    b have codes up to b. ``sums`` may have a multiple of the outputs of the residual. The second,
+    third, ... part then gets the same sums with every row times the first, second, ... power of its
+    entry of ``depths``, (centres, rows).
 
-    A stretch of rows is put in the order of their codes; BLAS then sums the rows of each code.
+    A stretch of rows is sorted by code. BLAS then sums the rows of each code.
     """
     _, n_codes, outputs, t = sums.shape
     most, dtype = min(STRETCH, codes.shape[1]), table.dtype
@@ -64,7 +65,7 @@ def _sum_within(
     for low in range(0, n_rows, STRETCH):
         count = STRETCH if n_rows - low > STRETCH else n_rows - low
         for j in range(codes.shape[0]):
-            for b in range(n_codes + 1):  # rows by code, and where each code's rows end
+            for b in range(n_codes + 1):  # sort the rows by code, and note where each code ends
                 ends[b] = 0
             for i in range(count):
                 ends[codes[j, low + i]] += 1
@@ -77,7 +78,7 @@ def _sum_within(
                 order[ends[b]] = low + i
                 ends[b] += 1
             inside = ends[n_codes - 1]
-            for p in range(inside):  # a loop for each array: together they take half as long again
+            for p in range(inside):  # one loop for both arrays would take half as long again
                 blas.copy(table, order[p], V, p)
             for p in range(inside):
                 for c in range(R.shape[1]):
@@ -95,12 +96,13 @@ def _sum_within(
 
 
 def sums_by_ball(sums: np.ndarray, k: int, origins: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """From sums within every radius to those of every ball's columns, less a factor, in place.
+    """Turn sums within every radius into sums of every ball's columns, in place, without factors.
 
-    ``sums`` is (centres, radii, k or 2k, t), the answer (centres, radii, k, t). Entry d < n of the
-    last axis becomes the sum of v_d − origin_d, entry n that of the constant, where n is the length
-    of an origin; ``factors`` is (centres, radii, 3): linear, constant and, for soft balls, how much
-    of the second half of the outputs is taken off the first.
+    ``sums`` is (centres, radii, k or 2k, t), and the result is (centres, radii, k, t). Let n be the
+    length of an origin. Entry d < n of the last axis becomes the sum of v_d − origin_d. Entry n
+    becomes the sum of the constant. ``factors`` is (centres, radii, 3): the linear factor, the
+    constant factor, and for soft balls the multiple of the second half of the outputs that is
+    subtracted from the first half.
     """
     out = sums[:, :, :k]
     if sums.shape[2] > k:

@@ -1,4 +1,4 @@
-"""Patch detectors over training images: every atom computed once and stored in a byte or two."""
+"""Patch detectors over training images. Every atom is computed once and stored in a few bytes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 
 STORAGES = ("uint8", "float16", "float32")
-# Rows and columns of stored values that are squared together.
+# Numbers of rows and columns of stored values that are squared together.
 SQUARED = 512, 4096
 
 
 class BoundPatches(BoundPool):
     """`Patches` over training images.
 
-    Pixels of all parts lie from ``low`` to ``high``. A stored value is the exact one over the
-    largest that its template can have (``_unit``), in ``_steps`` steps where it is rounded.
+    The pixels of all parts are from ``low`` to ``high``. A stored value is the exact value divided
+    by the largest value that its template can have (``_unit``). If values are rounded, the stored
+    value counts ``_steps`` steps.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class BoundPatches(BoundPool):
         warn_if_too_large(
             float(X.shape[0]) * self.n_atoms * np.dtype(storage).itemsize,
             f"a pool of {self.n_atoms} patches on {X.shape[0]} images",
-            "lower n_templates or mask_grid, or take storage='uint8'",
+            "lower n_templates or mask_grid, or set storage='uint8'",
         )
         self._stored = np.empty((X.shape[0], self.n_atoms), dtype=storage)
         peaks = self._store()
@@ -58,7 +59,7 @@ class BoundPatches(BoundPool):
             self.settle([self._late])
 
     def late(self) -> np.ndarray | None:
-        """What scales are found from: largest values, or weighted sums of values and squares."""
+        """Return what scales are found from: peaks, or weighted sums of values and squares."""
         return self._late
 
     def settle(self, late: Sequence[np.ndarray]) -> None:
@@ -72,7 +73,7 @@ class BoundPatches(BoundPool):
         np.divide(1.0, sizes, out=self._factors, where=sizes > 0)
 
     def _store(self) -> np.ndarray:
-        """Compute every atom on every image; largest stored value of each."""
+        """Compute every atom on every image, and return the largest stored value of each."""
         to_steps = (self._steps / self._unit).astype(np.float32)
 
         def one(rows: slice) -> np.ndarray:
@@ -89,22 +90,22 @@ class BoundPatches(BoundPool):
         return peaks
 
     def _moments(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted sums of every column and of its squares, as stored."""
+        """Return the weighted sums of every stored column and of its squares."""
         [(_, sums)] = self.gradients(weight[:, None])
         return np.array([sums[:, 0], self.squares(weight)])
 
     def _to_scaled(self) -> np.ndarray:
-        """Factor from stored to scaled values."""
+        """Return the factor from stored to scaled values."""
         return self._unit / self._steps * self._factors
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Column sums in one block, of the columns as stored."""
+        """Yield all column sums in one block, from the stored values."""
         residual = residual.astype(self.dtype, copy=False)
         sums = transpose_product(self._stored, residual, self._threads)
         yield 0, sums * self._to_scaled()[:, None]
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms of every column, as stored."""
+        """Return the weighted squared norm of every column, from the stored values."""
 
         def one(rows: slice) -> np.ndarray:
             sums = np.empty(self.n_atoms)
@@ -119,20 +120,20 @@ class BoundPatches(BoundPool):
         return total * self._to_scaled() ** 2
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Scaled training columns, computed from the images and not rounded."""
+        """Return the scaled training columns, computed from the images without rounding."""
         values = self.extract(atoms).columns(self._X, self._threads)
         return np.asfortranarray(values * self.scales(atoms), dtype=self.dtype)
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Factors of the columns."""
+        """Return the factors of the columns."""
         return self._factors[np.asarray(atoms, dtype=np.int64)]
 
     def atom(self, index: int) -> Patch:
-        """The record of atom ``index``."""
+        """Return the record of atom ``index``."""
         return self._map.atoms([index])[0]
 
     def index(self, atom: Any) -> int:
-        """The number of an atom record."""
+        """Return the number of an atom record."""
         if isinstance(atom, Patch):
             low, high = np.searchsorted(self._map.template, [atom.template, atom.template + 1])
             for number, record in enumerate(self._map.atoms(range(low, high)), int(low)):
@@ -141,24 +142,25 @@ class BoundPatches(BoundPool):
         raise ValueError(f"{atom!r} is not an atom of this pool")
 
     def matching(self, item: Any) -> np.ndarray:
-        """The number of a patch, or those of every patch that reads a pixel."""
+        """Return the number of a patch, or the numbers of all patches that read a pixel."""
         if isinstance(item, Patch):
             return np.array([self.index(item)])
         pixel = feature_number(item, self._X.shape[1])
         return np.flatnonzero(self._by_mask(lambda atom: pixel in atom.reads))
 
     def extract(self, atoms: Sequence[int]) -> PatchesMap:
-        """The feature map of the atoms."""
+        """Return the feature map of the atoms."""
         return self._map.take(atoms)
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Cost of every atom: the sum of the costs of the pixels it reads."""
+        """Return the cost of every atom: the sum of the costs of the pixels it reads."""
         return self._by_mask(lambda atom: float(feature_costs[list(atom.reads)].sum()))
 
     def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
-        """Operations each atom adds: its template at the positions under its mask, and the mask.
+        """Return the operations that each atom adds to a model of the atoms ``chosen``.
 
-        A template's response where an atom of ``chosen`` needs it already is not computed again.
+        These are the responses of its template at the positions under its mask, and the products
+        with the mask. A response that an atom of ``chosen`` already needs is not computed again.
         """
         templates, masks = self._map.template, self._map.mask_numbers()
         _, first = np.unique(masks, return_index=True)
@@ -173,14 +175,14 @@ class BoundPatches(BoundPool):
         return (new * self._map.size[templates] ** 2 + positions).astype(float)
 
     def _by_mask(self, function: Callable[[Patch], Any]) -> np.ndarray:
-        """A function of an atom's size and mask, for every atom."""
+        """Return a function of an atom's size and mask for every atom."""
         masks = self._map.mask_numbers()
         _, first = np.unique(masks, return_index=True)
         return np.array([function(atom) for atom in self._map.atoms(first)])[masks]
 
 
 def _padded(atom: Patch) -> np.ndarray:
-    """Where the mask of an atom is not zero, with room for the positions of any size."""
+    """Return where the mask of an atom is not zero, with room for the positions of any size."""
     rows, columns = (atom.mask() > 0).nonzero()
     support = np.zeros(atom.shape, dtype=bool)
     support[rows, columns] = True
@@ -188,7 +190,7 @@ def _padded(atom: Patch) -> np.ndarray:
 
 
 def _largest_responses(every: PatchesMap, low: float, high: float) -> np.ndarray:
-    """The largest value of every atom on images with pixels from ``low`` to ``high``."""
+    """Return the largest value of every atom on images with pixels from ``low`` to ``high``."""
     bounds = np.array([np.maximum(v * low, v * high).sum(dtype=float) for v in every.templates()])
-    # Rounding may lift a value a little above its bound; where that is zero, so are all values.
+    # Rounding may lift a value a little above its bound. If the bound is zero, all values are zero.
     return np.where(bounds > 0, bounds * (1 + 1e-5), 1.0)[every.template]

@@ -1,7 +1,7 @@
-"""Balls over training rows: all radii of a centre share one pass over the rows.
+"""Balls over training rows. All radii of a centre share one pass over the rows.
 
-Distances are coded once, a round sums the rows of every code, and a running sum over the codes
-answers for every ball.
+Distances are coded once. A round sums the rows of every code. A running sum over the codes then
+gives the sums of every ball.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ from laconic.pools.radii import TOGETHER, Balls, Held
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces
 
-# Centres that one task sums together, at most: as many as have sums of a megabyte, and so many.
+# One task sums as many centres as have a megabyte of sums, but at most this many.
 MOST, MEGABYTE = 64, 1 << 20
-# Bytes of sums that may wait to be asked for.
+# Bytes of sums that may wait until they are asked for.
 WAVE = 1 << 26
-# A sum of squares around an origin that is below this part of its terms is rounding: it is zero.
+# A sum of squares around an origin counts as zero if it is below this part of its terms. It is then
+# only rounding.
 ROUNDING = 1e-13
 
 
 class BoundPieces(BoundPool):
-    """`Pieces` over training rows; ball ``radius`` of ``centre`` is atom centre · n_radii + radius.
+    """`Pieces` over training rows.
+
+    The ball with number ``radius`` of ``centre`` is atom centre · n_radii + radius.
 
     Parameters
     ----------
     settings : Pieces
     balls : Balls
     held : Held
-        Its part of the rows.
+        This part of the rows, with codes.
     threads : Threads
     """
 
@@ -64,9 +67,9 @@ class BoundPieces(BoundPool):
     # -- sums over rows ------------------------------------------------------------------------
 
     def _ball_sums(self, residual: np.ndarray) -> Callable[[slice], np.ndarray]:
-        """A function that sums the columns of all balls of some centres, less their factors.
+        """Return a function that sums the columns of all balls of some centres, without factors.
 
-        It gives (centres, radii, k, width).
+        Its results are (centres, radii, k, width).
         """
         from laconic.pools.balls import sums_by_ball, sums_within  # it imports Numba
 
@@ -83,19 +86,19 @@ class BoundPieces(BoundPool):
         return sums_of
 
     def _column_factors(self, s: slice) -> np.ndarray:
-        """Factors of the columns of some centres' balls, (centres, radii, width)."""
+        """Return the column factors of the balls of some centres, (centres, radii, width)."""
         out = np.empty((s.stop - s.start, self._n_radii, self._n_features + 1))
         out[...] = self._factors[s, :, :1]
         out[:, :, -1] = self._factors[s, :, 1]
         return out
 
     def _tasks(self, k: int) -> list[slice]:
-        """Centres that are summed together."""
+        """Return slices of the centres that are summed together."""
         size = 8 * self._n_radii * k * (self._n_features + 1)
         return row_blocks(len(self._centres), min(max(TOGETHER, MEGABYTE // size), MOST))
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Column sums, a few centres at a time."""
+        """Yield the column sums, a few centres at a time."""
         k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
         sums_of, tasks = self._ball_sums(residual), self._tasks(k)
         for wave in row_blocks(len(tasks), max(1, WAVE // (16 * tasks[0].stop * size * k))):
@@ -104,7 +107,7 @@ class BoundPieces(BoundPool):
                 yield s.start * size, sums.transpose(0, 1, 3, 2).reshape(-1, k)
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """l1 norms of the column sums, a few centres at a time."""
+        """Yield the l1 norms of the column sums, a few centres at a time."""
         width = self._n_features + 1
         sums_of, tasks = self._ball_sums(residual), self._tasks(residual.shape[1])
 
@@ -118,11 +121,11 @@ class BoundPieces(BoundPool):
             yield s.start * self._n_radii * width, norms
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms of every column, through the same sums by code, in float64.
+        """Return the weighted squared norm of every column, from sums by code in float64.
 
         Over the rows of a ball of height h(v) and origin o, Σ w h² (v_d − o_d)² is
-        S₂ − 2 o_d S₁ + o_d² S₀, where S_p = Σ w h² v_d^p. A hard ball has h = 1, a soft one
-        h² = 1 − 2 fall · t + fall² t² with its depth t: sums of three powers of the depth.
+        S₂ − 2 o_d S₁ + o_d² S₀, where S_p = Σ w h² v_d^p. A hard ball has h = 1. A soft ball has
+        h² = 1 − 2 fall · t + fall² t² with the depth t. So it needs the sums of three powers of t.
         """
         from laconic.pools.balls import sums_within
 
@@ -159,7 +162,7 @@ class BoundPieces(BoundPool):
     # -- atoms ---------------------------------------------------------------------------------
 
     def local(self, index: int) -> LocalColumns:
-        """The columns of a ball: the rows inside it, and how to make them of the table."""
+        """Return the columns of a ball: the rows inside it, and how the table gives the columns."""
         centre, radius = divmod(int(index), self._n_radii)
         n = self._n_features
         linear, constant, fall = self._factors[centre, radius]
@@ -174,31 +177,31 @@ class BoundPieces(BoundPool):
         return LocalColumns(rows, self._table, change, heights)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Scaled training columns, written down."""
+        """Return the scaled training columns, written down."""
         parts = [self.local(a).written() for a in atoms]
         return np.hstack(parts or [np.empty((len(self._table), 0), dtype=self.dtype)])
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Factors of the columns."""
+        """Return the factors of the columns."""
         factors = self._factors.reshape(-1, 3)[list(atoms), :2]
         factors = np.ldexp(factors, [-self._power, 0])
         return np.repeat(factors, [self._n_features, 1], axis=1).reshape(-1)
 
     def width(self, index: int) -> int:
-        """Number of columns of a ball."""
+        """Return the number of columns of a ball."""
         return self._n_features + 1
 
     def atom(self, index: int) -> Piece:
-        """The record of atom ``index``."""
+        """Return the record of atom ``index``."""
         centre, radius = divmod(int(index), self._n_radii)
         return Piece(centre, float(self._input(self._radii[centre, radius])), self._n_features)
 
     def _input(self, lengths: np.ndarray) -> np.ndarray:
-        """Lengths in the units of the input."""
+        """Return lengths in the units of the input."""
         return np.ldexp(lengths, self._power)
 
     def index(self, atom: Any) -> int:
-        """The number of an atom record."""
+        """Return the number of an atom record."""
         if isinstance(atom, Piece) and 0 <= atom.centre < len(self._centres):
             found = np.flatnonzero(self._input(self._radii[atom.centre]) == atom.radius)
             if len(found) and atom.n_features == self._n_features:
@@ -206,14 +209,14 @@ class BoundPieces(BoundPool):
         raise ValueError(f"{atom!r} is not an atom of this pool")
 
     def matching(self, item: Any) -> np.ndarray:
-        """An atom record, or a feature's number: every ball reads it."""
+        """Return the number of an atom record. A feature means all atoms: every ball reads it."""
         if isinstance(item, Piece):
             return np.array([self.index(item)])
         feature_number(item, self._n_features)
         return np.arange(self.n_atoms)
 
     def extract(self, atoms: Sequence[int]) -> PiecesMap:
-        """The feature map of the balls."""
+        """Return the feature map of the balls."""
         centre, radius = np.divmod(np.asarray(atoms, dtype=np.int64), self._n_radii)
         return PiecesMap(
             self._input(self._centres[centre]),
@@ -225,5 +228,5 @@ class BoundPieces(BoundPool):
         )
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Every ball reads every feature."""
+        """Return the cost of every atom. Every ball reads every feature."""
         return np.full(self.n_atoms, float(np.sum(feature_costs)))

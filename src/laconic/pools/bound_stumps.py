@@ -1,4 +1,4 @@
-"""Stumps over training rows: codes of every feature, and sums by code."""
+"""Stumps over training rows, with codes of every feature and sums by code."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from laconic.pools.stump_limits import StumpLimits
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding
 
-TOGETHER = 8  # neighbouring features read, coded or summed by one worker
+TOGETHER = 8  # neighbouring features that one worker reads, codes or sums
 
 
 class _Job(NamedTuple):
-    """Sums that one worker computes: of whole features, or of some codes of a sorted one."""
+    """Sums that one worker computes, for whole features or for some codes of a sorted feature."""
 
     first: int
     """The first atom."""
     start: int
     stop: int
-    """Slots."""
+    """The slots are those from ``start`` to ``stop``."""
     codes: slice | None = None
+    """The codes of a sorted feature, or None for whole features."""
     running: bool = False
-    """Whether the sums of the job before, of lower codes of the same feature, are to be added."""
+    """Whether to add the last sums of the job before, for lower codes of the same feature."""
 
 
 class BoundStumps(BoundPool):
-    """Stumps over training rows; see `laconic.pools.Stumps`. Columns are 0 or 1 and are not scaled.
+    """Stumps over training rows; see `laconic.pools.Stumps`.
 
-    A *slot* is a feature that has at least one stump.
+    Columns are 0 or 1 and are not scaled. A *slot* is a feature that has at least one stump.
     """
 
     binary = True
@@ -50,7 +51,7 @@ class BoundStumps(BoundPool):
         limits: StumpLimits,
     ) -> None:
         from laconic.pools import codings as coder
-        from laconic.pools import histograms  # Numba loads with both
+        from laconic.pools import histograms  # both import Numba
 
         self._coder, self._kernels = coder, histograms
         self.threads = threads
@@ -66,8 +67,8 @@ class BoundStumps(BoundPool):
         self._write_codes(X, blocks)
 
     def _write_codes(self, X: Any, blocks: list[slice]) -> None:
-        """Code every slot that is not sorted, side by side with the slots of the same type."""
-        rows = {0: 0, 8: 0, 16: 0}  # by bits of a code; a sorted slot has none
+        """Code every slot that is not sorted. Slots of the same type share an array."""
+        rows = {0: 0, 8: 0, 16: 0}  # counts of slots by the bits of a code (0 if sorted)
         self._place: list[tuple[int, int]] = []
         for coding in self._coding:
             bits = 0 if coding.order is not None else 8 if coding.n_codes <= 256 else 16
@@ -76,7 +77,7 @@ class BoundStumps(BoundPool):
         warn_if_too_large(
             float(self.n_rows) * (rows[8] + 2 * rows[16]),
             f"coding {rows[8] + rows[16]} features of {self.n_rows} rows for a pool of stumps",
-            "take fewer features or pool='columns', which keeps sparse rows sparse, or fit a "
+            "use fewer features, use pool='columns', which keeps sparse rows sparse, or fit a "
             "sample of the rows",
         )
         self._codes = {b: np.empty((rows[b], self.n_rows), dtype=f"uint{b}") for b in (8, 16)}
@@ -93,12 +94,12 @@ class BoundStumps(BoundPool):
         list(self.threads.map(lambda job: self._coder.write_codes(X, *job, read), todo))
 
     def _coded(self, start: int, stop: int) -> np.ndarray:
-        """Codes of consecutive slots of one type."""
+        """Return the codes of consecutive slots of one type."""
         bits, row = self._place[start]
         return self._codes[bits][row : row + stop - start]
 
     def _jobs(self, k: int) -> list[_Job]:
-        """Cut the sums into jobs, by shape alone."""
+        """Cut the sums into jobs. The cuts depend on shapes alone."""
         if k not in self._known_jobs:
             self._known_jobs[k] = self._cut(k)
         return self._known_jobs[k]
@@ -146,10 +147,11 @@ class BoundStumps(BoundPool):
         return out
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Residual sums of every stump, a few features at a time; see `BoundPool.gradients`.
+        """Yield the residual sums of every stump, a few features at a time.
 
-        One pass over the codes of a feature, O(rows) whatever its number of thresholds (the trick
-        of ShareBoost section 3.1). Workers split features, never rows.
+        See `BoundPool.gradients`. There is one pass over the codes of a feature. It takes O(rows)
+        for any number of thresholds, which is the trick of ShareBoost section 3.1. Workers share
+        the features, never the rows of a feature.
         """
         dtype = residual.dtype if residual.dtype in (np.float32, np.float64) else np.float64
         residual = np.require(residual, dtype, ["C", "W"])  # one kernel for each dtype
@@ -157,7 +159,8 @@ class BoundStumps(BoundPool):
         sizes = np.array([*(job.first for job in jobs), self.n_atoms]) * residual.shape[1]
         start, carry = 0, np.zeros(residual.shape[1])
         while start < len(jobs):
-            # In waves: workers would otherwise run ahead until every sum of the pool is waiting.
+            # Jobs are given out in waves. Otherwise workers would run ahead until every sum of the
+            # pool is waiting.
             stop = int(np.searchsorted(sizes, sizes[start] + self._limits.wave, side="right")) - 1
             wave = jobs[start : max(stop, start + self.threads.n_jobs)]
             start += len(wave)
@@ -169,21 +172,21 @@ class BoundStumps(BoundPool):
                 yield job.first, sums
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms: columns are 0 or 1, so these are the sums of the weights."""
+        """Return the weighted squared norms. Columns are 0 or 1, so these are sums of weights."""
         out = np.empty(self.n_atoms)
         for first, sums in self.gradients(np.asarray(weight)[:, None]):
             out[first : first + len(sums)] = sums[:, 0]
         return out
 
     def _find(self, index: int) -> tuple[int, int]:
-        """Slot of an atom, and its place among the slot's stumps."""
+        """Return the slot of an atom, and its place among the slot's stumps."""
         if not 0 <= index < self.n_atoms:
             raise IndexError(f"atom {index} is not in this pool of {self.n_atoms} atoms")
         slot = bisect_right(self._firsts, index) - 1
         return slot, int(index) - self._firsts[slot]
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Training columns of the atoms, 0 or 1, (n_rows, len(atoms)), Fortran order."""
+        """Return the training columns of the atoms, 0 or 1, (n_rows, len(atoms)), Fortran order."""
         out = np.zeros((self.n_rows, len(atoms)), dtype=self.dtype, order="F")
         for c, index in enumerate(atoms):
             slot, j = self._find(index)
@@ -198,22 +201,24 @@ class BoundStumps(BoundPool):
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Ones: stumps are not scaled."""
+        """Return ones, because stumps are not scaled."""
         return np.ones(len(atoms))
 
     def atom(self, index: int) -> Stump:
-        """The record of atom ``index``."""
+        """Return the record of atom ``index``."""
         slot, j = self._find(index)
         kind, value, _ = self._coding[slot].question(j)
         return Stump(int(self._feature[slot]), value, kind)
 
     def index(self, atom: Stump) -> int:
-        """The number of a stump; the value of a ``"missing"`` stump does not matter."""
+        """Return the number of a stump. The value of a ``"missing"`` stump does not matter."""
         if not isinstance(atom, Stump) or atom.kind not in STUMP_KINDS:
-            raise ValueError(f"not a stump of kind {', '.join(STUMP_KINDS)}: {atom!r}")
+            raise ValueError(f"expected a stump of kind {', '.join(STUMP_KINDS)}, not {atom!r}")
         slot = int(np.searchsorted(self._feature, atom.feature))
         if slot == len(self._feature) or self._feature[slot] != atom.feature:
-            raise ValueError(f"feature {atom.feature} has no stumps: it is constant or not there")
+            raise ValueError(
+                f"feature {atom.feature} has no stumps: it is constant or does not exist"
+            )
         coding = self._coding[slot]
         j = len(coding.values)
         if atom.kind != "missing":
@@ -223,12 +228,12 @@ class BoundStumps(BoundPool):
             if kind == atom.kind and (kind == "missing" or value == atom.value):
                 return int(self._offsets[slot]) + j
         raise ValueError(
-            f"no such stump in this pool: {atom!r}; `matching({atom.feature})` lists "
-            "the numbers of this feature's stumps and `atom` shows each"
+            f"this pool does not have the stump {atom!r}; `matching({atom.feature})` lists the "
+            "numbers of this feature's stumps, and `atom` shows each"
         )
 
     def matching(self, item: Any) -> np.ndarray:
-        """The number of a stump, or those of every stump of an input feature."""
+        """Return the number of a stump, or the numbers of all stumps of an input feature."""
         if isinstance(item, Stump):
             return np.array([self.index(item)], dtype=np.int64)
         feature = feature_number(item, self.n_features)
@@ -236,7 +241,7 @@ class BoundStumps(BoundPool):
         return np.arange(self._offsets[low], self._offsets[high], dtype=np.int64)
 
     def extract(self, atoms: Sequence[int]) -> StumpsMap:
-        """The stumps as a feature map for new rows."""
+        """Return the stumps as a feature map for new rows."""
         chosen = [self.atom(index) for index in atoms]
         return StumpsMap(
             np.array([a.feature for a in chosen], dtype=np.int64),
@@ -245,5 +250,5 @@ class BoundStumps(BoundPool):
         )
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Cost of every stump: that of its one feature."""
+        """Return the cost of every stump, which is the cost of its feature."""
         return np.repeat(np.asarray(feature_costs)[self._feature], np.diff(self._offsets))

@@ -1,7 +1,7 @@
-"""From values to codes: what `laconic.pools.stumps` stands on.
+"""Turn the values of features into codes, for `laconic.pools.stumps`.
 
-Every feature is coded once: the code of a value is the number of *cuts* below it, and a missing
-value has the last code. This module imports Numba, so it is imported at first use.
+Every feature is coded once. The code of a value is the number of *cuts* below it. A missing value
+has the last code. This module imports Numba, so it is imported at first use.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from laconic.numeric.threads import row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
 from laconic.pools.stump_limits import StumpLimits
 
-_SURVEY = 255  # distinct values listed without sorting, where bins do not say
+_SURVEY = 255  # distinct values that are listed without sorting if there are no bins
 
 
 class Coding(NamedTuple):
     """How the values of one feature become codes, and which stumps it has."""
 
     cuts: np.ndarray
-    """The code of v is the number of cuts below v: thresholds, or the categories themselves."""
+    """Thresholds, or the categories themselves. The code of v is the number of cuts below v."""
     values: np.ndarray
-    """Thresholds or categories that are asked about; stump j is about code j."""
+    """Thresholds or categories of the stumps. Stump j is about code j."""
     categorical: bool
     missing: bool
-    """Whether there is a missing stump, the feature's last atom, about its last code."""
+    """Whether there is a stump for missing values. It is the feature's last atom, and is about its
+    last code."""
     order: np.ndarray | None = None
-    """Rows by ascending value, missing last; only where there are too many codes to write down."""
+    """Rows sorted by value, with missing values last. Only features with too many codes to write
+    down have it."""
     starts: np.ndarray | None = None
-    """Where each code's rows start in ``order``, and the number of rows."""
+    """Where the rows of each code start in ``order``, and at the end the number of rows."""
 
     @property
     def n_codes(self) -> int:
-        """Number of codes, that of missing values included."""
+        """Number of codes, including the code of missing values."""
         return len(self.cuts) + (not self.categorical) + self.missing
 
     @property
@@ -46,13 +48,13 @@ class Coding(NamedTuple):
         return len(self.values) + self.missing
 
     def question(self, j: int) -> tuple[str, float, int]:
-        """Kind and value of the feature's stump ``j``, and the code it is about."""
+        """Return the kind and value of the feature's stump ``j``, and the code it is about."""
         if j == len(self.values):
             return "missing", 0.0, self.n_codes - 1
         return "eq" if self.categorical else "le", float(self.values[j]), j
 
     def sums(self, by_code: np.ndarray, out: np.ndarray) -> None:
-        """From residual sums of every code to those of every stump, (n_atoms, k)."""
+        """Turn residual sums of every code into sums of every stump, (n_atoms, k)."""
         n = len(self.values)
         if self.categorical:
             out[:n] = by_code[:n]
@@ -63,29 +65,32 @@ class Coding(NamedTuple):
 
 
 def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
-    """A block of X, one feature after another; always a fresh float64 array (one kernel type)."""
+    """Return a block of X, one feature after another.
+
+    It is always a new float64 array, so that kernels are compiled for one type only.
+    """
     taken = X[rows, features]
     return np.array((taken.toarray() if sparse.issparse(taken) else taken).T, np.float64, order="C")
 
 
 def _chunks(X: Any, features: slice, read: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows of some features; a sparse matrix is densified over all rows."""
+    """Yield blocks of rows of some features. A sparse matrix is one dense block of all rows."""
     for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else read):
         yield rows, _read(X, rows, features)
 
 
 def exact_coding(distinct: np.ndarray, missing: bool, categorical: bool) -> Coding:
-    """Coding with every distinct value apart."""
+    """Return the coding that keeps every distinct value apart."""
     if not categorical:
         cuts = midpoints(distinct[:-1], distinct[1:])
         return Coding(cuts, cuts, False, missing and len(distinct) > 0)
-    # A category is the complement of the other one, or of missing, where these two are all.
+    # With two categories, or one category and missing values, each is the complement of the other.
     keep = len(distinct) if len(distinct) + missing > 2 else len(distinct) - 1
     return Coding(distinct, distinct[: max(keep, 0)], True, missing and len(distinct) > 0)
 
 
 def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool, narrow: int) -> Coding:
-    """Exact coding of a feature of many distinct values, from one sort."""
+    """Return the exact coding of a feature with many distinct values, from one sort."""
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
     order = np.argsort(column, kind="stable")
     column = column[order]
@@ -99,13 +104,13 @@ def _sorted_coding(X: Any, feature: int, missing: bool, categorical: bool, narro
 
 
 def _ordered(coding: Coding, order: np.ndarray, starts: np.ndarray) -> Coding:
-    """The coding with its rows in order."""
+    """Return the coding with its rows in sorted order."""
     small = np.uint32 if len(order) < 2**32 else np.int64
     return coding._replace(order=order.astype(small), starts=starts.astype(small))
 
 
 def placed(X: Any, feature: int, coding: Coding, narrow: int) -> Coding:
-    """A coding that was found for all parts, with the rows of this one in order if it needs it."""
+    """Return a coding that was found for all parts. Sort this part's rows if it has many codes."""
     if coding.n_codes <= narrow:
         return coding
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
@@ -116,13 +121,13 @@ def placed(X: Any, feature: int, coding: Coding, narrow: int) -> Coding:
 
 
 def distinct_values(X: Any, feature: int) -> np.ndarray:
-    """All values of a feature, ascending and each once."""
+    """Return all distinct values of a feature in ascending order."""
     column = _read(X, slice(None), slice(feature, feature + 1))[0]
     return np.unique(column[~np.isnan(column)])
 
 
 def n_present(X: Any, features: slice, read: int) -> np.ndarray:
-    """How many rows have a value of each of some features."""
+    """Return the number of rows that have a value, for each of some features."""
     missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features, read))
     return np.asarray(X.shape[0] - missing, dtype=np.int64)
 
@@ -135,11 +140,11 @@ def sampled(
     most: int,
     among: tuple[int, int] | None = None,
 ) -> Weighted:
-    """Values and their masses in an even-stride sample of at most ``most`` rows.
+    """Return the values and their masses in an even-stride sample of at most ``most`` rows.
 
-    ``missing`` says that some rows have no value. The stride is then over those that have one, as
-    a sample of all rows might hold few values. ``among`` says where these rows stand, if they are
-    a part: how many rows (with a value) come before, and how many there are in all.
+    ``missing`` says that some rows have no value. The stride is then over the rows that have one,
+    because a sample of all rows might hold few values. If the rows are a part, ``among`` says how
+    many rows (with a value) come before them, and how many there are in all parts.
     """
     only = slice(feature, feature + 1)
     if missing:
@@ -152,25 +157,25 @@ def sampled(
 
 
 def _stride(most: int, first: int, total: int) -> slice:
-    """Which rows are in the sample, of those from number ``first`` on among ``total``."""
+    """Return which rows of a part are sampled. Its first row has number ``first`` of ``total``."""
     step = max(-(-total // most), 1)
     return slice(-first % step, None, step)
 
 
 def binned_coding(sample: Weighted, missing: bool, bins: int) -> Coding:
-    """Coding by weighted quantiles."""
+    """Return the coding with cuts at weighted quantiles."""
     return coding_at(quantile_cuts(*sample, bins), missing)
 
 
 def coding_at(cuts: np.ndarray, missing: bool) -> Coding:
-    """Coding by given thresholds."""
+    """Return the coding with given thresholds."""
     return Coding(cuts, cuts, False, missing)
 
 
 def listed(X: Any, features: slice, most: int, read: int) -> list[tuple[np.ndarray, bool]]:
-    """Distinct values of a few neighbouring features, and whether any is missing.
+    """Return the distinct values of a few neighbouring features, and whether any is missing.
 
-    Of more than ``most`` values, ``most + 1`` are listed.
+    If a feature has more than ``most`` values, ``most + 1`` are listed.
     """
     n = features.stop - features.start
     distinct = np.empty((n, most + 1))
@@ -181,7 +186,7 @@ def listed(X: Any, features: slice, most: int, read: int) -> list[tuple[np.ndarr
 
 
 def most_listed(bins: int | None) -> int:
-    """Distinct values of a feature that are listed without sorting."""
+    """Return how many distinct values of a feature are listed without sorting."""
     return bins or _SURVEY
 
 
@@ -193,7 +198,7 @@ def codings(
     categorical: np.ndarray,
     limits: StumpLimits,
 ) -> list[Coding]:
-    """Codings of a few neighbouring features."""
+    """Return the codings of a few neighbouring features."""
     found = []
     values = listed(X, features, most_listed(bins), limits.read)
     for feature, (distinct, gaps) in enumerate(values, features.start):
@@ -211,14 +216,14 @@ def codings(
 def write_codes(
     X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]], read: int
 ) -> None:
-    """Write codes of some of the features; ``how`` has (place in the block, coding, target)."""
+    """Write the codes of some features. ``how`` has (place in the block, coding, target)."""
     for rows, block in _chunks(X, features, read):
         for place, coding, target in how:
             encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
 
 
 def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: np.ndarray) -> None:
-    """Add the distinct values of a block (features, rows) to sorted lists, until they are full."""
+    """Add the distinct values of a block (features, rows) to sorted lists until they are full."""
     most = listed.shape[1]
     for f, values in enumerate(block):
         missing[f] |= bool(np.isnan(values).any())
@@ -235,14 +240,14 @@ def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: n
 
 
 def _is_new(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which values are not in a sorted list, which is not empty."""
+    """Return which values are not in a sorted list. The list must not be empty."""
     ranks = np.empty(len(values), dtype=np.uint32)
     _rank(values, known, ranks)
     return np.asarray(known.take(ranks, mode="clip") != values)
 
 
 def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) -> None:
-    """Codes of the values of one feature: the number of cuts below, or ``missing``."""
+    """Write the codes of the values of one feature: the number of cuts below, or ``missing``."""
     ranks = np.empty(len(values), dtype=np.uint32)
     _rank(values, cuts, ranks)
     np.copyto(out, ranks, casting="unsafe")
@@ -253,9 +258,10 @@ def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) 
 
 @compiled
 def _rank(values: Any, listed: Any, ranks: Any) -> None:
-    """How many of an ascending list are below each value; for NaN any of its places.
+    """Count the entries of an ascending list that are below each value. NaN gets any count.
 
-    Binary search of all values in step, which has no branch to mispredict and vectorises.
+    All values do their binary search in step. So there is no branch to mispredict, and the loop
+    vectorises.
     """
     for i in range(values.size):
         ranks[i] = 0

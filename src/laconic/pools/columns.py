@@ -16,7 +16,7 @@ from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
 from laconic.pools.scaling import ScaledPool, Sizes, column_scales, needs_double
 
-# Stored entries of a sparse matrix that one task sums: a few milliseconds of work.
+# Number of stored entries of a sparse matrix that one task sums: a few milliseconds of work.
 SPARSE_TASK = 1 << 21
 
 
@@ -24,19 +24,20 @@ SPARSE_TASK = 1 << 21
 class Columns(ScaledPool):
     """The pool of input columns (ShareBoost algorithm 1), or of groups of them (section 2.1).
 
-    A round reads the data once, O(m d k) operations. Dense data of either order, memory maps, CSR
-    and CSC are read where they lie: the pool adds d numbers to them, and scales are applied to the
-    sums.
+    A round reads the data once. It takes O(m d k) operations for m rows, d columns and k outputs.
+    Dense arrays in C or Fortran order, memory maps, and CSR and CSC matrices are read in place.
+    The pool stores only d scales. It applies them to the sums.
 
     Parameters
     ----------
     scale : {"max", "std"} or None, default="max"
-        Scale of the columns, see `laconic.pools.scaling.column_scales`. The l1 rule depends on
-        it: the paper assumes columns in [-1, 1], which ``"max"`` gives.
+        How columns are scaled; see `laconic.pools.scaling.column_scales`. The scale changes which
+        atoms the l1 rule chooses. The paper assumes columns in [-1, 1], which ``"max"`` ensures.
     groups : sequence, default=None
-        One label per input feature (features of one label form a group), or a list of lists of
-        feature numbers that together name every feature once. A group is one atom; its score is
-        the sum of its columns' l1 gradient norms. ``None`` makes every column an atom.
+        One label per input feature, or a list of lists of feature numbers. Features with the same
+        label form a group. The lists together must name every feature once. A group is one atom.
+        Its score is the sum of the l1 gradient norms of its columns. ``None`` makes every column an
+        atom.
     """
 
     scale: str | None = "max"
@@ -50,19 +51,19 @@ class Columns(ScaledPool):
         survey: Sizes | None = None,
         place: Place | None = None,
     ) -> BoundColumns:
-        """Prepare for the training rows: find the scales, keep X as it is."""
+        """Prepare for the training rows. Find the scales, and keep X as it is."""
         members = None if self.groups is None else group_members(self.groups, X.shape[1])
         sizes = self.sizes(X, weight) if survey is None else survey
         return BoundColumns(X, column_scales(sizes, self.scale), members, threads)
 
 
 def group_members(groups: Any, n_features: int) -> list[np.ndarray]:
-    """Feature numbers of every group, groups in order of label, or as listed."""
+    """Return the feature numbers of every group, with groups sorted by label or as listed."""
     lists = [isinstance(g, list | tuple | np.ndarray | range) for g in groups]
     if any(lists):
         members = [np.asarray(g) for g in groups]
         if not all(lists) or any(g.size and g.dtype.kind not in "iu" for g in members):
-            raise ValueError("groups must be lists of feature numbers, or one label per feature")
+            raise ValueError("groups must be lists of feature numbers or one label per feature")
         members = [g.astype(np.int64).ravel() for g in members]
     else:
         labels = np.asarray(groups)
@@ -80,7 +81,7 @@ def group_members(groups: Any, n_features: int) -> list[np.ndarray]:
     if not np.array_equal(named, np.arange(n_features)):
         raise ValueError(
             f"groups must name each of the {n_features} features exactly once; "
-            "put a feature that stands alone into a group of one"
+            "put a feature without a group into a group of its own"
         )
     return members
 
@@ -111,15 +112,15 @@ class BoundColumns(BoundPool):
                 self._group_of[g] = number
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Column sums in one block."""
+        """Yield all column sums in one block."""
         yield 0, self._sums(self._X, residual) * self._factors[:, None]
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms of every column."""
+        """Return the weighted squared norm of every column."""
         total = np.zeros(self.n_columns)
         for s in row_blocks(self._X.shape[0], 4096):
             block = self._X[s]
-            # Scaled first, squares neither overflow nor vanish.
+            # Values are scaled first, so that their squares neither overflow nor vanish.
             if sparse.issparse(block):
                 scaled = block.astype(np.float64).multiply(self._factors).tocsr()
                 squared = scaled.multiply(scaled)
@@ -143,24 +144,24 @@ class BoundColumns(BoundPool):
         return total
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Scaled training columns."""
+        """Return the scaled training columns."""
         features = self._features(atoms)
         taken = self._X[:, features]
         taken = taken.toarray() if sparse.issparse(taken) else taken
         return np.asfortranarray(taken * self._factors[features], dtype=self.dtype)
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Factors of the columns."""
+        """Return the factors of the columns."""
         return self._factors[self._features(atoms)]
 
     def atom(self, index: int) -> Column | ColumnGroup:
-        """The record of atom ``index``."""
+        """Return the record of atom ``index``."""
         if self._members is None:
             return Column(int(index))
         return ColumnGroup(tuple(int(f) for f in self._members[index]))
 
     def index(self, atom: Any) -> int:
-        """The number of an atom record."""
+        """Return the number of an atom record."""
         if self._members is None and isinstance(atom, Column) and 0 <= atom[0] < self.n_columns:
             return atom.feature
         if self._members is not None and isinstance(atom, ColumnGroup) and atom.features:
@@ -172,22 +173,22 @@ class BoundColumns(BoundPool):
         raise ValueError(f"{atom!r} is not an atom of this pool")
 
     def matching(self, item: Any) -> np.ndarray:
-        """An atom record, or a feature's number: its column, or the group it is in."""
+        """Return the number of an atom record, or of the column or group of a feature."""
         if isinstance(item, (Column, ColumnGroup)):
             return np.array([self.index(item)])
         feature = feature_number(item, self.n_columns)
         return np.array([feature if self._members is None else self._group_of[feature]])
 
     def extract(self, atoms: Sequence[int]) -> ColumnsMap:
-        """The feature map of the atoms."""
+        """Return the feature map of the atoms."""
         return ColumnsMap(self._features(atoms))
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Cost of every column, or of every group as the sum of its columns' costs."""
+        """Return the cost of every atom. A group costs the sum of its columns' costs."""
         return self.collect(0, feature_costs)[1]
 
     def width(self, index: int) -> int:
-        """Number of columns of atom ``index``."""
+        """Return the number of columns of atom ``index``."""
         return 1 if self._members is None else len(self._members[index])
 
     def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
@@ -211,7 +212,7 @@ def _cuts(indptr: np.ndarray, task: int) -> Iterator[tuple[int, int]]:
 
 
 def _view(X: Any, a: int, b: int, make: Any, shape: tuple[int, int]) -> Any:
-    """Lines a to b of the major axis, sharing the stored entries of X."""
+    """Return lines a to b of the major axis. The result shares the stored entries of X."""
     low, high = X.indptr[a], X.indptr[b]
     out = make(shape, dtype=X.dtype)
     out.data, out.indices = X.data[low:high], X.indices[low:high]

@@ -1,4 +1,4 @@
-"""Cuts of a feature whose rows come in parts: what a part says of its values, and all together.
+"""Cuts of features whose rows come in parts: the survey of a part, and the merged coding.
 
 This module imports Numba, so it is imported at first use.
 """
@@ -18,17 +18,17 @@ from laconic.pools.stump_limits import StumpLimits
 
 
 class Seen(NamedTuple):
-    """What a part says of one feature."""
+    """What a part says about one feature."""
 
     distinct: np.ndarray
-    """Ascending distinct values: all of a category. Of another feature not all, if there are many;
-    but then its ``sample`` has more."""
+    """Distinct values in ascending order. All are listed for a categorical feature. For another
+    feature with many values some are left out, but then its ``sample`` has more."""
     missing: bool
     """Whether a value is missing."""
     sample: Weighted | None = None
-    """What the cuts of a feature that is no category are found from, or a summary of it."""
+    """Values that the cuts are found from, or a summary of them. Categorical features have none."""
     whole: bool = True
-    """Whether the sample is no summary."""
+    """Whether the sample is complete, not a summary."""
 
 
 def seen(
@@ -40,7 +40,7 @@ def seen(
     place: Place,
     limits: StumpLimits,
 ) -> list[Seen]:
-    """What a part says of a few neighbouring features."""
+    """Return what a part says about a few neighbouring features."""
     found = []
     values = codings.listed(X, features, codings.most_listed(bins), limits.read)
     for feature, (distinct, missing) in enumerate(values, features.start):
@@ -59,8 +59,8 @@ def seen(
 def _sample(
     X: Any, feature: int, weight: np.ndarray, missing: bool, place: Place, most: int
 ) -> Weighted:
-    """The part of the sample of all rows that is drawn from these."""
-    if place.before is None or place.counted is None:  # so few rows that all are in the sample
+    """Return the part of the sample of all rows that is drawn from these rows."""
+    if place.before is None or place.counted is None:  # then all rows are in the sample
         return codings.sampled(X, feature, weight, missing, most)
     present = int(place.counted[feature])
     if present == place.total:
@@ -71,7 +71,7 @@ def _sample(
 def merged(
     parts: Sequence[Seen], bins: int | None, categorical: bool, limits: StumpLimits
 ) -> Coding:
-    """The coding of a feature, from what all parts say of it."""
+    """Return the coding of a feature, from what all parts say about it."""
     missing = any(part.missing for part in parts)
     distinct = np.unique(np.concatenate([part.distinct for part in parts]))
     if categorical or (bins is not None and len(distinct) <= bins):

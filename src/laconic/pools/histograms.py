@@ -1,7 +1,7 @@
-"""From codes to sums: one pass over the codes of a feature answers for all of its stumps.
+"""Turn codes into sums. One pass over the codes of a feature gives the sums of all its stumps.
 
-That is the trick of ShareBoost section 3.1; see `laconic.pools.codings`. This module imports Numba,
-so it is imported at first use.
+This is the trick of ShareBoost section 3.1. For the codes see `laconic.pools.codings`. This module
+imports Numba, so it is imported at first use.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ import numpy as np
 
 from laconic.numeric.compiled import compiled
 
-_SUM = 8_192  # rows summed at once: their residuals stay in cache from feature to feature
+_SUM = 8_192  # rows summed at once, so that their residuals stay in cache for all features
 
 
 def accumulate(codes: np.ndarray, base: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """Residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``, from zero.
+    """Return residual sums of every code: ``sums[base[f] + codes[f, i]] += residual[i]``, from 0.
 
-    The last entry of ``base`` is the number of sums. Rows come in order for every feature, so a sum
-    depends on that feature alone.
+    The last entry of ``base`` is the number of sums. Rows are added in order for every feature, so
+    a sum depends on its feature alone.
     """
     k, n = residual.shape[1], int(base[-1])
-    # Features come in pairs: the sums of an odd last one are formed twice, and kept once.
+    # Features come in pairs. If the number is odd, the sums of the last one are formed twice, and
+    # kept once.
     spare = n - int(base[-2]) if len(codes) % 2 else 0
     sums = np.zeros((n + spare, k))
     (_FEW[k - 1] if k <= len(_FEW) else accumulate_many)(codes, base, residual, sums)
     return sums[:n]
 
 
-# A kernel for each number of outputs: only the one that is asked for is compiled. Few outputs are
-# written out one by one, all loads before all stores, or the compiler could not vectorise them; two
-# features at a time, or rows of equal codes would wait for each other's sums. Places are unsigned:
-# a negative one would count from the end, and to look for that takes half of the time.
+# There is a kernel for each small number of outputs, and only the kernel in use is compiled. Its
+# outputs are written out one by one, with all loads before all stores, because otherwise the
+# compiler could not vectorise them. It sums two features at a time, because otherwise rows of equal
+# codes would wait for each other's sums. Places are unsigned, because a negative index counts from
+# the end, and the check for it takes half of the time.
 
 
 @compiled
@@ -117,7 +119,7 @@ _FEW = (_accumulate_1, _accumulate_2, _accumulate_3, _accumulate_4)
 
 @compiled
 def accumulate_many(codes: Any, base: Any, residual: Any, sums: Any) -> None:
-    """`accumulate` of any number of outputs; it adds to ``sums``."""
+    """Add residual sums of every code to ``sums``, for any number of outputs; see `accumulate`."""
     n_features, n_rows = codes.shape
     for low in range(0, n_rows, _SUM):
         count = _SUM if n_rows - low > _SUM else n_rows - low
@@ -132,7 +134,7 @@ def accumulate_many(codes: Any, base: Any, residual: Any, sums: Any) -> None:
 
 @compiled
 def accumulate_sorted(order: Any, starts: Any, residual: Any, running: bool, sums: Any) -> None:
-    """Residual sums of consecutive codes, rows sorted; of all codes so far where ``running``."""
+    """Write residual sums of consecutive codes of sorted rows; running sums if ``running``."""
     for code in range(starts.size - 1):
         for j in range(residual.shape[1]):
             sums[code, j] = sums[code - 1, j] if running and code > 0 else 0.0

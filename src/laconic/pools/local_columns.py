@@ -1,4 +1,4 @@
-"""Columns of a wide atom that are zero outside some rows, without writing them down."""
+"""Columns of an atom that are zero outside some rows. They are not written down."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 
 class LocalColumns(NamedTuple):
-    """``heights * table[rows] @ change`` on some rows, zero on all others.
+    """Columns that are ``heights * table[rows] @ change`` on some rows, and zero on all others.
 
-    The table is one array for all atoms of a pool, so that an atom costs its row numbers only.
+    All atoms of a pool share one table. So an atom only needs memory for its row numbers.
     """
 
     rows: np.ndarray
     """Ascending numbers of the rows where the columns are not zero."""
     table: np.ndarray
-    """(n_rows, t): what every atom of the pool makes its columns of."""
+    """(n_rows, t): the table from which every atom of the pool forms its columns."""
     change: np.ndarray
-    """(t, width): from the table to the columns, float64."""
+    """(t, width): the matrix that turns the table into the columns, in float64."""
     heights: np.ndarray | None = None
-    """A factor for each of the rows; ``None`` stands for ones."""
+    """A factor for each of the rows. ``None`` means ones."""
 
     @property
     def width(self) -> int:
@@ -28,7 +28,10 @@ class LocalColumns(NamedTuple):
         return self.change.shape[1]
 
     def spans(self, other: LocalColumns) -> bool:
-        """Whether the columns are combinations of another atom's of the same pool, at a glance."""
+        """Return whether the columns are combinations of another atom's, by a quick check.
+
+        Both atoms must be of the same pool. Only atoms with equal rows and heights are found.
+        """
         if not np.array_equal(self.rows, other.rows):
             return False
         if self.heights is None or other.heights is None:
@@ -36,7 +39,7 @@ class LocalColumns(NamedTuple):
         return np.allclose(self.heights, other.heights, rtol=1e-6, atol=1e-6)
 
     def written(self, columns: slice = slice(None)) -> np.ndarray:
-        """Some of the columns written down, (n_rows, width), in the dtype of the table."""
+        """Return some of the columns written down, (n_rows, width), in the dtype of the table."""
         change = self.change[:, columns]
         out = np.zeros((len(self.table), change.shape[1]), dtype=self.table.dtype, order="F")
         values = self.table[self.rows] @ change

@@ -1,7 +1,7 @@
 """Pools over rows that come in parts.
 
-Every part is surveyed, the surveys are merged, and the pool is bound to every part with what the
-merged survey says of all rows. All parts have the same atoms.
+First every part is surveyed. Then the surveys are merged. Then the pool is bound to every part,
+with the merged survey of all rows. So all parts have the same atoms.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from laconic.pools.base import BoundPool, Pool
 
 
 class Place(NamedTuple):
-    """Where a part stands among all rows: samples are drawn by the numbers of rows."""
+    """The place of a part among all rows. Samples are drawn by the numbers of rows."""
 
     first: int
-    """Number of its first row."""
+    """Number of the part's first row."""
     total: int
-    """All rows, of all parts."""
+    """Number of rows in all parts."""
     before: np.ndarray | None = None
-    """What the pool counted in the parts before, added up; see `PoolOfParts`."""
+    """Sum of the pool's counts in the parts before this one; see `PoolOfParts`."""
     counted: np.ndarray | None = None
-    """What the pool counted in all parts."""
+    """Sum of the pool's counts in all parts."""
     seed: int | None = None
-    """Drawn once for all parts, for pools that are given no seed."""
+    """Random seed for pools without a seed of their own. It is drawn once for all parts."""
     known: Any = None
-    """What earlier surveys of all parts found; see `Unfinished`."""
+    """Results of earlier surveys of all parts; see `Unfinished`."""
 
     def sample(self, n_rows: int, most: int) -> np.ndarray:
-        """Which of the part's ``n_rows`` are among at most ``most`` of all, at even distances.
+        """Return which of the part's ``n_rows`` rows are in a sample of all rows.
 
-        They are drawn by the numbers of rows, so all parts together have the same sample, whatever
-        the parts. All rows are in it where there are no more.
+        The sample has at most ``most`` rows at even distances. It is drawn by the numbers of rows,
+        so it does not depend on how the rows are cut into parts. If there are at most ``most`` rows
+        in all, all of them are in the sample.
         """
         if self.total <= most:
             return np.arange(n_rows)
@@ -44,7 +45,7 @@ class Place(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """What ``merge`` returns to have all parts surveyed again, which then know more."""
+    """What ``merge`` returns to have all parts surveyed again, with the results so far."""
 
     known: Any
 
@@ -53,18 +54,19 @@ class Unfinished(NamedTuple):
 class PoolOfParts(Pool, Protocol):
     """A pool that can be bound to rows in parts.
 
-    It may also have ``count(X, place, threads)``, which is asked of every part before any is
-    surveyed. Its answers are arrays (or all ``None``). They are added up, and `survey` finds the
-    sums in its place.
+    It may also have a method ``count(X, place, threads)``. This is called for every part before any
+    part is surveyed. It returns an array for every part, or ``None`` for every part. The arrays are
+    added up, and `survey` finds the sums in its ``place``.
     """
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Any:
-        """What must be known of one part, for `merge`."""
+        """Return what `merge` must know about one part."""
 
     def merge(self, surveys: Sequence[Any], threads: Threads) -> Any:
-        """What must be known of all parts, for ``bind``; surveys come in the order of the rows.
+        """Return what ``bind`` must know about all parts. Surveys are in the order of the rows.
 
-        An `Unfinished` answer has all parts surveyed once more. They find it in their place.
+        If the answer is `Unfinished`, all parts are surveyed once more. The new surveys find the
+        answer in their ``place``.
         """
 
     def bind(
@@ -75,15 +77,15 @@ class PoolOfParts(Pool, Protocol):
         survey: Any = None,
         place: Place | None = None,
     ) -> BoundPool:
-        """Prepare once for a part, with the merged survey; without one, for all rows."""
+        """Prepare once for a part, with the merged survey, or for all rows without a survey."""
 
 
 def bind_parts(
     pool: Pool, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
 ) -> list[BoundPool]:
-    """Bind a pool to rows in parts, each ``(X, weight)``, and see that it can answer."""
+    """Bind a pool to rows in parts, each ``(X, weight)``, and check the bound pools."""
     if not all(len(weight) for _, weight in parts):
-        raise ValueError("every part must have a row")
+        raise ValueError("every part must have at least one row")
     if len(parts) == 1:
         bounds = [_checked(pool, pool.bind(*parts[0], threads))]
     else:
@@ -96,8 +98,8 @@ def bind_parts(
             )
         places = _places(pool, parts, threads)
         merged = surveyed(pool, parts, places, threads)
-        if merged is None:  # which would mean to bind that these rows are all
-            raise TypeError(f"{type(pool).__name__}.merge must return what is known of all rows")
+        if merged is None:  # ``bind`` would take each part for all rows
+            raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
         bounds = [
             _checked(pool, pool.bind(X, weight, threads, merged, place))
             for (X, weight), place in zip(parts, places, strict=True)
@@ -105,7 +107,7 @@ def bind_parts(
     kinds = {(bound.n_atoms, bound.n_columns, str(bound.dtype)) for bound in bounds}
     if len(kinds) > 1:
         raise ValueError(
-            f"{type(pool).__name__} is not the same for all parts of the rows: it has "
+            f"{type(pool).__name__} must have the same atoms for all parts of the rows, not "
             f"{' and '.join(str(n) for n in sorted({n for n, _, _ in kinds}))} atoms"
         )
     late = [bound.late() for bound in bounds]
@@ -121,7 +123,7 @@ def surveyed(
     places: Sequence[Place],
     threads: Threads,
 ) -> Any:
-    """What is known of all parts, each ``(X, weight)``, after as many surveys as it takes."""
+    """Return the merged survey of all parts, each ``(X, weight)``. Survey as often as needed."""
     merged: Any = Unfinished(None)
     while isinstance(merged, Unfinished):
         known = [place._replace(known=merged.known) for place in places]
@@ -134,7 +136,7 @@ def surveyed(
 def _places(
     pool: PoolOfParts, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
 ) -> list[Place]:
-    """Where every part stands, with what the pool counts."""
+    """Return the place of every part, with the pool's counts."""
     ends = np.cumsum([0, *(len(weight) for _, weight in parts)]).tolist()
     seed = int(np.random.SeedSequence().generate_state(1)[0])
     places = [Place(first, ends[-1], seed=seed) for first in ends[:-1]]
@@ -150,13 +152,13 @@ def _places(
 
 
 def _checked(pool: Pool, bound: Any) -> BoundPool:
-    """What a pool's ``bind`` returned, if it can answer."""
+    """Return the bound pool that ``bind`` returned, if it has all methods of a `BoundPool`."""
     needed = ("n_atoms", "n_columns", "dtype", *sorted(BoundPool.__abstractmethods__), "best")
     missing = [name for name in needed if not hasattr(bound, name)]
     if missing:
         raise TypeError(
             f"{type(pool).__name__}.bind must return a laconic.pools.BoundPool; "
-            f"what it returned, a {type(bound).__name__}, has no {missing[0]!r}"
+            f"it returned a {type(bound).__name__}, which has no {missing[0]!r}"
         )
     checked: BoundPool = bound
     return checked

@@ -23,32 +23,32 @@ from laconic.pools.templates import Windows, draw, learn_templates, mask_centres
 
 
 class Learning(NamedTuple):
-    """What is known of all images before the templates of the next size are learned."""
+    """What is known about all images before the templates of the next size are learned."""
 
     learned: tuple[np.ndarray, ...]
-    """Templates of the sizes before."""
+    """Templates of the earlier sizes."""
     drawn: np.ndarray
-    """Windows of the next size that were drawn, by number; see `draw`."""
+    """Numbers of the windows drawn for the next size; see `draw`."""
     random: np.random.RandomState
-    """As it is after that draw."""
+    """The random generator in its state after that draw."""
 
 
 class Glimpse(NamedTuple):
-    """What a part of the images says."""
+    """The survey of one part of the images."""
 
     low: float
     high: float
     """Range of the pixels."""
     n_images: int
-    """Of all parts."""
+    """Number of images in all parts."""
     shape: tuple[int, int]
     windows: Windows
-    """Those drawn that lie in this part."""
+    """The drawn windows that are in this part."""
     learning: Learning
 
 
 class Learned(NamedTuple):
-    """What all images say."""
+    """The merged survey of all images."""
 
     map: PatchesMap
     """Every template with every mask."""
@@ -58,20 +58,20 @@ class Learned(NamedTuple):
 
 
 class Patches(TransformerMixin, BaseEstimator):
-    """Templates of image patches, each looked for near every place of a grid.
+    """Templates of image patches, each searched for near every place of a grid.
 
     An atom is a template v and a mask g. Its value on an image I is
 
         max_p g(p) · ⟨v, window of I at p⟩,
 
-    the paper's max{(I ⊗ v) × g} (A.1). The mask is a Gaussian around one place, cut to zero beyond
-    two standard deviations; positions where it is zero count with the value 0, so that no value is
-    negative. Templates are the centres of a k-means clustering of windows of the training images,
-    of zero mean and unit norm.
+    which is the paper's max{(I ⊗ v) × g} (A.1). The mask is a Gaussian around one place. It is zero
+    beyond two standard deviations. Positions where it is zero count with the value 0, so no value
+    of an atom is negative. Templates are the centres of a k-means clustering of windows of the
+    training images. They have zero mean and unit norm.
 
-    As a pool, ``ShareBoostClassifier(pool=Patches(...))`` chooses the atoms worth their place, and
-    its predictor computes no others. As a transformer, ``fit`` learns the templates and
-    ``transform`` computes all atoms of new images.
+    As a pool, ``ShareBoostClassifier(pool=Patches(...))`` chooses a few atoms, and its predictor
+    computes only these. As a transformer, ``fit`` learns the templates and ``transform`` computes
+    all atoms on new images.
 
     Parameters
     ----------
@@ -79,51 +79,57 @@ class Patches(TransformerMixin, BaseEstimator):
         Height and width of an image. A row of X holds its pixels row by row:
         ``images.reshape(len(images), -1)``. ``None`` means square images.
     n_templates : int, default=1000
-        Templates of every size; fewer if the images have fewer different windows.
+        Number of templates of every size. There are fewer if the images have fewer different
+        windows.
     template_size : int or tuple of int, default=7
-        Height and width of a template in pixels, or several sizes in one pool.
+        Height and width of a template in pixels. A tuple gives several sizes in one pool.
     mask_grid : int or tuple of two int, default=4
-        Masks down and across the image: the positions of a template are cut into a grid of so many
-        equal cells, and a mask is centred in each.
+        Number of masks down and across the image. The positions of a template are cut into a grid
+        of this many equal cells, and a mask is centred in each cell.
     mask_sigma : float or tuple of float, default=4.5
-        Standard deviation of the masks in pixels, at least 0.5, or several for every place.
-        ``inf`` weighs all positions alike.
+        Standard deviation of the masks in pixels, at least 0.5. A tuple gives several masks for
+        every place. ``inf`` gives all positions the same weight.
     min_contrast : float, default=0.3
-        Windows whose norm, at zero mean, is below this part of the largest one are not clustered
-        (of 1.5 times the 99th percentile, if that is less: a spoiled pixel is no measure).
+        Windows of low contrast are not clustered. The contrast of a window is its norm after its
+        mean is subtracted. It must be at least this fraction of the largest contrast. If 1.5 times
+        the 99th percentile is less than the largest contrast, it is used instead, so that one
+        spoiled pixel does not make all other windows look flat.
     scale : {"max", "std"} or None, default="max"
-        Scale of the columns in a pool, where the rule of ShareBoost depends on it: divided by their
-        largest value, by their weighted standard deviation, or left as they are.
+        How the columns of a pool are scaled. They are divided by their largest value, divided by
+        their weighted standard deviation, or left as they are. The scale changes which atoms
+        ShareBoost's rule chooses.
     storage : {"uint8", "float16", "float32"}, default="uint8"
-        How a pool keeps its columns: 1, 2 or 4 bytes an image and atom. See the notes.
+        How a pool stores its columns: with 1, 2 or 4 bytes for every image and atom. See the notes.
     random_state : int, RandomState instance or None, default=0
         Draws the windows and starts the clustering.
 
     Attributes
     ----------
     map_ : PatchesMap
-        Every template with every mask, after ``fit``: ``map_.templates()`` gives the templates as
-        images, ``map_.atoms()`` the records of the columns of ``transform``.
+        Every template with every mask, after ``fit``. ``map_.templates()`` returns the templates as
+        images. ``map_.atoms()`` returns the records of the columns of ``transform``.
     n_features_in_ : int
 
     Notes
     -----
-    *Storage.* A pool scores its atoms on stored columns. As uint8 a value is rounded to one of 256
-    even steps from 0 to the largest response that the template can have within the range of the
-    pixels: an error of at most 1/510 of that. A chosen atom's column is computed anew from the
-    images, exactly as for prediction, and only these exact columns are corrected: rounding can
-    change which of two nearly equal atoms comes first, but no weight and no prediction.
+    *Storage.* A pool scores its atoms on stored columns. As uint8, a value is rounded to one of 256
+    even steps. They go from 0 to the largest response that the template can have within the range
+    of the pixels. The error is at most 1/510 of that response. The column of a chosen atom is
+    computed again from the images, exactly as for prediction. Weights are fitted to these exact
+    columns only. So rounding can change which of two nearly equal atoms comes first, but it does
+    not enter weights or predictions.
 
-    *Cost.* n images of P positions take n P (size² + masks) · n_templates operations once and n
-    bytes an atom (uint8); a round is one pass over these. The images stay where they are.
-    Features are computed in float32 whatever the images are.
+    *Cost.* For n images with P positions, the pool takes n P (size² + masks) · n_templates
+    operations once, and n bytes per atom (uint8). A round is one pass over these bytes. The images
+    are not copied. Features are computed in float32, whatever the type of the images.
 
-    *Parts.* Images in parts have the templates of one memory. Windows are drawn by the numbers of
-    the images, at most 400 for every template and size, and only these windows leave their part.
-    The parts are surveyed once for every template size.
+    *Parts.* Images in parts have the same templates as in one memory. Windows are drawn by the
+    numbers of the images, at most 400 for every template and size, and only these windows leave
+    their part. The parts are surveyed once for every template size.
 
-    *Weights.* Templates are learned from the images alone: weights of rows do not change them. So
-    an image of weight 2 is not quite the image twice: windows are drawn from both copies of that.
+    *Weights.* Templates are learned from the images alone. The weights of rows do not change them.
+    So an image of weight 2 is not exactly the same as the image twice, because windows are drawn
+    from both copies.
 
     Examples
     --------
@@ -163,10 +169,10 @@ class Patches(TransformerMixin, BaseEstimator):
     # -- as a pool -----------------------------------------------------------------------------
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpse:
-        """The range of the pixels, and those of the windows drawn that lie in these images.
+        """Return the range of the pixels, and the drawn windows that are in these images.
 
-        Windows of one size only: what is drawn for the next one depends on how these are clustered.
-        So there is a survey for every size.
+        The windows have one size only. The draw for the next size depends on how these are
+        clustered. So there is a survey for every size.
         """
         shape = image_shape(self.shape, X.shape[1])
         if not is_at_least(self.n_templates, Integral, 1):
@@ -179,7 +185,7 @@ class Patches(TransformerMixin, BaseEstimator):
         return Glimpse(float(X.min()), float(X.max()), place.total, shape, windows, learning)
 
     def merge(self, surveys: Sequence[Glimpse], threads: Threads) -> Learned | Unfinished:
-        """Learn the templates of one size, the same ones for any parts."""
+        """Learn the templates of one size. They do not depend on the division into parts."""
         low, high = min(part.low for part in surveys), max(part.high for part in surveys)
         self._check_pixels(max(high, -low))
         shape, (learned, _, random) = surveys[0].shape, surveys[0].learning
@@ -212,14 +218,14 @@ class Patches(TransformerMixin, BaseEstimator):
         return BoundPatches(X, weight, *learned, self.scale, self.storage, threads)
 
     def _learned(self, X: Any, weight: np.ndarray, threads: Threads) -> Learned:
-        """What images in one memory say."""
+        """Return the merged survey of images in one memory."""
         learned: Learned = surveyed(self, [(X, weight)], [Place(0, X.shape[0])], threads)
         return learned
 
     def _random(self, seed: int | None) -> np.random.RandomState:
-        """What draws the windows of the first size."""
+        """Return the random generator that draws the windows of the first size."""
         random = check_random_state(seed if self.random_state is None else self.random_state)
-        # All parts are to find it as it is.
+        # The user's generator must not change, because all parts start from it.
         return deepcopy(random) if random is self.random_state else random
 
     def _drawn(
@@ -229,14 +235,14 @@ class Patches(TransformerMixin, BaseEstimator):
         shape: tuple[int, int],
         random: np.random.RandomState,
     ) -> Learning:
-        """What is known once windows of the next size are drawn."""
+        """Draw windows of the next size, and return what is known then."""
         size = self._sizes(shape)[len(learned)]
         return Learning(learned, draw(n_images, shape, size, int(self.n_templates), random), random)
 
     def _every(
         self, shape: tuple[int, int], sizes: list[int], learned: Sequence[np.ndarray]
     ) -> PatchesMap:
-        """The map of every template with every mask, template by template."""
+        """Return the map of every template with every mask, template by template."""
         grid, sigmas = pair(self.mask_grid, "mask_grid"), self._sigmas()
         centres = [np.tile(mask_centres(shape, s, grid), (len(sigmas), 1)) for s in sizes]
         n_masks = len(centres[0])
@@ -253,30 +259,30 @@ class Patches(TransformerMixin, BaseEstimator):
         )
 
     def _check_masks(self, shape: tuple[int, int], size: int) -> None:
-        """Refuse masks that make no sense for templates up to that size."""
+        """Refuse masks that do not fit templates up to that size."""
         grid = pair(self.mask_grid, "mask_grid")
         positions = [n - size + 1 for n in shape]
         if any(g > p for g, p in zip(grid, positions, strict=True)):
             raise ValueError(
-                f"mask_grid {grid[0]}x{grid[1]} has more places than a template of {size} "
-                f"pixels has positions, {positions[0]}x{positions[1]}: give a smaller grid"
+                f"mask_grid {grid[0]}x{grid[1]} has more cells than a template of {size} "
+                f"pixels has positions, {positions[0]}x{positions[1]}; give a smaller grid"
             )
         self._sigmas()
         if not (is_at_least(self.min_contrast, Real, 0) and self.min_contrast <= 1):
             raise ValueError(f"min_contrast must be from 0 to 1, not {self.min_contrast!r}")
 
     def _check_pixels(self, largest: float) -> None:
-        """Refuse pixels that single precision has no room for."""
+        """Refuse pixels that are too small or too large for single precision."""
         if 0 < largest < SMALLEST_PIXEL:
             raise ValueError(
-                f"X holds no pixel above {largest:.2g}; patches are computed in single precision, "
-                f"so some must be at least {SMALLEST_PIXEL:.2g}: multiply the images by a power of "
-                "ten"
+                f"X holds no pixel above {largest:.2g}, but patches are computed in single "
+                f"precision and need pixels of at least {SMALLEST_PIXEL:.2g}; multiply the images "
+                "by a power of ten"
             )
         if self.scale is None and largest > LARGEST[4]:
             raise ValueError(
-                f"X holds pixels as large as {largest:.2g}, whose squares are too large for sums "
-                "over images; take scale='max'"
+                f"X holds pixels as large as {largest:.2g}, and their squares are too large for "
+                "sums over images; set scale='max'"
             )
 
     def _sizes(self, shape: tuple[int, int]) -> list[int]:
@@ -305,19 +311,19 @@ class Patches(TransformerMixin, BaseEstimator):
     # -- as a transformer ----------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Patches:
-        """Learn the templates from images; ``y`` is ignored."""
+        """Learn the templates from images. ``y`` is ignored."""
         X = self._validated(X, reset=True)
         with Threads(1) as threads:
             self.map_ = self._learned(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads).map
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Values of all atoms, (n_images, n_atoms), float32."""
+        """Return the values of all atoms, (n_images, n_atoms), in float32."""
         check_is_fitted(self, "map_")
         return self.map_.columns(self._validated(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Readable names of the columns of ``transform``."""
+        """Return readable names of the columns of ``transform``."""
         check_is_fitted(self, "map_")
         return np.array(self.map_.names(), dtype=object)
 

@@ -25,61 +25,65 @@ from laconic.pools.parts import Place
 from laconic.pools.radii import Balls, Held, find_balls, hold
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
-# Codes are bytes, and one of them means outside every ball.
+# Codes are bytes, and one code means that a row is outside every ball.
 MOST_RADII = 255
-# Rows of a batch of the clustering, and times that every row is looked at (at most).
+# Rows in a batch of the clustering, and the most passes over the rows.
 BATCH, EPOCHS = 4096, 20
 
 
 class Glimpsed(NamedTuple):
-    """What a part of the rows says."""
+    """The survey of one part of the rows."""
 
     peaks: np.ndarray
-    """Largest absolute value of every column, in all of its rows."""
+    """Largest absolute value of every column, in all rows of the part."""
     rows: np.ndarray
-    """Those that centres and radii are found from, dense."""
+    """The rows that centres and radii are found from, as a dense array."""
     weight: np.ndarray
-    """Their weights."""
+    """The weights of these rows."""
     numbers: np.ndarray
-    """Their numbers among all rows."""
+    """The numbers of these rows among all rows."""
 
 
 class Pieces(TransformerMixin, BaseEstimator):
     """Balls of many centres and radii, each with a linear function inside.
 
     The columns of the ball (c, r) are share^(−balance) · 1[‖v − c‖ < r] · [slope (v − o)/s, 1].
-    Here share is the part of the training rows inside, o the mean of the rows and s the root of
-    their mean squared distance from it, or, ``relative``, o is the centre and s the radius: the
-    paper's ψ(v), scaled, which changes what the penalty costs and what the l1 rule prefers, not
-    what the model can say. Soft balls have these columns times 1 − ‖v − c‖²/r²: the model is then
-    continuous. A group's score is the sum of the l1 gradient norms of its columns.
+    Here share is the fraction of the training rows inside the ball, o is the mean of the rows, and
+    s is the root of their mean squared distance from the mean. With ``relative``, o is the centre
+    and s is the radius instead. These columns are the paper's ψ(v), scaled. Scaling changes what
+    the penalty costs and what the l1 rule prefers, but not which functions a model can represent.
+    The columns of a soft ball are also multiplied by 1 − ‖v − c‖²/r², which makes the model
+    continuous. The columns of a ball are chosen as a group. The score of a group is the sum of the
+    l1 gradient norms of its columns.
 
-    As the ``pool`` of an estimator it is never written down: a round costs O(m · centres · d · k)
-    for all radii together, and a chosen ball costs the numbers of the rows inside it. As a step of
-    a scikit-learn pipeline (`fit`, `transform`) it gives the columns of all balls as a sparse
-    matrix.
+    As the ``pool`` of an estimator, this object never writes down its columns. A round costs
+    O(m · centres · d · k) for all radii together, with m rows, d features and k outputs. A chosen
+    ball stores only the numbers of the rows inside it. As a step of a scikit-learn pipeline
+    (`fit`, `transform`), it returns the columns of all balls as a sparse matrix.
 
     Parameters
     ----------
     n_centres : int, default=1500
-        Candidate centres, found by mini-batch k-means of the distinct rows, weighted. Where there
-        are no more distinct rows than this, the rows themselves. The order of the rows does not
-        matter, and a row of weight 2 is the row twice.
+        Number of candidate centres. They are found by mini-batch k-means of the distinct rows, with
+        their weights. If there are at most this many distinct rows, these rows are the centres. The
+        order of the rows does not matter, and a row of weight 2 counts as the same row twice.
     n_radii : int, default=35
-        Radii of a centre, at most 255.
+        Number of radii of each centre, at most 255.
     min_share, max_share : float, default=0.01 and 0.5
-        Part of the rows inside the smallest and the largest ball of a centre; those between grow
-        evenly. Radii lie halfway between two rows, so that no row lies on a sphere.
+        Fraction of the rows inside the smallest and the largest ball of a centre. The fractions of
+        the balls between grow evenly. A radius is halfway between two rows, so no row is on a
+        sphere.
     slope : float, default=None
-        Factor of the linear part. ``None`` is the root of the number of features: coordinates then
-        count about as much as the constant.
+        Factor of the linear part. ``None`` means the root of the number of features. Coordinates
+        then count about as much as the constant.
     soft : bool, default=False
-        Whether balls fall off towards their edge. Costs twice the operations to choose a ball.
+        Whether the functions of a ball decrease to zero at its edge. Choosing a ball then costs
+        twice the operations.
     relative : bool, default=False
-        Whether a ball's linear function is one of (v − c)/r.
+        Whether the linear function of a ball is a function of (v − c)/r.
     balance : float, default=0.0
-        Power of the ball's share that its columns are divided by. At 0 the l1 rule prefers large
-        balls, at 0.5 columns of all balls have about the same norm.
+        The columns of a ball are divided by this power of its share. At 0 the l1 rule prefers large
+        balls. At 0.5 the columns of all balls have about the same norm.
     centres : array-like of shape (n_centres, n_features), default=None
         Centres to use instead of clustering.
     random_state : int, RandomState instance or None, default=0
@@ -92,15 +96,16 @@ class Pieces(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Memory beside the data: a byte for every row and centre (soft balls: a byte and a number), a
-    copy of the rows, and 64 MiB of sums; the projection rule needs two more copies of the rows, in
-    float64, before its first round. A sparse matrix is made dense.
+    *Memory.* In addition to the data, the pool takes a byte for every row and centre, a copy of the
+    rows, and 64 MiB of sums. Soft balls take a byte and a number for every row and centre. The
+    projection rule needs two more copies of the rows, in float64, before its first round. A sparse
+    matrix is made dense.
 
-    Rows in parts have the balls of one memory, where there are no more than 65,536 rows in all.
-    Where there are more, that many rows, at even distances by their numbers, give the centres, the
-    radii, the mean and the shares. These are then the same for any two or more parts, and every row
-    is still in the balls that it lies in. A row that lies on a sphere up to rounding may be inside
-    in one cut of the rows and outside in another.
+    *Parts.* Rows in parts have the same balls as rows in one memory, if there are at most 65,536
+    rows in all. If there are more, the centres, the radii, the mean and the shares are found from
+    65,536 rows, taken at even distances by their numbers. The results are then the same for any two
+    or more parts. Every row still counts for the balls that contain it. A row that is on a sphere
+    up to rounding may be inside for one division into parts and outside for another.
 
     Examples
     --------
@@ -114,7 +119,7 @@ class Pieces(TransformerMixin, BaseEstimator):
     True
     """
 
-    _sampled: ClassVar[int] = 65_536  # rows that the balls of rows in parts are found from
+    _sampled: ClassVar[int] = 65_536  # rows from which the balls of rows in parts are found
 
     def __init__(
         self,
@@ -142,10 +147,10 @@ class Pieces(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpsed:
-        """The rows that centres and radii are found from.
+        """Return the rows of this part that centres and radii are found from.
 
-        All rows, where all parts together have no more than 65,536. Otherwise so many of all parts,
-        at even distances.
+        These are all rows if all parts together have at most 65,536. Otherwise 65,536 rows of all
+        parts are taken, at even distances.
         """
         self._check()
         X = X if sparse.issparse(X) else np.asarray(X)
@@ -173,7 +178,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         survey: Balls | None = None,
         place: Place | None = None,
     ) -> BoundPieces:
-        """Find the balls of all rows, or take those of the survey; code every distance."""
+        """Find the balls of all rows, or use those of the survey. Then code every distance."""
         soft = bool(self.soft)
         if survey is None:
             X = X if sparse.issparse(X) else np.asarray(X)
@@ -195,7 +200,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         soft: bool | None,
         threads: Threads,
     ) -> tuple[Balls, Held | None]:
-        """The balls of some rows; see `find_balls`. ``peaks`` are those of all rows."""
+        """Return the balls of some rows; see `find_balls`. ``peaks`` are the peaks of all rows."""
         power = self._power(peaks, X.dtype)
         X = _in_units(X, power)
         centres = self._centres(X, weight, power)
@@ -203,7 +208,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         return find_balls(X, weight, centres, shares, power, soft, threads)
 
     def fit(self, X: Any, y: Any = None) -> Pieces:
-        """Find the balls of the training rows; ``y`` is not read."""
+        """Find the balls of the training rows. ``y`` is ignored."""
         X = validated(self, X, accept_sparse=["csr", "csc"])
         with Threads() as threads:
             bound = self.bind(X, np.full(X.shape[0], 1.0 / X.shape[0]), threads)
@@ -211,13 +216,13 @@ class Pieces(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> sparse.csr_matrix:
-        """Columns of all balls in the units of the input; see `laconic.model.pieces.PiecesMap`."""
+        """Return the columns of all balls in input units; see `laconic.model.pieces.PiecesMap`."""
         check_is_fitted(self, "map_")
         X = validated(self, X, accept_sparse=["csr", "csc"], reset=False)
         return self.map_.sparse_columns(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of `transform`."""
+        """Return the names of the columns of `transform`."""
         check_is_fitted(self, "map_")
         names = getattr(self, "feature_names_in_", input_features)
         return np.array(self.map_.names(names), dtype=object)
@@ -228,7 +233,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         return tags
 
     def _expect(self, X: Any, n_rows: int) -> None:
-        """Warn where the pool will not fit in memory: codes, depths, and copies of the rows."""
+        """Warn if codes, depths and copies of the rows will not fit in memory."""
         n_features = X.shape[1]
         n_centres = self.n_centres if self.centres is None else len(np.atleast_1d(self.centres))
         coded = n_rows * min(n_centres, n_rows) * (1 + X.dtype.itemsize * bool(self.soft))
@@ -236,7 +241,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         warn_if_too_large(
             coded + copies,
             f"a pool of pieces on {n_rows} rows of {n_features} features",
-            "lower n_centres, take fewer features (dense copies of the rows are made), or fit a "
+            "lower n_centres, use fewer features (dense copies of the rows are made), or fit a "
             "sample of the rows",
         )
 
@@ -249,44 +254,44 @@ class Pieces(TransformerMixin, BaseEstimator):
         shares = self.min_share, self.max_share
         if not all(is_at_least(s, Real, 0) for s in shares) or not 0 < shares[0] <= shares[1] <= 1:
             raise ValueError(
-                "min_share and max_share must be parts of the rows, 0 < min_share <= max_share <= "
-                f"1, not {self.min_share!r} and {self.max_share!r}"
+                "min_share and max_share must be fractions with 0 < min_share <= max_share <= 1, "
+                f"not {self.min_share!r} and {self.max_share!r}"
             )
         slope = self.slope
         if slope is not None and (not is_at_least(slope, Real, 0) or slope in (0, np.inf)):
             raise ValueError(f"slope must be positive, not {slope!r}")
         if not is_at_least(self.balance, Real, 0) or self.balance > 1:
-            raise ValueError(f"balance must lie between 0 and 1, not {self.balance!r}")
+            raise ValueError(f"balance must be from 0 to 1, not {self.balance!r}")
         for name in ("soft", "relative"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
 
     def _power(self, peaks: np.ndarray, dtype: np.dtype[Any]) -> int:
-        """The power of two in whose units distances are found; refuses rows without room for it."""
+        """Return the power of two that is the unit of distances. Refuse X out of range."""
         largest, column = float(peaks.max(initial=0.0)), int(peaks.argmax())
         most = 0.25 * float(np.finfo(dtype).max)
         if largest > min(most, LARGEST_UNIT):
             raise ValueError(
-                f"column {column} of X holds values up to {largest:.2g}: distances would overflow; "
-                f"{SHRINK}"
+                f"column {column} of X holds values up to {largest:.2g}, so distances would "
+                f"overflow; {SHRINK}"
             )
         if 0 < largest < SMALLEST_UNIT:
             raise ValueError(
-                f"X holds no value above {largest:.2g}: weights would overflow; {ENLARGE}"
+                f"X holds no value above {largest:.2g}, so weights would overflow; {ENLARGE}"
             )
         return power_of_two(largest)
 
     def _centres(self, X: np.ndarray, weight: np.ndarray, power: int) -> np.ndarray:
-        """Centres, in units of that power of two, as X is."""
+        """Return the centres. Like X, they are in units of that power of two."""
         if self.centres is not None:
             centres = np.asarray(self.centres, dtype=np.float64)
             if centres.ndim != 2 or centres.shape[1] != X.shape[1] or len(centres) == 0:
                 raise ValueError(
-                    f"centres must be points of {X.shape[1]} features, not an array of shape "
-                    f"{centres.shape}"
+                    f"centres must be one or more rows of {X.shape[1]} features, not an array of "
+                    f"shape {centres.shape}"
                 )
             if not np.isfinite(centres).all():
-                raise ValueError("centres hold missing or infinite values")
+                raise ValueError("centres must not hold missing or infinite values")
             return np.ldexp(centres, -power)
         distinct, place = np.unique(X, axis=0, return_inverse=True)
         if len(distinct) <= self.n_centres:
@@ -300,11 +305,11 @@ class Pieces(TransformerMixin, BaseEstimator):
             n_init=1,
             random_state=self.random_state,
         )
-        # Batches are drawn by the numbers of rows. Each row comes once, in the order of the values,
-        # so that neither copies nor the order of the rows change what is drawn. In single precision
+        # Batches are drawn by the numbers of rows. Distinct rows come once each and sorted, so that
+        # neither copies nor the order of the rows change the draw. Rounded to single precision,
         # sums of weights do not depend on the order of the terms.
         sums = np.bincount(place.ravel(), weight).astype(np.float32)
-        # On one thread: sums of several come in any order, and centres would differ by rounding.
+        # With several threads the order of the sums varies, and centres would differ by rounding.
         with threadpool_limits(1):
             kmeans.fit(distinct, sample_weight=sums * len(distinct))
         return kmeans.cluster_centers_.astype(np.float64)
@@ -315,5 +320,5 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def _in_units(X: np.ndarray, power: int) -> np.ndarray:
-    """Rows in units of a power of two."""
+    """Return the rows in units of a power of two."""
     return np.ldexp(X, -power) if power else X

@@ -1,4 +1,4 @@
-"""Products of two input columns: every pair, summed over rows by BLAS and never written down."""
+"""The pool of all products of two input columns. BLAS sums them over rows; none is written down."""
 
 from __future__ import annotations
 
@@ -29,43 +29,46 @@ from laconic.pools.scaling import (
 
 
 class Tiles(NamedTuple):
-    """Where sums over pairs are cut. None of these changes an answer by more than rounding."""
+    """How sums over pairs are cut into tiles. No field changes an answer by more than rounding."""
 
     rows: int = 1024
-    """Rows summed in the data's own dtype; float64 adds up the blocks, at a few hundredths of the
-    work."""
+    """Rows summed together in the dtype of the data. The sums of such blocks are added in float64,
+    which costs only a few hundredths of the work."""
     left: int = 512
-    """First features times classes in one BLAS product: fewer would not keep BLAS at full rate."""
+    """First features times classes in one BLAS product. With fewer, BLAS does not run at full
+    speed."""
     tall: int = 64
-    """First features of a piece at most: a piece that starts at the diagonal wastes half their
+    """Most first features of a piece. A piece that starts at the diagonal wastes half of their
     square."""
     sums: int = 1 << 20
-    """Sums of a piece, 8 MB in float64: what bounds the memory of a thread when d or k is large."""
+    """Most sums of a piece, 8 MB in float64. This bounds the memory of a thread if d or k is
+    large."""
     copied: int = 1024
-    """Columns copied together where BLAS cannot read X in place: 8 MB in float64 for a block of
+    """Columns copied together if BLAS cannot read X in place: 8 MB in float64 for a block of
     rows."""
     together: int = 32
-    """Atoms whose training columns are formed together: row-major and CSR data are read in one
-    sweep."""
+    """Atoms whose training columns are formed together. Row-major and CSR data are read once for
+    all of them."""
 
 
 @dataclass(frozen=True)
 class Products(ScaledPool):
     """The pool of all products x_i x_j of two different input columns, i < j.
 
-    There are d(d-1)/2 of them, numbered (0, 1), (0, 2), ..., (0, d-1), (1, 2), ... The *features*
-    are scaled; their product is not scaled again.
+    There are d(d-1)/2 products, numbered (0, 1), (0, 2), ..., (0, d-1), (1, 2), ... The *features*
+    are scaled. Their product is not scaled again.
 
-    Sums over rows are blocks of Xᵀ diag(r_c) X, one matrix for every output c. A round costs
-    n k d²/2 multiply-accumulates, the triangle i < j (up to twice that where d is below 64), and
-    memory for a copy of the residual and at most some 50 MB a thread, whatever the rows and
-    features. Sparse X is made dense a tile at a time, so it saves memory but no time.
+    Sums over rows are blocks of Xᵀ diag(r_c) X, with one matrix for every output c. A round costs
+    n k d²/2 multiply-accumulates, for the triangle i < j. If d is below 64, it costs up to twice as
+    much. A round needs memory for a copy of the residual, and at most some 50 MB per thread. These
+    50 MB do not depend on the numbers of rows and features. A sparse X is made dense one tile at a
+    time. So sparse data saves memory but no time.
 
     Parameters
     ----------
     scale : {"max", "std"} or None, default="max"
-        Scale of the features, see `laconic.pools.scaling.column_scales`. With ``"max"`` every
-        scaled product lies in [-1, 1], which Lemma 2 of ShareBoost assumes.
+        How features are scaled; see `laconic.pools.scaling.column_scales`. With ``"max"`` every
+        scaled product is in [-1, 1], as Lemma 2 of ShareBoost assumes.
     """
 
     _tiles: ClassVar[Tiles] = Tiles()
@@ -80,13 +83,12 @@ class Products(ScaledPool):
         survey: Sizes | None = None,
         place: Place | None = None,
     ) -> BoundProducts:
-        """Prepare for the training rows: find the scales of the features, keep X as it is."""
+        """Prepare for the training rows. Find the scales of the features, and keep X as it is."""
         if not sparse.issparse(X):
             X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] < 2:
             raise ValueError(
-                f"X must have at least two columns to form products of two; it has "
-                f"{X.shape[-1]} feature(s)"
+                f"X must have at least two columns to form products of two, not {X.shape[-1]}"
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
@@ -96,14 +98,14 @@ class Products(ScaledPool):
         return BoundProducts(X, factors, threads, self._tiles)
 
     def _check_sizes(self, found: Sizes, factors: np.ndarray) -> None:
-        """Refuse features whose products overflow, or are too small for weights."""
+        """Refuse features whose products overflow, or are so small that their weights overflow."""
         peaks = found.peak
         with np.errstate(divide="ignore"):
             largest, sizes = np.log10(peaks), -np.log10(factors)
         most = LARGEST_UNIT if self.scale is not None else LARGEST[found.dtype.itemsize]
         i, j = sorted(np.argsort(largest, kind="stable")[-2:])
         if largest[i] + largest[j] > np.log10(most):
-            hint = SHRINK if self.scale is not None else f"take scale='max', or {SHRINK}"
+            hint = SHRINK if self.scale is not None else f"set scale='max', or {SHRINK}"
             raise ValueError(
                 f"columns {i} and {j} of X hold values up to {peaks[i]:.2g} and {peaks[j]:.2g}, "
                 f"and their products overflow; {hint}"
@@ -126,12 +128,13 @@ class _Piece(NamedTuple):
 
 
 def _pieces(d: int, k: int, tiles: Tiles) -> Iterator[_Piece]:
-    """Cut all pairs of d features into pieces, in the order of the atoms, for k outputs."""
+    """Cut all pairs of d features into pieces for k outputs, in the order of the atoms."""
     start = 0
     while start < d - 1:
         tall = max(1, min(tiles.tall, tiles.left // k, tiles.sums // (k * (d - 1 - start))))
         stop = min(start + tall, d - 1)
-        # Only a piece of a single first feature can be too wide, so atoms stay consecutive.
+        # Only a piece with a single first feature can be too wide. So the atoms of a piece stay
+        # consecutive.
         wide = max(1, tiles.sums // (k * tall))
         for left in range(start + 1, d, wide):
             yield _Piece(start, stop, left, min(left + wide, d))
@@ -149,18 +152,19 @@ class BoundProducts(BoundPool):
         self._n_rows, self._d = X.shape
         self.dtype = X.dtype
         self._summed = np.dtype(np.float64) if needs_double(X, factors) else X.dtype
-        # Number of the first atom (i, i + 1) of every first feature i: exact integers, no roots.
+        # Number of the first atom (i, i + 1) of every first feature i. A search among them needs no
+        # square roots, so it is exact.
         i = np.arange(self._d - 1, dtype=np.int64)
         self._starts = i * (2 * self._d - i - 1) // 2
         self.n_atoms = self.n_columns = self._d * (self._d - 1) // 2
         self._in_place = not sparse.issparse(X) and X.dtype.itemsize in X.strides
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Sums Σ_n x_ni x_nj residual_nc of every product, in blocks of consecutive atoms."""
+        """Yield the sums Σ_n x_ni x_nj residual_nc of every product, in blocks of atoms."""
         return self._sums(residual, squared=False)
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Weighted squared norms Σ_n weight_n x_ni² x_nj² of every product."""
+        """Return the weighted squared norm Σ_n weight_n x_ni² x_nj² of every product."""
         self._expect(self.n_atoms, 8)
         norms = np.empty(self.n_columns)
         for first, sums in self._sums(weight[:, None], squared=True):
@@ -168,7 +172,7 @@ class BoundProducts(BoundPool):
         return norms
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Scaled products on the training rows, in Fortran order."""
+        """Return the scaled products on the training rows, in Fortran order."""
         first, second = self._pairs(atoms)
         self._expect(len(first), self._n_rows * self.dtype.itemsize)
         out = np.empty((self._n_rows, len(first)), dtype=self.dtype, order="F")
@@ -182,17 +186,17 @@ class BoundProducts(BoundPool):
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Factor of every product: the product of the factors of its features."""
+        """Return the factor of every product: the product of the factors of its features."""
         first, second = self._pairs(atoms)
         return self._factors[first] * self._factors[second]
 
     def atom(self, index: int) -> Product:
-        """The record of atom ``index``."""
+        """Return the record of atom ``index``."""
         first, second = self._pairs([index])
         return Product(int(first[0]), int(second[0]))
 
     def index(self, atom: Any) -> int:
-        """The number of `Product` ``(i, j)``."""
+        """Return the number of `Product` ``(i, j)``."""
         i, j = self._features(atom)
         if not 0 <= i < j < self._d:
             raise ValueError(
@@ -201,7 +205,7 @@ class BoundProducts(BoundPool):
         return int(self._starts[i]) + j - i - 1
 
     def matching(self, item: Any) -> np.ndarray:
-        """The atom of a pair of features in either order, or all atoms that read one feature."""
+        """Return the atom of a pair of features, in any order, or all atoms that read a feature."""
         if not isinstance(item, tuple):
             feature = feature_number(item, self._d)
             before = np.arange(feature, dtype=np.int64)
@@ -212,11 +216,11 @@ class BoundProducts(BoundPool):
         return np.array([self.index(tuple(sorted(self._features(item))))], dtype=np.int64)
 
     def extract(self, atoms: Sequence[int]) -> ProductsMap:
-        """The feature map of the atoms for new rows."""
+        """Return the feature map of the atoms for new rows."""
         return ProductsMap(*self._pairs(atoms))
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Cost of every product: the sum of the costs of its two features."""
+        """Return the cost of every product: the sum of the costs of its two features."""
         self._expect(self.n_atoms, 8)
         costs = np.empty(self.n_atoms)
         for i, start in enumerate(self._starts):
@@ -225,15 +229,15 @@ class BoundProducts(BoundPool):
         return costs
 
     def _expect(self, n_products: int, each: int) -> None:
-        """Warn where so many products, of so many bytes each, will not fit in memory."""
+        """Warn if this many products, of ``each`` bytes, will not fit in memory."""
         warn_if_too_large(
             float(n_products) * each,
             f"writing down {n_products} products of two of {self._d} features",
-            "take fewer features, or settings (rule, costs, max_atoms) that need fewer products",
+            "use fewer features, or settings (rule, costs, max_atoms) that need fewer products",
         )
 
     def _features(self, atom: Any) -> tuple[int, int]:
-        """The two features of a pair, as Python integers."""
+        """Return the two features of a pair as Python integers."""
         if not (
             isinstance(atom, tuple)
             and len(atom) == 2
@@ -243,7 +247,7 @@ class BoundProducts(BoundPool):
         return int(atom[0]), int(atom[1])
 
     def _pairs(self, atoms: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """First and second features of the atoms."""
+        """Return the first and second features of the atoms."""
         numbers = np.asarray(atoms, dtype=np.int64)
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.n_atoms):
             wrong = next(a for a in numbers if not 0 <= a < self.n_atoms)
@@ -252,13 +256,13 @@ class BoundProducts(BoundPool):
         return first, numbers - self._starts[first] + first + 1
 
     def _sums(self, residual: np.ndarray, squared: bool) -> Iterator[tuple[int, np.ndarray]]:
-        """`gradients`, of the products or of their squares."""
+        """Yield the `gradients` of the products or of their squares."""
         outputs = np.ascontiguousarray(residual.T, dtype=self._summed)
         compute = partial(self._piece, outputs=outputs, squared=squared)
         pieces = _pieces(self._d, len(outputs), self._tiles)
         first = 0
-        # The next batch is in the threads' queue while this one is consumed: threads stay busy,
-        # and no more than two batches are held.
+        # The next batch is in the threads' queue while this one is consumed. So threads stay busy,
+        # and at most two batches are in memory.
         ready: Iterator[np.ndarray] = iter(())
         while batch := list(islice(pieces, self._threads.n_jobs)):
             coming = self._threads.map(compute, batch)
@@ -271,14 +275,17 @@ class BoundProducts(BoundPool):
             first += len(sums)
 
     def _piece(self, piece: _Piece, outputs: np.ndarray, squared: bool) -> np.ndarray:
-        """Sums of one piece, (pairs, k), by one thread in shapes that the piece alone decides."""
+        """Return the sums of one piece, (pairs, k).
+
+        One thread computes them. The shapes depend on the piece alone, and so do the sums.
+        """
         start, stop, left, right = piece
         tall, wide, k = stop - start, right - left, len(outputs)
         step = wide if self._in_place and not squared else self._tiles.copied
         total = np.zeros((tall * k, wide))
         weighted = np.empty((tall, k, min(self._tiles.rows, self._n_rows)), dtype=self._summed)
         for rows in row_blocks(self._n_rows, self._tiles.rows):
-            # All outputs in one product: (first features x outputs, rows) @ (rows, features).
+            # One product serves all outputs: (first features x outputs, rows) @ (rows, features).
             factor = self._tile(rows, slice(start, stop)).T * self._factors[start:stop, None]
             factor = (factor**2 if squared else factor).astype(self._summed)
             lhs = weighted[:, :, : rows.stop - rows.start]
@@ -290,12 +297,12 @@ class BoundProducts(BoundPool):
                 if squared:
                     rhs = ((rhs * self._factors[second]) ** 2).astype(self._summed)
                 total[:, some] += lhs @ rhs
-        # Both factors are in a square already: X² itself could overflow.
+        # Squares already have both factors, because X² without them could overflow.
         factors = np.ones(wide) if squared else self._factors[left:right]
         return _pairs_first(total.reshape(tall, k, wide), piece, factors)
 
     def _tile(self, rows: slice, columns: slice | np.ndarray) -> np.ndarray:
-        """Part of X as BLAS can read it: a view where possible."""
+        """Return a part of X that BLAS can read. It is a view if possible."""
         tile = self._X[rows, columns]
         if sparse.issparse(tile):
             return np.asarray(tile.toarray())
@@ -303,7 +310,7 @@ class BoundProducts(BoundPool):
 
 
 def _pairs_first(total: np.ndarray, piece: _Piece, factors: np.ndarray) -> np.ndarray:
-    """From (first features, k, second features) to (pairs of the triangle, k), times factors."""
+    """Turn (first features, k, second features) into (pairs of the triangle, k), times factors."""
     lengths = [piece.right - max(i + 1, piece.left) for i in range(piece.start, piece.stop)]
     sums = np.empty((sum(lengths), total.shape[1]))
     at = 0

@@ -1,6 +1,6 @@
-"""Balls around centres: their radii, and a code for the distance of every row to every centre.
+"""The radii of balls around centres, and codes for the distance of every row to every centre.
 
-Distances are found once. A code is the number of radii that do not reach the row.
+Distances are computed once. A code is the number of radii that do not reach the row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from laconic.model.pieces import squared_distances
 from laconic.numeric.threads import Threads, row_blocks
 
-# Centres that one task looks at together, at least: rows are read once for all of them.
+# Least number of centres that one task handles together. Rows are read once for all of them.
 TOGETHER = 8
 
 
@@ -21,33 +21,34 @@ class Balls(NamedTuple):
     """The balls of all rows."""
 
     centres: np.ndarray
-    """(n_centres, n_features), as all lengths in units of a power of two."""
+    """(n_centres, n_features). Like all lengths, they are in units of a power of two."""
     radii: np.ndarray
     """(n_centres, n_radii), ascending."""
     shares: np.ndarray
-    """Part of the rows inside every ball."""
+    """Fraction of the rows inside every ball."""
     nearest: np.ndarray
     """Number of the row nearest to every centre."""
     mean: np.ndarray
     """Weighted mean of the rows."""
     spread: float
-    """Root of the mean squared distance from it."""
+    """Root of the mean squared distance of the rows from the mean."""
     power: int
-    """Of two: the unit of the lengths."""
+    """The unit of lengths is two to this power."""
 
 
 class Held(NamedTuple):
-    """A part of the rows, as balls see them."""
+    """A part of the rows, with codes of the distances to all centres."""
 
     table: np.ndarray
-    """(n_rows, n_features + 1): rows less the mean of all rows, and ones."""
+    """(n_rows, n_features + 1): the rows minus the mean of all rows, and a column of ones."""
     codes: np.ndarray
     """(n_centres, n_rows), bytes."""
     depths: np.ndarray
-    """(n_centres, n_rows): squared distances in units of the largest ball; only of soft balls."""
+    """(n_centres, n_rows): squared distances divided by the largest squared radius of the centre.
+    Only soft balls have them."""
 
     def code(self, centre: int, d2: np.ndarray, radii: np.ndarray) -> None:
-        """Write down where rows lie that have these squared distances to a centre."""
+        """Store the codes, and perhaps depths, of rows from their squared distances to a centre."""
         squares = radii**2
         self.codes[centre] = np.searchsorted(squares, d2, side="right")
         if self.depths.shape[1]:
@@ -63,10 +64,10 @@ def find_balls(
     soft: bool | None,
     threads: Threads,
 ) -> tuple[Balls, Held | None]:
-    """The balls around centres that hold given shares of the rows.
+    """Return the balls around centres that hold given shares of the rows.
 
-    ``X`` is in units of that power of two. Unless ``soft`` is None, the rows are coded in the same
-    pass over the distances, as `hold` would do it.
+    ``X`` is in units of two to the ``power``. Unless ``soft`` is None, the rows are coded in the
+    same pass over the distances. The codes are the same as those of `hold`.
     """
     mean = np.average(X, axis=0, weights=weight)
     table = _table(X, mean)
@@ -88,14 +89,14 @@ def find_balls(
 
 
 def hold(X: np.ndarray, balls: Balls, soft: bool, threads: Threads) -> Held:
-    """Rows, in units of the balls' power of two, as the balls see them."""
+    """Return rows with their codes for the balls. ``X`` is in units of the balls' power of two."""
     held = _uncoded(_table(X, balls.mean), len(balls.centres), soft)
     _measure(X, balls.centres, lambda j, d2: held.code(j, d2, balls.radii[j]), threads)
     return held
 
 
 def _table(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Rows less the mean, and ones: rows far from zero would lose their differences to rounding."""
+    """Return the rows minus the mean, and ones. Far from zero, rounding would spoil differences."""
     table = np.ones((len(X), len(mean) + 1), dtype=X.dtype)
     table[:, :-1] = X - mean
     return table
@@ -109,7 +110,7 @@ def _uncoded(table: np.ndarray, n_centres: int, soft: bool) -> Held:
 def _measure(
     X: np.ndarray, centres: np.ndarray, see: Callable[[int, np.ndarray], None], threads: Threads
 ) -> None:
-    """Show the number of every centre with the squared distances of all rows to it."""
+    """Call ``see`` with the number of every centre and the squared distances of all rows to it."""
 
     def some(s: slice) -> None:
         for j, d2 in enumerate(squared_distances(X, centres[s]).T, s.start):
@@ -121,17 +122,17 @@ def _measure(
 def _squared_radii(
     d2: np.ndarray, weight: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Squared radii of balls that hold at least some shares of the rows, and what they hold.
+    """Return squared radii of balls that hold at least given shares of rows, and what they hold.
 
-    ``d2`` are sorted squared distances. A radius lies halfway to the next row outside; beyond the
-    last row there is thought to be one at twice its distance, so that rows in other units get the
-    same balls.
+    ``d2`` are sorted squared distances. A squared radius is halfway between that of the last row
+    inside and that of the next row outside. Behind the last row of all, a row at twice its distance
+    is assumed. So rows in other units get the same balls.
     """
     mass = np.cumsum(weight)
-    # The tolerance makes a sum that should equal a share reach it whatever its rounding.
+    # With the tolerance, a sum that should equal a share reaches it despite rounding.
     inside = np.searchsorted(mass, shares * mass[-1] * (1.0 - 1e-9))
     inside = np.minimum(inside, len(d2) - 1)
-    after = np.searchsorted(d2, d2[inside], side="right")  # rows at the same distance come too
+    after = np.searchsorted(d2, d2[inside], side="right")  # rows at the same distance are inside
     farther = np.append(d2, 4.0 * d2[-1] or 1.0)[after]
     squares = 0.5 * (d2[inside] + farther)
     return squares, mass[after - 1] / mass[-1]

@@ -1,4 +1,4 @@
-"""Scales of the input columns, found without copying the data matrix."""
+"""Find the scales of the input columns without copying the data matrix."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from laconic.numeric.magnitudes import ENLARGE
 from laconic.numeric.threads import Threads
 from laconic.pools.parts import Place
 
-# Numbers looked at together: 8 MB in float64, enough to hide the cost of a NumPy call.
+# Numbers that are read together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20
 
 
-# Largest values, by the bytes of a number, whose squares can be summed over rows.
+# Largest values whose squares can be summed over rows, by the bytes of a number.
 LARGEST = {4: 1e18, 8: 1e140}
-# Sizes of columns, and of products of them, that weights in the units of the input have room for:
-# such a weight is that of the scaled column over this size.
+# Range of the sizes of columns, and of their products. A weight in the units of the input is the
+# weight of the scaled column divided by this size, and must not overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-301, 1e301
-# Sizes of columns of which float32 keeps sums that are neither infinite nor crude.
+# Range of the sizes of columns whose sums in float32 neither overflow nor lose precision.
 SINGLE = 2.0**-60, 2.0**60
 
 
@@ -34,25 +34,25 @@ class Sizes(NamedTuple):
     weight: float = 1.0
     """Sum of the weights of the rows."""
     mean: np.ndarray | None = None
-    """Weighted means over the peaks; where deviations are asked for, as the next."""
+    """Weighted means divided by the peaks. Only ``scale="std"`` needs means and deviations."""
     deviation: np.ndarray | None = None
-    """Weighted standard deviations over the peaks."""
+    """Weighted standard deviations divided by the peaks."""
 
 
 def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = ENTRIES) -> Sizes:
-    """Sizes that the scales of columns are found from.
+    """Return the sizes from which the scales of columns are found.
 
     Parameters
     ----------
     X : ndarray or sparse matrix (CSR or CSC) of shape (n_rows, d)
-        Finite values, looked at a bounded number at a time. Zeros that a sparse matrix leaves out
-        count like zeros it stores.
+        Finite values. A bounded number of them is read at a time. Zeros that a sparse matrix does
+        not store count like zeros that it stores.
     scale : {"max", "std"} or None
         See `column_scales`.
     weight : ndarray of shape (n_rows,)
-        Row weights; only ``"std"`` reads them.
+        Row weights. Only ``"std"`` reads them.
     entries : int
-        Numbers looked at together.
+        How many numbers are read together.
     """
     if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
         raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
@@ -63,10 +63,10 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = E
     peak = column_peaks(X, entries)
     if scale != "std":
         return Sizes(peak, X.dtype)
-    # Deviations are taken of x / max|x|, whose squares neither overflow nor vanish.
+    # Deviations are those of x / max|x|, whose squares neither overflow nor vanish.
     weight, unit = np.asarray(weight, dtype=np.float64), np.where(peak > 0.0, peak, 1.0)
     share = float(weight.sum())
-    if abs(share - 1.0) > 1e-9:  # of a part; all rows weigh one
+    if abs(share - 1.0) > 1e-9:  # these rows are a part; the weights of all rows sum to one
         weight = weight / share
     deviate = _deviation_sparse if is_sparse else _deviation_dense
     mean, deviation = deviate(X, weight, unit, entries)
@@ -74,7 +74,7 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = E
 
 
 def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
-    """Sizes of all rows, from those of parts."""
+    """Return the sizes of all rows, from the sizes of the parts."""
     if len(parts) == 1:
         return parts[0]
     peak = np.max([part.peak for part in parts], axis=0)
@@ -84,10 +84,11 @@ def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
     share = (weight / weight.sum())[:, None]
     unit = np.where(peak > 0.0, peak, 1.0)
     ratio = np.array([np.where(part.peak > 0.0, part.peak, 1.0) / unit for part in parts])
-    # Where a column is zero in a part, its mean and deviation there are zero in any unit.
+    # If a column is zero in a part, its mean and deviation there are zero in any unit.
     means = np.array([part.mean for part in parts]) * ratio
     deviations = np.array([part.deviation for part in parts]) * ratio
-    # Measured from one part's mean, a constant column has deviation zero to the last bit.
+    # Means are measured from the first part's mean. So the deviation of a constant column is
+    # exactly zero.
     offset = means - means[0]
     mean = np.sum(share * offset, axis=0)
     variance = np.sum(share * (deviations**2 + (offset - mean) ** 2), axis=0)
@@ -95,32 +96,32 @@ def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
 
 
 def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
-    """Factor of every column: scaled column = factor times input column.
+    """Return the factor of every column: scaled column = factor times input column.
 
-    A column with nothing to divide by, all zero for ``"max"`` or constant for ``"std"``, has
-    factor 1: it stays as it is, and an all-zero column then scores zero against any residual.
-    Columns are never centred.
+    A column that is all zero (for ``"max"``) or constant (for ``"std"``) has factor 1, because
+    there is nothing to divide by. It stays as it is. An all-zero column then scores zero against
+    any residual. Columns are never centred.
 
     Parameters
     ----------
     sizes : Sizes
-        Of all rows.
+        Sizes of all rows.
     scale : {"max", "std"} or None
-        ``"max"``: 1 / max_i |x_ir|, so that scaled values lie in [-1, 1]. ``"std"``: 1 / the
+        ``"max"``: 1 / max_i |x_ir|, so that scaled values are in [-1, 1]. ``"std"``: 1 / the
         weighted standard deviation. ``None``: 1.
 
     Returns
     -------
     ndarray of shape (d,), float64
-        The factors, positive and finite. A column whose factor would leave no room for weights is
-        refused.
+        The factors, positive and finite. A column is refused if its factor would make weights
+        overflow.
     """
     size = sizes.peak
     if scale is None:
         if (size > LARGEST[sizes.dtype.itemsize]).any():
             raise ValueError(
                 f"column {int(size.argmax())} of X holds values up to {size.max():.2g}, too large "
-                "for sums over rows; take scale='max'"
+                "for sums over rows; set scale='max'"
             )
         return np.ones(len(size))
     usable = size > 0.0
@@ -131,44 +132,44 @@ def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
     if len(tiny):
         what = "values no larger than" if scale == "max" else "a standard deviation of"
         raise ValueError(
-            f"column {tiny[0]} of X has {what} {size[tiny[0]]:.2g}: its weights would overflow; "
+            f"column {tiny[0]} of X has {what} {size[tiny[0]]:.2g}, so its weights would overflow; "
             f"{ENLARGE}"
         )
     return np.divide(1.0, size, out=np.ones_like(size), where=usable)
 
 
 class ScaledPool:
-    """What pools of scaled columns share: the survey of their sizes."""
+    """Base class of pools with scaled columns. It surveys the sizes of the columns."""
 
     scale: str | None
 
     def sizes(self, X: Any, weight: np.ndarray) -> Sizes:
-        """Sizes of the columns of some rows."""
+        """Return the sizes of the columns of some rows."""
         return column_sizes(X, self.scale, weight)
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
-        """Sizes of the columns of a part."""
+        """Return the sizes of the columns of a part."""
         return self.sizes(X, weight)
 
     def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
-        """Sizes over all parts."""
+        """Return the sizes of the columns over all parts."""
         return merged_sizes(surveys)
 
 
 def column_peaks(X: Any, entries: int = ENTRIES) -> np.ndarray:
-    """Largest absolute value of every column."""
+    """Return the largest absolute value of every column."""
     return (_peak_sparse if sparse.issparse(X) else _peak_dense)(X, entries)
 
 
 def needs_double(X: Any, factors: np.ndarray) -> bool:
-    """Whether sums over rows of unscaled single-precision columns take double precision."""
+    """Return whether sums of unscaled single-precision columns need double precision."""
     sizes = 1.0 / factors
     outside = (sizes < SINGLE[0]) | (sizes > SINGLE[1])
     return X.dtype == np.float32 and bool(outside.any())
 
 
 def _tiles(X: np.ndarray, entries: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a dense matrix along the axis that keeps each tile together in memory."""
+    """Cut a dense matrix into tiles along the axis that keeps each tile contiguous in memory."""
     n_rows, d = X.shape
     if abs(X.strides[0]) >= abs(X.strides[1]):
         step = max(1, entries // max(d, 1))
@@ -192,8 +193,9 @@ def _peak_dense(X: np.ndarray, entries: int) -> np.ndarray:
 def _deviation_dense(
     X: np.ndarray, weight: np.ndarray, unit: np.ndarray, entries: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of every column of X / unit, in two passes."""
-    # Measured from a value of its own, a constant column has deviation zero to the last bit.
+    """Return the weighted mean and deviation of every column of X / unit, in two passes."""
+    # Values are measured from the column's first value. So the deviation of a constant column is
+    # exactly zero.
     origin = X[0] / unit
     mean = np.zeros(X.shape[1])
     for rows, columns in _tiles(X, entries):
@@ -212,9 +214,9 @@ def _deviation_dense(
 
 
 def _stored(X: Any, entries: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Rows, columns and values of the stored entries, whole rows (CSR) or columns (CSC) at a time.
+    """Yield rows, columns and values of stored entries, in whole rows (CSR) or columns (CSC).
 
-    Entries stored twice come out as their sum; X itself is left alone.
+    Entries that are stored twice are added up. X itself does not change.
     """
     start, stop = 0, len(X.indptr) - 1
     while start < stop:
@@ -240,7 +242,10 @@ def _peak_sparse(X: Any, entries: int) -> np.ndarray:
 def _deviation_sparse(
     X: Any, weight: np.ndarray, unit: np.ndarray, entries: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and deviation of every column of X / unit, zeros left out included."""
+    """Return the weighted mean and deviation of every column of X / unit.
+
+    Zeros that are not stored count too.
+    """
     n_rows, d = X.shape
 
     def total(columns: np.ndarray, terms: np.ndarray) -> np.ndarray:
@@ -251,8 +256,8 @@ def _deviation_sparse(
         count += np.bincount(columns, minlength=d)
         absent -= total(columns, weight[rows])
         origin[columns] = values / unit[columns]
-    # Measured from a value of its own (zero, if any is left out), a constant column has
-    # deviation zero to the last bit.
+    # Values are measured from a value of the column, which is zero if a zero is not stored. So the
+    # deviation of a constant column is exactly zero.
     full = count == n_rows
     origin[~full] = 0.0
     absent = np.where(full, 0.0, np.maximum(absent, 0.0))

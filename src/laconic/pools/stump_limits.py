@@ -1,4 +1,4 @@
-"""Where the work over stumps is cut."""
+"""Limits that say how the work over stumps is cut."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from laconic.pools.quantiles import LISTED, POINTS
 
 
 class StumpLimits(NamedTuple):
-    """Where the work is cut. Only the first three change an answer by more than rounding."""
+    """Limits of the work. Only the first three change an answer by more than rounding."""
 
     sample: int = 200_000
-    """Rows that bin edges are found from."""
+    """Most rows that bin edges are found from."""
     listed: int = LISTED
-    """Values of a feature that a part of the rows lists; of more it gives a summary."""
+    """Most values of a feature that a part of the rows lists. For more it gives a summary."""
     points: int = POINTS
-    """What a summary cuts the mass into."""
+    """Number of equal masses into which a summary cuts the whole."""
     narrow: int = 65_536
-    """A feature with more codes keeps its rows in sorted order instead of codes."""
+    """A feature with more codes stores its rows in sorted order instead of codes."""
     read: int = 16_384
-    """Rows read at once: a block of eight features stays in a core's cache."""
+    """Rows read at once. A block of eight features then stays in a core's cache."""
     block: int = 2**19
     """Sums in a block of a feature with very many thresholds (4 MiB)."""
     wave: int = 2**22
-    """Sums waiting to be asked for (32 MiB)."""
+    """Sums that may wait until they are asked for (32 MiB)."""

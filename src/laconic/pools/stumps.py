@@ -1,8 +1,8 @@
 """The pool of all decision stumps (ShareBoost section 3.1).
 
 An atom is one yes/no question about one feature: 1[v ≤ θ], 1[v = c] for a category c, or
-1[v is missing]. The paper's trick makes the pool cheap: after one sort of a feature, a single pass
-over the rows answers for all of its thresholds at once, so a round costs O(rows x features).
+1[v is missing]. A trick of the paper makes the pool cheap. A feature is sorted once. Then a single
+pass over the rows gives the sums of all of its thresholds. So a round costs O(rows x features).
 """
 
 from __future__ import annotations
@@ -28,37 +28,38 @@ if TYPE_CHECKING:
 class Stumps:
     """Every decision stump over the input features.
 
-    The atoms of a numeric feature are 1[v ≤ θ] for each θ halfway between two consecutive distinct
-    training values (or bins), those of a categorical feature 1[v = c] for each category c, and a
-    feature with missing values (NaN) also has 1[v is missing]. A missing value answers no to the
-    other questions. Columns that are constant, or the complement of another one of the same
-    feature, are left out. Atoms are numbered feature by feature, thresholds or categories
-    ascending, missing last.
+    A numeric feature has an atom 1[v ≤ θ] for each θ halfway between two consecutive distinct
+    training values (or bins). A categorical feature has an atom 1[v = c] for each category c. A
+    feature with missing values (NaN) also has the atom 1[v is missing]. All other atoms are 0 where
+    the value is missing. Columns that are constant are left out, and so are columns that are the
+    complement of another one of the same feature. Atoms are numbered feature by feature, by
+    ascending threshold or category. The atom for missing values comes last.
 
     Parameters
     ----------
     bins : int from 2 to 255, or None
-        A numeric feature of more distinct values than this is cut into ``bins`` bins of about equal
-        weight; a value heavier than a bin counts as one bin. Of more than 200,000 rows, every
-        ⌈n/200,000⌉-th is used to find the cuts. ``None`` keeps every threshold.
+        A numeric feature with more distinct values than this is cut into ``bins`` bins of about
+        equal weight. A value heavier than a bin counts as one bin. If there are more than 200,000
+        rows, every ⌈n/200,000⌉-th row is used to find the cuts. ``None`` keeps every threshold.
     categorical : sequence of int, or boolean mask over the features, optional
-        Features whose values are category codes; any finite numbers will do. Categories are never
-        binned.
+        Features whose values are category codes. Codes can be any finite numbers. Categories are
+        never binned.
 
     Notes
     -----
-    Memory: one byte a row and feature (two bytes above 256 codes). With ``bins=None`` a feature of
-    more than 65,536 distinct values takes 4 bytes a row and 12 bytes a distinct value. The input is
-    read a few features at a time and never copied whole, except that a sparse matrix that is not
-    in CSC format is converted to it.
+    *Memory.* The pool takes one byte for every row and feature, and two bytes for features with
+    more than 256 codes. With ``bins=None``, a feature with more than 65,536 distinct values takes
+    4 bytes per row and 12 bytes per distinct value. The input is read a few features at a time and
+    never copied as a whole. The exception is a sparse matrix that is not in CSC format, which is
+    converted to CSC.
 
-    Rows in parts have the same atoms as in one memory, up to the rounding of sums of weights, with
-    two exceptions. A numeric feature that is cut into bins, and has more than 65,536 distinct
-    values in the sample of a part, has cuts from summaries, with an error of less than 0.05 % in
-    their ranks. With ``bins=None``, a numeric feature of more than 65,536 distinct values is asked
-    about at the points of a summary only: at most 65,536 thresholds, and between any two neighbours
-    lies less than 0.1 % of the weight, or a single value. Categories are always listed, however
-    many there are.
+    *Parts.* If the rows come in parts, the atoms are the same as for rows in one memory, up to the
+    rounding of sums of weights. There are two exceptions. First, a numeric feature may be cut into
+    bins and have more than 65,536 distinct values in the sample of a part. Its cuts are then found
+    from summaries, and their ranks have an error of less than 0.05 %. Second, with ``bins=None`` a
+    numeric feature may have more than 65,536 distinct values. Its thresholds are then the points of
+    a summary, at most 65,536. Between two neighbouring thresholds there is less than 0.1 % of the
+    weight, or a single value. Categories are always listed, however many there are.
     """
 
     allows_missing: ClassVar[bool] = True
@@ -73,7 +74,10 @@ class Stumps:
             object.__setattr__(self, "categorical", listed)
 
     def count(self, X: Any, place: Place, threads: Threads) -> np.ndarray | None:
-        """Numbers of rows that have a value of each feature, where a sample is drawn by them."""
+        """Return the number of rows that have a value of each feature.
+
+        Return None if the cuts need no sample.
+        """
         from laconic.pools import codings as coder
 
         limits = self._limits
@@ -84,11 +88,12 @@ class Stumps:
         return np.concatenate(list(present))
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
-        """Values of every feature.
+        """Return what this part says about the values of every feature.
 
-        All categories. Of other features the values of the rows that the cuts are found from, with
-        their weights; of more than 65,536 in a part, a summary whose ranks are less than 0.05 % too
-        low: see `laconic.pools.quantiles.summary`.
+        Of a categorical feature these are all categories. Of another feature these are the values
+        and weights of the rows that the cuts are found from. If a part has more than 65,536 such
+        values, it gives a summary, whose ranks are too low by less than 0.05 %. See
+        `laconic.pools.quantiles.summary`.
         """
         from laconic.pools import cuts
 
@@ -100,9 +105,9 @@ class Stumps:
         return [feature for block in found for feature in block]
 
     def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
-        """Codings of every feature.
+        """Return the coding of every feature.
 
-        They are those of one part, so all atoms are the same, where no summary was made.
+        If no summary was made, the codings and atoms are the same as for rows in one part.
         """
         from laconic.pools import cuts
 
@@ -123,18 +128,18 @@ class Stumps:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
-            Finite values, or NaN where one is missing.
+            Finite values, or NaN for a missing value.
         weight : ndarray of shape (n_rows,)
-            Positive weights. For the cuts, a row of weight 2 is the same as that row twice (up to
-            200,000 rows).
+            Positive weights. With at most 200,000 rows, the cuts treat a row of weight 2 like the
+            same row twice.
         threads : Threads
-            Workers; kept for the sums.
+            Workers. They are kept to compute the sums.
         survey : list of Coding, optional
-            Of all parts, where these rows are one of them.
+            The codings for all parts, if these rows are one part.
         place : Place, optional
-            Where they stand; not read.
+            Place of these rows among all rows. It is not read.
         """
-        from laconic.pools import codings as coder  # Numba loads with it
+        from laconic.pools import codings as coder  # it imports Numba
 
         bins = self._checked_bins()
         X, weight, blocks = _checked(X, weight)
@@ -149,7 +154,7 @@ class Stumps:
         return BoundStumps(X, codings, blocks, threads, self._limits)
 
     def with_categories(self, features: Sequence[int]) -> Stumps:
-        """The same pool, in which these features are categories, too."""
+        """Return the same pool with these features as further categorical features."""
         given = np.asarray([] if self.categorical is None else self.categorical)
         given = np.flatnonzero(given) if given.dtype == bool else given
         return replace(self, categorical=tuple(sorted({*features, *given.astype(int).tolist()})))
@@ -159,9 +164,9 @@ class Stumps:
         if bins is None:
             return None
         if isinstance(bins, bool) or not isinstance(bins, int | np.integer):
-            raise TypeError(f"bins must be an integer from 2 to 255, or None; got {bins!r}")
+            raise TypeError(f"bins must be an integer from 2 to 255, or None, not {bins!r}")
         if not 2 <= bins <= 255:
-            raise ValueError(f"bins must be from 2 to 255, or None for every threshold; got {bins}")
+            raise ValueError(f"bins must be from 2 to 255, or None for every threshold, not {bins}")
         return int(bins)
 
     def _checked_categorical(self, n_features: int) -> np.ndarray:
@@ -172,14 +177,14 @@ class Stumps:
         if listed.dtype.kind == "b":
             if len(listed) != n_features:
                 raise ValueError(
-                    f"categorical as a mask must have one entry per feature ({n_features}); "
-                    f"it has {len(listed)}"
+                    f"categorical as a mask must have one entry per feature, {n_features}, "
+                    f"not {len(listed)}"
                 )
             return listed
         if listed.dtype.kind not in "iu":
             raise TypeError(
-                "categorical must be feature numbers or a boolean mask over the features; "
-                f"got {self.categorical!r}"
+                "categorical must be feature numbers or a boolean mask over the features, "
+                f"not {self.categorical!r}"
             )
         wrong = listed[(listed < 0) | (listed >= n_features)]
         if wrong.size:
@@ -192,22 +197,22 @@ class Stumps:
 
 
 def _by_feature(X: Any) -> tuple[Any, list[slice]]:
-    """X as it is read, and the features that are read together."""
+    """Return X in the format that is read, and the blocks of features that are read together."""
     X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
-            f"X must have two dimensions, rows and features; it has {X.ndim}: "
-            "reshape one feature with X.reshape(-1, 1)"
+            f"X must have two dimensions, rows and features, not {X.ndim}; "
+            "reshape a single feature with X.reshape(-1, 1)"
         )
     return X, row_blocks(X.shape[1], 1 if sparse.issparse(X) else TOGETHER)
 
 
 def _checked(X: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, list[slice]]:
-    """Rows and weights as they are read, and the features that are read together."""
+    """Return rows and weights as they are read, and the blocks of features read together."""
     X, blocks = _by_feature(X)
     weight = np.asarray(weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
         raise ValueError(
-            f"weight must have one number per row, shape ({X.shape[0]},); got {weight.shape}"
+            f"weight must have one number per row, shape ({X.shape[0]},), not {weight.shape}"
         )
     return X, weight, blocks

@@ -1,4 +1,4 @@
-"""Templates of image patches by k-means, and the places of their masks (ShareBoost A.1)."""
+"""Learn templates of image patches by k-means, and place their masks (ShareBoost A.1)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from threadpoolctl import threadpool_limits
 from laconic.model.patches import images_of
 from laconic.numeric.threads import row_blocks
 
-# Windows drawn for every template that is to be found among them.
+# Windows that are clustered for every template.
 DRAWN = 100
-# Windows drawn in all for each one wanted: many are flat, and dropped.
+# Windows drawn for each window that is clustered. Many are flat, and are dropped.
 SPARE = 4
-# Rows of images that are made dense together.
+# Images that are made dense together.
 ROWS = 4096
-# The largest contrast is taken as at most so many times that of all but one window in a hundred:
-# one spoiled pixel does not make all other windows look flat.
+# The largest contrast counts as at most this many times the 99th percentile. So one spoiled pixel
+# does not make all other windows look flat.
 UNUSUAL = 1.5
 
 
@@ -27,7 +27,7 @@ class Windows(NamedTuple):
     """Some of the windows that were drawn."""
 
     which: np.ndarray
-    """Their numbers in the order of the draw."""
+    """Places of these windows in the order of the draw."""
     pixels: np.ndarray
     """(windows, size²), float32."""
 
@@ -35,19 +35,20 @@ class Windows(NamedTuple):
 def draw(
     n_images: int, shape: tuple[int, int], size: int, n_templates: int, random: Any
 ) -> np.ndarray:
-    """Draw windows at random places of random images, for so many templates.
+    """Draw windows at random places of random images, enough for ``n_templates`` templates.
 
-    The number of a window is that of its image times the places in an image, and its place.
+    Return the numbers of the windows. The number of a window is the number of its image times the
+    places in an image, plus its place.
     """
     total = n_images * int(np.prod([length - size + 1 for length in shape]))
     n = SPARE * DRAWN * n_templates
-    if total <= n:  # then every window once
+    if total <= n:  # then every window is drawn once
         return np.asarray(random.permutation(total))
     return np.asarray(random.randint(0, total, n, dtype=np.int64))
 
 
 def windows_of(X: Any, first: int, drawn: np.ndarray, shape: tuple[int, int], size: int) -> Windows:
-    """Those of the windows drawn that lie in the images of X, whose first has that number."""
+    """Return the drawn windows that are in the images of X. Its first image is number ``first``."""
     rows, columns = (length - size + 1 for length in shape)
     image, place = np.divmod(drawn, rows * columns)
     image -= first
@@ -68,20 +69,20 @@ def windows_of(X: Any, first: int, drawn: np.ndarray, shape: tuple[int, int], si
 def learn_templates(
     windows: Sequence[Windows], size: int, n_templates: int, min_contrast: float, random: Any
 ) -> np.ndarray:
-    """Templates of zero mean and unit norm: k-means centres of windows drawn from the images.
+    """Return templates of zero mean and unit norm, the k-means centres of drawn windows.
 
-    Windows are brought to zero mean; those whose norm is below ``min_contrast`` times the largest
-    usual one are dropped, the others brought to unit norm, clustered, and the centres again
-    normalised.
+    The mean of each window is subtracted. A window is dropped if its norm is below
+    ``min_contrast`` times the largest usual norm (see ``UNUSUAL``). The other windows are scaled to
+    unit norm and clustered. The centres are normalised again.
 
     Parameters
     ----------
     windows : sequence of Windows
-        All windows that were drawn, of one part of the images or of several.
+        All windows that were drawn, from one or several parts of the images.
     size : int
         Height and width of a template.
     n_templates : int
-        The most templates; fewer if there are fewer different windows.
+        Number of templates. There are fewer if there are fewer different windows.
     min_contrast : float
     random : RandomState
 
@@ -89,12 +90,12 @@ def learn_templates(
     -------
     ndarray of shape (n, size²), float32
     """
-    from sklearn.cluster import MiniBatchKMeans  # here, because it takes long to load
+    from sklearn.cluster import MiniBatchKMeans  # here, because it takes long to import
 
     drawn = np.empty((sum(len(part.which) for part in windows), size * size), dtype=np.float32)
     for which, pixels in windows:
         drawn[which] = pixels
-    # In units of a power of two, which changes no digit, squares neither overflow nor vanish.
+    # Scaling by a power of two changes no digit. Squares then neither overflow nor vanish.
     np.ldexp(drawn, -np.frexp(np.abs(drawn).max(initial=0.0))[1], out=drawn)
     drawn -= drawn.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(drawn, axis=1)
@@ -103,7 +104,7 @@ def learn_templates(
     usable = np.flatnonzero((norms >= min_contrast * largest) & (norms > 0))
     if len(usable) == 0:
         raise ValueError(
-            f"every {size}x{size} window of the images is flat: patches need images with contrast"
+            f"every {size}x{size} window of the images is flat; patches need images with contrast"
         )
     usable = usable[: DRAWN * n_templates]
     patches = drawn[usable] / norms[usable, None]
@@ -117,7 +118,7 @@ def learn_templates(
         n_init=1,
         random_state=random,
     )
-    with threadpool_limits(1):  # sums in another order would give other templates
+    with threadpool_limits(1):  # sums in another order would change the templates
         kmeans.fit(patches)
     centres = kmeans.cluster_centers_
     centres = centres - centres.mean(axis=1, keepdims=True)
@@ -126,10 +127,10 @@ def learn_templates(
 
 
 def mask_centres(shape: tuple[int, int], size: int, grid: tuple[int, int]) -> np.ndarray:
-    """Centres of masks, (rows x columns of the grid, 2), in pixels of the image.
+    """Return the centres of masks, (rows x columns of the grid, 2), in pixels of the image.
 
-    The positions of a template of that size are cut into a grid of equal cells; a mask is centred
-    in the middle of each.
+    The positions of a template of that size are cut into a grid of equal cells. A mask is centred
+    in the middle of each cell.
     """
     lines = [
         (np.arange(g) + 0.5) * (n - size + 1) / g - 0.5 + (size - 1) / 2

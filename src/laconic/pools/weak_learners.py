@@ -1,7 +1,7 @@
 """Any scikit-learn classifier as the oracle that provides weak hypotheses (TotalQBoost section 1).
 
-The pool cannot be written down: an atom comes into being when it is asked for, as the classifier
-fitted to the present weights of the rows.
+The pool cannot be written down. When an atom is asked for, the classifier is fitted to the current
+weights of the rows.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Hypothesis(NamedTuple):
         return 1
 
     def shares(self) -> np.ndarray:
-        """Each feature's part in what the classifier says, summing to one.
+        """Return the share of each feature in the classifier's answers. The shares sum to one.
 
-        By its own ``feature_importances_``, or by the size of its ``coef_``; where it has neither
-        (or one that is not a number for every feature, some of them above 0), all alike.
+        They come from the classifier's ``feature_importances_``, or from the sizes of its
+        ``coef_``. Numbers are not used unless there is one for each feature, all are finite, and
+        some are not zero. Without usable numbers, all features have equal shares.
         """
         for name in ("feature_importances_", "coef_"):
             sizes = getattr(self.classifier, name, None)
@@ -48,23 +49,23 @@ class Hypothesis(NamedTuple):
 
 
 class HypothesesMap:
-    """What fitted classifiers answer on new rows, -1 or 1."""
+    """The answers of fitted classifiers on new rows, -1 or 1."""
 
     kind = "classifiers"
-    points = "A classifier gives its points, or takes them off where it says no. "
+    points = "A classifier adds its points if it says yes, and subtracts them if it says no. "
 
     def __init__(self, hypotheses: Sequence[Hypothesis]) -> None:
         self.hypotheses = list(hypotheses)
 
     def columns(self, X: Any) -> np.ndarray:
-        """Answers on new rows."""
+        """Return the answers on new rows."""
         out = np.empty((X.shape[0], len(self.hypotheses)), order="F")
         for column, hypothesis in zip(out.T, self.hypotheses, strict=True):
             column[:] = hypothesis.classifier.predict(X)
         return out
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """The classifiers' own names, and the feature where they read one only."""
+        """Return the classifiers' own names, with the feature if a classifier reads only one."""
         out = []
         for number, (classifier, reads) in enumerate(self.hypotheses, start=1):
             of = f" of {feature_name(reads[0], feature_names)}" if len(reads) == 1 else ""
@@ -72,26 +73,26 @@ class HypothesesMap:
         return out
 
     def features(self) -> np.ndarray:
-        """Sorted distinct input features that are read, as far as is known."""
+        """Return the sorted distinct input features that are read, as far as is known."""
         return np.unique([f for h in self.hypotheses for f in h.reads]).astype(np.int64)
 
     def operations(self) -> int:
-        """Not known of a classifier; one each."""
+        """Return one operation for each classifier, because the true number is not known."""
         return len(self.hypotheses)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """None: a classifier is not made of arrays, and such a predictor cannot be saved."""
+        """Return no arrays. A classifier is not made of arrays, so its predictor is never saved."""
         return {}
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """A classifier that is fitted to the rows' present weights whenever an atom is asked for.
+    """A classifier that is fitted to the current weights of the rows when an atom is asked for.
 
     Parameters
     ----------
     classifier : estimator
-        Any scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, and fitted
+        Any scikit-learn classifier whose ``fit`` accepts ``sample_weight``. Clones of it are fitted
         to labels -1 and 1.
     """
 
@@ -104,8 +105,8 @@ class Oracle:
             raise TypeError(f"an oracle needs a classifier object, not {self.classifier!r}")
         if not has_fit_parameter(self.classifier, "sample_weight"):
             raise TypeError(
-                f"the fit of {type(self.classifier).__name__} takes no sample_weight, "
-                "which is how it hears of the rows' weights"
+                f"the fit of {type(self.classifier).__name__} takes no sample_weight, but an "
+                "oracle needs it to pass the weights of the rows"
             )
 
     def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundOracle:
@@ -114,7 +115,7 @@ class Oracle:
 
 
 class BoundOracle(BoundPool):
-    """Hypotheses fitted so far, and the classifier that makes new ones; see `Oracle`."""
+    """The hypotheses fitted so far, and the classifier that gives new ones; see `Oracle`."""
 
     signs = True
 
@@ -128,19 +129,20 @@ class BoundOracle(BoundPool):
 
     @property
     def n_atoms(self) -> int:  # type: ignore[override]
-        """Hypotheses that came into being so far."""
+        """Number of hypotheses so far."""
         return len(self._hypotheses)
 
     @property
     def n_columns(self) -> int:  # type: ignore[override]
-        """One for each."""
+        """Number of columns: one for each hypothesis."""
         return len(self._hypotheses)
 
     def fitted(self, residual: np.ndarray) -> Offer | None:
         """Fit the classifier to the signs of the residuals y_i u_i with weights u_i.
 
-        That is line 3 of algorithm 1: a classifier of least weighted error has the largest
-        Σ_i u_i y_i h(x_i). None if it answers as one before, or always the opposite.
+        This is line 3 of algorithm 1. A classifier of least weighted error has the largest
+        Σ_i u_i y_i h(x_i). Return None if all answers are those of an earlier hypothesis, or all
+        are the opposite.
         """
         _check_one_score(residual)
         r = residual[:, 0].astype(np.float64)
@@ -154,49 +156,49 @@ class BoundOracle(BoundPool):
         return Offer(hypothesis, column, float(abs(r @ column)))
 
     def join(self, offer: Offer) -> int:
-        """Keep a hypothesis that was fitted."""
+        """Add a fitted hypothesis, and return its number."""
         self._hypotheses.append(offer.hypothesis)
         self._columns = np.asfortranarray(np.column_stack([self._columns, offer.column]))
         return self.n_atoms - 1
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Column sums of the hypotheses so far."""
+        """Yield the column sums of the hypotheses so far."""
         _check_one_score(residual)
         yield 0, self._columns.T @ residual.astype(np.float64)
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
-        """Every h² is 1."""
+        """Return the sum of the weights for every column, because every h² is 1."""
         return np.full(self.n_columns, float(np.sum(weight, dtype=np.float64)))
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
-        """Training columns of -1 and 1."""
+        """Return the training columns of -1 and 1."""
         return np.asfortranarray(self._columns[:, list(atoms)], dtype=self.dtype)
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
-        """Ones."""
+        """Return ones, because hypotheses are not scaled."""
         return np.ones(len(atoms))
 
     def atom(self, index: int) -> Hypothesis:
-        """The hypothesis of that number."""
+        """Return hypothesis ``index``."""
         return self._hypotheses[index]
 
     def index(self, atom: Hypothesis) -> int:
-        """The number of a hypothesis."""
+        """Return the number of a hypothesis."""
         return self._hypotheses.index(atom)
 
     def matching(self, item: Any) -> np.ndarray:
-        """Hypotheses cannot be named before they are there."""
+        """Raise a `ValueError`, because hypotheses cannot be named before they are fitted."""
         raise ValueError("atoms of a classifier as pool cannot be named before they are fitted")
 
     def extract(self, atoms: Sequence[int]) -> HypothesesMap:
-        """The hypotheses as a feature map for new rows."""
+        """Return the hypotheses as a feature map for new rows."""
         return HypothesesMap([self._hypotheses[index] for index in atoms])
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
-        """Every hypothesis may read every feature."""
+        """Return the cost of every hypothesis. It may read every feature."""
         return np.full(self.n_atoms, float(np.sum(feature_costs)))
 
 
 def _check_one_score(residual: np.ndarray) -> None:
     if residual.shape[1] != 1:
-        raise ValueError("a classifier as pool is for two classes with a loss of the margin")
+        raise ValueError("a classifier as pool needs two classes and a loss of the margin")

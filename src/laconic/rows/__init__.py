@@ -1,1 +1,1 @@
-"""Where training rows live: shards, which answer with sums, and the sum over shards."""
+"""Training rows in shards. Shards answer with sums over their rows, and `Rows` adds them up."""

@@ -1,4 +1,4 @@
-"""A block of rows: the columns it holds, and what they give."""
+"""A block of rows: its columns, and products and sums with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laconic.rows.stores import Store
 class Block:
     """One block of rows: its columns, scores and loss state.
 
-    Columns are held by a store, or local and come after those: see `LocalBlock`.
+    Written columns are kept in a store. Local columns come after them; see `LocalBlock`.
     """
 
     def __init__(
@@ -29,14 +29,14 @@ class Block:
 
 
 class Flat(NamedTuple):
-    """Local atoms of a block, one after another."""
+    """The local atoms of a block as arrays, one atom after another."""
 
     table: np.ndarray
     rows: np.ndarray
-    """Rows of all atoms; those of atom j are ``rows[ends[j]:ends[j + 1]]``."""
+    """Rows of all atoms. Atom j has ``rows[ends[j]:ends[j + 1]]``."""
     ends: np.ndarray
     heights: np.ndarray
-    """Of the same rows; empty where all count fully."""
+    """Heights of the same rows. It is empty if all heights are one."""
     most: int
     """Largest number of rows of an atom."""
 
@@ -73,7 +73,10 @@ class LocalBlock:
         return self._flat
 
     def product(self, weights: np.ndarray) -> np.ndarray:
-        """Columns times weights (atoms, t, n_outputs) of the table: (n_outputs, n_rows)."""
+        """Return the columns times weights of the table.
+
+        Weights are (atoms, t, n_outputs), and the result is (n_outputs, n_rows).
+        """
         from laconic.rows.local_products import multiply  # here, because it imports Numba
 
         flat = self._arrays()
@@ -82,7 +85,10 @@ class LocalBlock:
         return out.T
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums over rows of every atom's table times class-major values: (atoms, t, n_outputs)."""
+        """Return the sums over rows of every atom's table times class-major values.
+
+        They are (atoms, t, n_outputs).
+        """
         from laconic.rows.local_products import add_up
 
         flat = self._arrays()
@@ -91,14 +97,14 @@ class LocalBlock:
         return out
 
     def exact_product(self, weights: np.ndarray) -> np.ndarray:
-        """The same for one output, weights (atoms, t), in double precision: (n_rows,)."""
+        """Return the product for one output and weights (atoms, t), in double precision."""
         out = np.zeros(len(self.atoms[0].table))
         for atom, own in zip(self.atoms, weights, strict=True):
             out[atom.rows] += atom.table[atom.rows] @ own * _heights(atom)
         return out
 
     def exact_sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums of every atom's table times values (n_rows,), in double precision: (atoms, t)."""
+        """Return the sums for one output and values (n_rows,), in double precision: (atoms, t)."""
         return np.array([(values[a.rows] * _heights(a)) @ a.table[a.rows] for a in self.atoms])
 
 

@@ -1,6 +1,6 @@
-"""What all rows say of the columns that are in: means, class sums and the Gram matrix.
+"""Sums over all rows of the columns that are in: means, class sums and the Gram matrix.
 
-Linear dependence is read off the Gram matrix.
+The Gram matrix shows whether columns are linearly dependent.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 
 
 class ColumnsIn(NamedTuple):
-    """Sums over all rows of the columns that are in, in the order they came."""
+    """Sums over all rows of the columns that are in, in the order in which they were added."""
 
     means: np.ndarray
     """What was subtracted from each column."""
     class_sums: np.ndarray
     """(n_columns, n_classes): Σ_i weight_i x_i e_{y_i}ᵀ."""
     gram: np.ndarray
-    """Σ_i weight_i x_i x_iᵀ of the columns that are written down; local ones come after those."""
+    """Σ_i weight_i x_i x_iᵀ of the columns that are written down. Local columns come after them."""
 
     @classmethod
     def none(cls, n_classes: int) -> ColumnsIn:
-        """Without any column."""
+        """Return the sums without any column."""
         return cls(np.zeros(0), np.zeros((0, n_classes)), np.zeros((0, 0)))
 
     def joined(self, means: np.ndarray, class_sums: np.ndarray, rows: np.ndarray) -> ColumnsIn:
-        """With new columns; ``rows`` are theirs of the Gram matrix."""
+        """Return the sums with new columns. ``rows`` are their rows of the Gram matrix."""
         first, last = len(self.gram), len(self.gram) + len(means)
         gram = np.empty((last, last))
         gram[:first, :first] = self.gram
@@ -36,18 +36,18 @@ class ColumnsIn(NamedTuple):
         return self.joined_local(means, class_sums)._replace(gram=gram)
 
     def joined_local(self, means: np.ndarray, class_sums: np.ndarray) -> ColumnsIn:
-        """With new columns that have no part in the Gram matrix."""
+        """Return the sums with new columns that are not in the Gram matrix."""
         sums = np.vstack([self.class_sums, class_sums])
         return self._replace(means=np.append(self.means, means), class_sums=sums)
 
     def first(self, n: int) -> ColumnsIn:
-        """The first n columns only."""
+        """Return the sums of the first n columns only."""
         return ColumnsIn(self.means[:n], self.class_sums[:n], self.gram[:n, :n])
 
     def explains_last(self, width: int, single: bool) -> bool:
-        """Whether the last columns are, up to rounding, combinations of those before.
+        """Return whether the last columns are combinations of earlier ones, up to rounding.
 
-        ``single`` says that they are in single precision.
+        ``single`` says that the columns are in single precision.
         """
         n = len(self.gram) - width
         old, new = np.s_[:n], np.s_[n:]
@@ -59,7 +59,7 @@ class ColumnsIn(NamedTuple):
         return bool(np.all(own - known <= np.maximum(rounding * own, nothing)))
 
     def repeats_last(self, single: bool) -> bool:
-        """Whether the last column is one before it again, up to scale, sign and rounding."""
+        """Return whether the last column equals an earlier one, up to scale, sign and rounding."""
         size, cross = np.sqrt(np.diag(self.gram)), np.abs(self.gram[-1, :-1])
         return bool(np.any(cross >= (1.0 - _rounding(single)) * size[-1] * size[:-1]))
 
@@ -69,12 +69,12 @@ def _rounding(single: bool) -> float:
 
 
 def _explained(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
-    """Squared norms of new columns' projections on those in: diag(Cᵀ G⁺ C)."""
-    if len(gram) == 0:  # LAPACK complains on stdout of a matrix without rows
+    """Return squared norms of the projections of new columns on the columns in, diag(Cᵀ G⁺ C)."""
+    if len(gram) == 0:  # LAPACK prints a complaint about a matrix without rows
         return np.zeros(cross.shape[1])
     lower, info = dpotrf(gram, lower=1)
     pivots = np.diag(lower) ** 2
-    # Columns that are combinations of each other, as included ones may be, need a pseudo-inverse.
+    # Columns that the user includes may be linearly dependent. They need a pseudo-inverse.
     if info != 0 or np.any(pivots <= 1e-12 * np.diag(gram)):
         return np.sum(cross * np.linalg.lstsq(gram, cross, rcond=None)[0], axis=0)
     return np.sum(np.square(dtrtrs(lower, cross, lower=1)[0]), axis=0)

@@ -1,7 +1,7 @@
-"""Gram matrices of columns weighted by the curvature of the loss, estimated where rows are many.
+"""Gram matrices of columns, weighted by the curvature of the loss.
 
-An estimate takes rows at even steps of accumulated curvature: rows predicted with confidence
-hardly bend the loss, and hardly count.
+With many rows they are estimates. An estimate takes rows at even steps of accumulated curvature.
+Rows that are predicted with confidence have little curvature, so they hardly count.
 """
 
 from __future__ import annotations
@@ -16,44 +16,45 @@ from laconic.pools.local_columns import LocalColumns
 from laconic.rows.stores import Which
 from laconic.rows.sums import total
 
-# Columns whose squares can be summed in single precision.
+# Largest values of columns whose squares can be summed in single precision.
 LARGEST = 1e15
 
 Take = Callable[[Which], np.ndarray]
 
 
 class Map(Protocol):
-    """`map`, perhaps on several threads."""
+    """A function like `map` that may use several threads."""
 
     def __call__(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Apply a function to items, in order."""
 
 
 class Mass(NamedTuple):
-    """Curvature of some rows."""
+    """Number and curvature of some rows."""
 
     rows: int
     sums: np.ndarray
-    """Of every output; or of all of them together, one number."""
+    """Sum of the curvature for every output, or one number for all outputs together."""
 
 
 class Among(NamedTuple):
-    """Where a shard's rows stand among all rows that an estimate is made from."""
+    """The place of a shard's rows among all rows that an estimate is made from."""
 
     before: np.ndarray
-    """Sums over the shards before."""
+    """Sums of the curvature over the shards before this one."""
     whole: Mass
+    """Number and curvature of the rows of all shards."""
 
 
 def placed(parts: Sequence[Mass]) -> list[Among]:
-    """Where every shard stands among all, from the curvature of each."""
+    """Return the place of every shard among all shards, from the curvature of each."""
     sums = np.array([part.sums for part in parts])
     whole = Mass(sum(part.rows for part in parts), sums.sum(axis=0))
     return [Among(before, whole) for before in np.cumsum(sums, axis=0) - sums]
 
 
 def column_mass(curvatures: list[np.ndarray]) -> Mass:
-    """Rows and curvature of blocks, (n_outputs, rows) each."""
+    """Return the number and curvature of the rows of some blocks, (n_outputs, rows) each."""
     sums = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
     return Mass(sum(h.shape[1] for h in curvatures), sums.sum(axis=0))
 
@@ -65,12 +66,13 @@ def column_grams(
     run: Map,
     among: Among | None = None,
 ) -> np.ndarray:
-    """Σ_i h_ic x_i x_iᵀ for every c, from about ``few`` rows for each where there are many.
+    """Return Σ_i h_ic x_i x_iᵀ for every output c. With many rows, about ``few`` give an estimate.
 
-    ``takes`` give the columns of some rows of each block, ``curvatures`` (n_outputs, rows) those
-    of its rows. Every output has rows of its own: those that bend the loss in one of many classes
-    hardly do in most others. ``among`` says where these rows stand among others; the rows that are
-    taken of all shards are those that would be taken of one.
+    Each block has a function of ``takes``, which returns the columns of some rows, and an array of
+    ``curvatures`` (n_outputs, rows). Every output uses rows of its own, because rows with much
+    curvature in one of many classes have little in most others. ``among`` gives the place of these
+    rows among the rows of all shards. All shards together take the same rows as a single shard
+    would.
     """
     masses = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
     whole = column_mass(curvatures) if among is None else among.whole
@@ -83,8 +85,8 @@ def column_grams(
     steps = whole.sums / few
 
     def one(c: int) -> np.ndarray:
-        # A row stands for one step of curvature. An estimate needs only single precision, where
-        # that has room for the squares.
+        # A row represents one step of curvature. Single precision is enough for an estimate, unless
+        # the squares would overflow.
         places = [
             even_steps(h[c], float(start), float(steps[c]))
             for h, start in zip(curvatures, before[:, c], strict=True)
@@ -112,7 +114,10 @@ def local_grams(
     mass: np.ndarray,
     few: int,
 ) -> np.ndarray:
-    """The same for one local atom; ``curvature`` of all rows, ``mass`` its sums over outputs."""
+    """Return the same sums as `column_grams` for one local atom.
+
+    ``curvature`` is (n_outputs, rows) for all rows, and ``mass`` has its sums over the outputs.
+    """
     inside, whole = mass[local.rows], among.whole
     at, factor = np.arange(len(inside)), np.ones(len(inside))
     if whole.rows > 2 * few and whole.sums.any():
@@ -128,7 +133,7 @@ def local_grams(
 
 
 def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
-    """Places where the mass accumulated, ``before`` included, passes even steps."""
+    """Return the places where the accumulated mass, with ``before``, passes even steps."""
     if len(mass) == 0:
         return np.empty(0, dtype=np.int64)
     upto = before + np.cumsum(mass)
@@ -138,10 +143,10 @@ def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
 
 
 def weighted_grams(piece: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Σ_i h_ci x_i x_iᵀ for every c."""
+    """Return Σ_i h_ci x_i x_iᵀ for every output c."""
     columns, h = np.asfortranarray(piece[0]), np.sqrt(piece[1])
     n_rows, width = columns.shape
-    if n_rows == 0:  # a ball of no row here; BLAS complains of a matrix without rows
+    if n_rows == 0:  # a ball may have no rows here, and BLAS complains about an empty matrix
         return np.zeros((len(h), width, width), dtype=columns.dtype)
     syrk = _syrk(columns)
     upper = np.array([syrk(1.0, columns * root[:, None], trans=1) for root in h])

@@ -1,4 +1,4 @@
-"""The columns that are in, over the blocks of a shard: products with weights, sums over rows."""
+"""Products with weights and sums over rows of the columns that are in, for blocks of a shard."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from laconic.rows.sums import total
 
 
 class Design:
-    """Columns that are written down, and after them those of local atoms.
+    """The columns that are written down, followed by the columns of local atoms.
 
-    A local atom's columns are made of a table that all atoms share. So its weights become weights
-    of the table before a product, and sums over the table become sums of its columns after one.
+    The columns of local atoms are formed from one table that all atoms share. Before a product, the
+    weights of an atom are turned into weights of the table. Sums over the table are turned into
+    sums of the atom's columns afterwards.
 
     Parameters
     ----------
     dtype : dtype
-        Of the columns.
+        Type of the columns.
     n_written : int
-        Columns that are written down in every block.
+        Number of columns that are written down in every block.
     locals : sequence of LocalColumns
-        Local atoms, which every block holds, too.
+        Local atoms. Every block also holds its part of them.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        """Columns in."""
+        """Number of columns that are in."""
         return self.n_written + sum(local.width for local in self.locals)
 
     def inner(self, W: np.ndarray) -> np.ndarray | None:
-        """Weights of the local atoms as weights of what their columns are made of."""
+        """Return the weights of the local atoms as weights of their table, or None without any."""
         if not self.locals:
             return None
         parts = W[self.n_written :].reshape(len(self.locals), -1, W.shape[1])
@@ -51,9 +52,9 @@ class Design:
         return out
 
     def product(self, block: Block, weights: np.ndarray, inner: np.ndarray | None) -> np.ndarray:
-        """Weights (n_outputs, n_columns) times the columns in, class-major.
+        """Return weights (n_outputs, n_columns) times the columns that are in, class-major.
 
-        ``inner`` are the weights of the local atoms, for the table.
+        ``inner`` has the weights of the local atoms as weights of the table.
         """
         out = block.columns.product(weights[:, : self.n_written])
         if inner is not None:
@@ -61,14 +62,14 @@ class Design:
         return out
 
     def sums(self, block: Block, values: np.ndarray) -> np.ndarray:
-        """Sums over the block's rows of columns (or tables) times class-major values."""
+        """Return sums over the block's rows of columns (or tables) times class-major values."""
         out = block.columns.sums(values, self.n_written)
         if not self.locals:
             return out
         return np.vstack([out, block.local.sums(values).reshape(-1, len(values))])
 
     def column_sums(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        """Add the sums of the blocks, and make those of columns of those of tables."""
+        """Add the sums of the blocks, and turn sums over tables into sums of columns."""
         sums, n = total(parts), self.n_written
         if not self.locals:
             return sums
@@ -83,7 +84,7 @@ class Design:
     # -- in double precision -------------------------------------------------------------------
 
     def along(self, block: Block, t: np.ndarray) -> np.ndarray:
-        """⟨x_i, t⟩ for the rows of a block."""
+        """Return ⟨x_i, t⟩ for the rows of a block."""
         out: np.ndarray = self._written(block) @ t[: self.n_written]
         if not self.locals:
             return out
@@ -92,7 +93,7 @@ class Design:
         return out + block.local.exact_product(np.array(tables))
 
     def gram_sums(self, block: Block, t: np.ndarray) -> np.ndarray:
-        """Σ_i weight_i x_i ⟨x_i, t⟩ of columns (or tables) over the rows of a block, one column."""
+        """Return Σ_i weight_i x_i ⟨x_i, t⟩ over a block's rows for columns (or tables), (n, 1)."""
         along = self.along(block, t) * block.weight.astype(np.float64)
         sums = self._written(block).T @ along
         if not self.locals:

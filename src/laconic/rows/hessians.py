@@ -26,7 +26,7 @@ from laconic.rows.sums import total
 
 
 class Hessians(NamedTuple):
-    """What a shard's Hessians are made from; see the methods of the same names of `Shard`."""
+    """The Hessians of a shard. See `Shard.hessian`, `Shard.masses` and `Shard.hessian_blocks`."""
 
     loss: Loss
     n_outputs: int
@@ -36,7 +36,7 @@ class Hessians(NamedTuple):
     run: Map
 
     def whole(self, face: np.ndarray) -> np.ndarray | None:
-        """The Hessian among the weights of a face, unless they are too many."""
+        """Return the Hessian in the weights of a face, or None if there are too many weights."""
         if self.design.locals or np.count_nonzero(face) > self.limits.face:
             return None
         columns, outputs = np.nonzero(face)
@@ -57,7 +57,7 @@ class Hessians(NamedTuple):
         return total(list(self.run(one, self.blocks)))
 
     def masses(self) -> list[Mass]:
-        """Curvature of the rows that each of the diagonal blocks is made from."""
+        """Return the curvature of the rows from which each diagonal block is made."""
         written = [column_mass(self._bends())] if self.design.n_written else []
         if not self.design.locals:
             return written
@@ -66,7 +66,7 @@ class Hessians(NamedTuple):
         return [*written, *(Mass(len(m), m.sum()) for m in inside)]
 
     def diagonal(self, among: Sequence[Among] | None) -> list[np.ndarray]:
-        """One block for all columns that are written down, and one for every local atom."""
+        """Return one block for all columns that are written down, and one for every local atom."""
         places, n_written = list(among) if among is not None else [], self.design.n_written
         written = [self._of_written(places[0] if places else None)] if n_written else []
         if not self.design.locals:
@@ -76,7 +76,7 @@ class Hessians(NamedTuple):
         return [*written, *self._of_locals(own)]
 
     def _curvatures(self) -> list[np.ndarray]:
-        """Curvature of every block, (n_outputs, rows) each."""
+        """Return the curvature of every block, (n_outputs, rows) each."""
 
         def one(block: Block) -> np.ndarray:
             assert block.state is not None
@@ -85,7 +85,7 @@ class Hessians(NamedTuple):
         return list(self.run(one, self.blocks))
 
     def _bends(self) -> list[np.ndarray]:
-        """Curvature of every block: of the first of two classes, which bend the loss alike."""
+        """Return the curvature of every block. Two classes have the same one, so give the first."""
         curvatures = self._curvatures()
         return [h[:1] for h in curvatures] if self._alike else curvatures
 
@@ -94,10 +94,10 @@ class Hessians(NamedTuple):
         return self.n_outputs == 2 and self.loss.shift_invariant
 
     def _of_written(self, among: Among | None) -> np.ndarray:
-        """Σ_i h_ic x_i x_iᵀ of the columns that are written down, for every output.
+        """Return Σ_i h_ic x_i x_iᵀ of the columns that are written down, for every output.
 
-        They serve as a preconditioner, and to rank atoms by what dropping them would cost; where
-        rows are many they are an estimate.
+        The sums serve as a preconditioner, and to rank atoms by the cost of dropping them. With
+        many rows they are estimates.
         """
         n_written = self.design.n_written
         first = slice(0, n_written)

@@ -1,4 +1,4 @@
-"""Where the work over rows is cut."""
+"""Limits that say how the work over rows is cut."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from laconic.numeric.sparse_rows import rows_between
 
 
 class Limits(NamedTuple):
-    """Where the work is cut, and how many rows an estimate takes.
+    """How the work is cut, and how many rows an estimate takes.
 
-    The first two change no answer by more than rounding, nor do cuts. Estimates serve as
-    preconditioners and to rank atoms that may be dropped: more rows may rank them otherwise.
+    The first two fields and ``cuts`` change no answer by more than rounding. Estimates serve as
+    preconditioners, and to rank atoms that may be dropped. With more rows, the ranking may differ.
     """
 
     block_rows: int = 4096
-    """Rows in a block: large enough to hide Python's overhead, small enough for a core's cache."""
+    """Rows in a block: enough to hide Python's overhead, few enough for a core's cache."""
     serial: int = 1 << 22
-    """Multiplications below which handing blocks to threads costs more than it saves."""
+    """With fewer multiplications, handing blocks to threads costs more than it saves."""
     multiplied: int = 1_000_000
-    """Multiplications in one call of BLAS in single precision: up to here OpenBLAS multiplies in
-    place, above it first packs the factors, which costs such skinny products half their time."""
+    """Most multiplications in one call of BLAS in single precision. Up to this number OpenBLAS
+    multiplies in place. Above it, OpenBLAS first packs the factors, which takes half the time of
+    such skinny products."""
     preconditioner_rows: int = 12
-    """Rows per column that the preconditioner of a class is estimated from."""
+    """Rows per column from which the preconditioner of a class is estimated."""
     local_rows: int = 16
-    """The same for local atoms, whose rows serve all classes."""
+    """The same for local atoms. Their rows serve all classes."""
     face: int = 1000
-    """Most weights whose Hessian is written down: with more, conjugate gradients are quicker."""
+    """Most weights whose Hessian is written down. With more, conjugate gradients are faster."""
     cuts: tuple[int, ...] = ()
-    """Numbers of rows at which rows in memory are cut into shards."""
+    """Row numbers at which rows in memory are cut into shards."""
 
     def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
-        """Arrays of all rows, cut into those of every shard.
+        """Cut arrays of all rows into the arrays of every shard.
 
-        They are views, except of sparse matrices by columns.
+        They are views, except for sparse matrices in CSC format.
         """
         if not self.cuts:
             return [arrays]

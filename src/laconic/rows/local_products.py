@@ -1,7 +1,7 @@
-"""Products with local columns: the rows of each atom are gathered, and BLAS does the rest.
+"""Products with local columns. The rows of each atom are gathered, and BLAS multiplies them.
 
-One call works through all atoms of a block of rows without Python, so that threads do not wait for
-each other. This module imports Numba, so it is imported at first use.
+One call handles all atoms of a block of rows without Python, so that threads do not wait for each
+other. This module imports Numba, so it is imported at first use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def multiply(flat: Flat, weights: np.ndarray, out: np.ndarray) -> None:
 
 
 def add_up(flat: Flat, values: np.ndarray, out: np.ndarray) -> None:
-    """``out[j]`` = table[rows of j]ᵀ values[rows of j], each row times its height; (j, t, k)."""
+    """Write table[rows of j]ᵀ values[rows of j] to ``out[j]``, (t, k).
+
+    Each row is multiplied by its height.
+    """
     table, rows, ends, heights, most = flat
     _, t, k = out.shape
     V, R = np.empty((most, t), dtype=table.dtype), np.empty((most, k), dtype=table.dtype)

@@ -1,9 +1,8 @@
-"""The training rows: the ordered sum over their shards.
+"""The training rows as an ordered sum over their shards.
 
-The loop, the rules and the correctors never see a row. Everything they learn comes through the
-methods of `Rows`. Each asks every shard for a sum over its rows, and adds the answers up in
-float64, in the order of the shards. So it does not matter where a shard lives, nor which one
-answers first.
+The loop, the rules and the correctors never see a row. All they know comes from the methods of
+`Rows`. Each method asks every shard for a sum over its rows. It adds up the answers in float64, in
+the order of the shards. So it does not matter where a shard is, or which shard answers first.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from laconic.rows.limits import Limits
 from laconic.rows.shard import Shard, in_memory
 from laconic.rows.sums import added_up, total
 
-# Atoms that are let in together where several come at once.
+# Number of atoms that are added together.
 TOGETHER = 64
 
 
@@ -32,21 +31,21 @@ class Rows:
     Parameters
     ----------
     shards : list of Shard
-        At least one. They have the same pool (the same atoms, bound to different rows), loss and
-        number of outputs.
+        At least one shard. All have the same pool (the same atoms, bound to different rows), the
+        same loss and the same number of outputs.
     intercept : bool
-        Whether a constant column comes first, before those of the atoms. The atoms' columns are
-        then centred: the intercept takes up their means, and the weights do not notice, but a
-        column far from zero is told from the intercept.
+        Whether a constant column comes first, before the columns of the atoms. The columns of the
+        atoms are then centred. The intercept absorbs their means, so the weights stay the same. But
+        a column far from zero is no longer confused with the intercept.
     threads : Threads, optional
-        For rules that try many atoms out.
+        Threads for rules that try many atoms.
 
     Attributes
     ----------
     atoms : list of int
-        Atoms whose columns are in, in the order they came.
+        Atoms whose columns are in, in the order in which they were added.
     n_columns : int
-        Columns in, the intercept's included.
+        Number of columns that are in, including the intercept.
     """
 
     def __init__(
@@ -76,25 +75,25 @@ class Rows:
 
     @property
     def means(self) -> np.ndarray:
-        """What was subtracted from each column, (n_columns,)."""
+        """The means that were subtracted from the columns, (n_columns,)."""
         return self._in.means
 
     @property
     def class_sums(self) -> np.ndarray:
-        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns in, (n_columns, n_classes)."""
+        """Σ_i weight_i x_i e_{y_i}ᵀ of the columns that are in, (n_columns, n_classes)."""
         return self._in.class_sums
 
     @property
     def gram(self) -> np.ndarray:
-        """Σ_i weight_i x_i x_iᵀ of the columns in; local atoms have no part in it."""
+        """Σ_i weight_i x_i x_iᵀ of the columns that are in, without those of local atoms."""
         return self._in.gram
 
     def append(self, atom: int) -> None:
-        """Let the columns of an atom in."""
+        """Add the columns of an atom."""
         self._extend([atom])
 
     def _extend(self, atoms: Sequence[int]) -> None:
-        """Let the columns of some atoms in, several at a time: that takes fewer passes."""
+        """Add the columns of some atoms, several at a time to save passes over the rows."""
         for s in row_blocks(len(atoms), TOGETHER):
             some = atoms[s]
             if self.pool.local_atoms:
@@ -107,7 +106,7 @@ class Rows:
             self.atoms.extend(some)
 
     def _taken(self, parts: list[tuple[np.ndarray, np.ndarray]], means: np.ndarray) -> None:
-        """Note class sums and Gram rows of new columns."""
+        """Record the class sums and Gram rows of new columns."""
         class_sums, rows = (total(same) for same in zip(*parts, strict=True))
         self.n_columns += len(means)
         self._in = self._in.joined(means, class_sums, rows)
@@ -119,7 +118,7 @@ class Rows:
         self._in = self._in.joined_local(np.zeros(len(sums)), sums)
 
     def reset(self, atoms: Sequence[int]) -> None:
-        """Let in exactly these atoms, in this order; shared leading atoms are kept as they are."""
+        """Replace the atoms that are in by these, in this order. Equal first atoms are kept."""
         keep = 0
         while keep < min(len(atoms), len(self.atoms)) and atoms[keep] == self.atoms[keep]:
             keep += 1
@@ -134,9 +133,10 @@ class Rows:
         self._extend(atoms[keep:])
 
     def adds_nothing(self, atom: int) -> bool:
-        """Whether the last atom let in is, up to rounding, a combination of the columns before.
+        """Return whether the last atom is a combination of the columns before it, up to rounding.
 
-        Of local atoms, only those are found that are as high on just the same rows as another one.
+        A local atom is found only if another one has the same rows and heights, or if it has no
+        rows.
         """
         if self._n_local:
             answers = [shard.unlike() for shard in self._shards]
@@ -145,16 +145,16 @@ class Rows:
         return self._in.explains_last(self.pool.width(atom), self.dtype == np.float32)
 
     def repeats(self, atom: int) -> bool:
-        """Whether the last atom let in is one before it again, up to scale, sign and rounding."""
+        """Return whether the last atom equals an earlier one, up to scale, sign and rounding."""
         if self._n_local or self.pool.width(atom) > 1:
             return self.adds_nothing(atom)
         return self._in.repeats_last(self.dtype == np.float32)
 
     def trial(self, atom: int, keep: bool) -> Rows:
-        """Rows in which an atom is tried out.
+        """Return rows in which an atom is tried.
 
-        With ``keep`` its columns stand after those already in; without, it stands alone and the
-        present scores are a fixed offset.
+        With ``keep``, its columns come after the columns that are in. Without, it is alone, and the
+        current scores are a fixed offset.
         """
         out = Rows([shard.trial(keep) for shard in self._shards], intercept=False)
         if keep:
@@ -165,15 +165,15 @@ class Rows:
         return out
 
     def ends(self, atoms: Sequence[int] | None = None) -> np.ndarray:
-        """Where the columns of each atom begin, and where the last one's end.
+        """Return where the columns of each atom begin, and where the last ones end.
 
-        Of the atoms in, or of others that would be.
+        ``atoms`` are the atoms that are in, unless others are given.
         """
         widths = map(self.pool.width, self.atoms if atoms is None else atoms)
         return np.cumsum([int(self.intercept), *widths])
 
     def padded(self, W: np.ndarray | None) -> np.ndarray:
-        """Weights of the first columns, with zeros for those that came since."""
+        """Return the weights of the first columns, with zeros for the columns added since."""
         out = np.zeros((self.n_columns, self.n_outputs))
         if W is not None:
             out[: len(W)] = W
@@ -183,38 +183,41 @@ class Rows:
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether a shift of all scores of a row leaves the loss as it is."""
+        """Whether the loss stays the same if all scores of a row are shifted."""
         return self.loss.shift_invariant
 
     def balance(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
-        """A mixture that makes the intercept's gradient zero: its share t and distribution σ."""
+        """Return the mixing weight t and the class distribution σ of a mixture.
+
+        The mixture makes the gradient of the intercept zero.
+        """
         return self.loss.balance(gradient, self.class_sums[0])
 
     def constant(self, sigma: np.ndarray) -> tuple[float, np.ndarray]:
-        """Dual value and gradient of giving every row the distribution ``sigma``."""
+        """Return the dual value and gradient if every row has the distribution ``sigma``."""
         value = self.loss.constant_value(sigma, self._shares)
         return value, self.loss.constant_gradient(sigma, self.class_sums)
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss at weights ``W`` (n_columns, n_outputs) and its gradient there.
+        """Return the loss at weights ``W`` (n_columns, n_outputs) and its gradient there.
 
-        Scores and residual are those of ``W`` from here on.
+        From then on, scores and residual are those of ``W``.
         """
         parts = [shard.evaluate(W) for shard in self._shards]
         return sum(value for value, _ in parts), total([gradient for _, gradient in parts])
 
     def curve(self, V: np.ndarray) -> np.ndarray:
-        """Hessian of the loss at the last evaluated weights, applied to ``V``."""
+        """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         return self._sum(lambda shard: shard.curve(V))
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
-        """Hessian of the loss among the weights of ``face``; see `Shard.hessian`."""
+        """Return the Hessian of the loss in the weights of ``face``; see `Shard.hessian`."""
         parts = [shard.hessian(face) for shard in self._shards]
         known = [part for part in parts if part is not None]
         return total(known) if len(known) == len(parts) else None
 
     def hessian_blocks(self) -> list[np.ndarray]:
-        """Diagonal blocks of the Hessian that cover the columns; see `Shard.hessian_blocks`."""
+        """Return diagonal blocks of the Hessian for all columns; see `Shard.hessian_blocks`."""
         if len(self._shards) == 1:
             return self._shards[0].hessian_blocks()
         masses = zip(*(shard.masses() for shard in self._shards), strict=True)
@@ -225,27 +228,28 @@ class Rows:
     def best(
         self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
     ) -> Choice:
-        """The pool's atom of largest l1 gradient norm, eq. (7); see `BoundPool.best`."""
-        if len(self._shards) == 1:  # a pool may know a quicker way than to write sums down
+        """Return the pool's atom of largest l1 gradient norm, eq. (7); see `BoundPool.best`."""
+        if len(self._shards) == 1:  # a pool may have a faster way that stores no sums
             return self._shards[0].best(forbidden, normaliser, costs)
         norms = ((first, np.abs(sums).sum(axis=1)) for first, sums in self.gradients())
         return best_of(self.pool, norms, forbidden, normaliser, costs)
 
     def gradients(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Negative gradients in the weights of all columns of the pool, in blocks of columns."""
+        """Return negative gradients in the weights of all columns of the pool, in blocks."""
         return added_up([shard.gradients() for shard in self._shards])
 
     def pool_squares(self) -> np.ndarray:
-        """Weighted squared norms of every column of the pool."""
+        """Return the weighted squared norm of every column of the pool."""
         return self._sum(lambda shard: shard.squares())
 
     def span_sums(self, done: int) -> Iterator[Iterator[tuple[int, np.ndarray]]]:
-        """Products of the pool's columns with an orthonormal basis of the columns in.
+        """Yield products of the pool's columns with an orthonormal basis of the columns in.
 
-        For every column in from number ``done`` on: the weighted inner products of all columns of
-        the pool with the direction it adds, in blocks of columns. A direction is a combination of
-        the columns in, found by Gram-Schmidt in the weighted inner product; a column that depends
-        on earlier ones adds a zero direction.
+        Each column that is in adds a direction to the basis. For every column from number ``done``
+        on, this yields the weighted inner products of its direction with all columns of the pool,
+        in blocks of columns. A direction is a combination of the columns that are in. Gram-Schmidt
+        finds it in the weighted inner product. A column that depends on earlier ones adds a zero
+        direction.
         """
         for column in range(len(self._span), self.n_columns):
             self._span.append(self._direction(column))
@@ -255,7 +259,7 @@ class Rows:
             yield added_up([shard.along(t) for shard in self._shards])
 
     def _direction(self, column: int) -> np.ndarray:
-        """What a column adds to the span of those before it, as weights of the columns."""
+        """Return the direction that a column adds to the span before it, as weights of columns."""
         t = np.zeros(self.n_columns)
         t[column] = 1.0
         length = rest = 0.0
@@ -272,11 +276,11 @@ class Rows:
     # -- what grows with the rows --------------------------------------------------------------
 
     def residual_of_all_rows(self) -> np.ndarray:
-        """Negative gradient of the loss in the scores, (n_rows, n_outputs)."""
+        """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
         return np.concatenate([shard.residual_of_all_rows() for shard in self._shards])
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
-        """Columns of some atoms, scaled but not centred, (n_rows, width)."""
+        """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return np.concatenate([shard.columns_of_all_rows(atoms) for shard in self._shards])
 
     def _sum(self, ask: Callable[[Shard], np.ndarray]) -> np.ndarray:
@@ -284,7 +288,7 @@ class Rows:
 
 
 def _checked(shard: Any) -> Shard:
-    """A shard of any kind, if it has what the rows will ask for."""
+    """Return a shard of any kind, if it has all that `Rows` will ask for."""
     asked = [name for name in vars(Shard) if not name.startswith("_")]
     missing = [name for name in (*asked, "pool", "loss", "dtype") if not hasattr(shard, name)]
     if missing:
@@ -303,9 +307,9 @@ def rows_in_memory(
     intercept: bool = True,
     limits: Limits | None = None,
 ) -> Rows:
-    """Rows in memory: a shard for each of the bound pools, whose rows follow each other.
+    """Return rows in memory, with a shard for each bound pool. Their rows follow each other.
 
-    ``y`` and ``weight`` are of all rows; see `laconic.rows.shard.in_memory`.
+    ``y`` and ``weight`` are those of all rows; see `laconic.rows.shard.in_memory`.
     """
     limits = limits or Limits()
     shards = [

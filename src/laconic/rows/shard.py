@@ -1,7 +1,7 @@
-"""A shard: one part of the rows, in memory. It answers only with sums over its rows.
+"""A shard is one part of the rows, in memory. It answers only with sums over its rows.
 
-Rows are cut into blocks of fixed size. A block is computed by one thread, sums over blocks are
-taken in float64 in the order of the blocks, and so no answer depends on the number of threads.
+Rows are cut into blocks of fixed size. One thread computes a block. Sums over blocks are added in
+float64, in the order of the blocks. So no answer depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Rest(NamedTuple):
-    """The rows of a shard without the columns that are in: what a shard and its trials share."""
+    """What a shard and its trials share: the rows without the columns that are in."""
 
     pool: BoundPool
     loss: Loss
@@ -46,12 +46,12 @@ class Shard:
     Parameters
     ----------
     rest : Rest
-        What does not change; see `in_memory`.
+        The parts that do not change; see `in_memory`.
     threads : Threads
     columns : list of Store, optional
-        For each block, the columns that are in already.
+        For each block, the columns that are already in.
     offsets : list of ndarray, optional
-        For each block, scores (n_outputs, rows) that are added to those of the columns.
+        For each block, scores (n_outputs, rows) that are added to the scores of the columns.
     """
 
     def __init__(
@@ -83,21 +83,21 @@ class Shard:
 
     @property
     def n_columns(self) -> int:
-        """Columns in."""
+        """Number of columns that are in."""
         return self._design.n_columns
 
     def class_shares(self) -> np.ndarray:
-        """Sum of the weights of every class."""
+        """Return the sum of the weights of every class."""
         return self._rest.shares
 
     def put_constant(self) -> tuple[np.ndarray, np.ndarray]:
-        """Let a column of ones in, the first one; class sums and Gram rows, as `take` gives."""
+        """Add a column of ones as the first column. Return the same sums as `take`."""
         self._coming = np.ones((self.n_rows, 1), dtype=self.dtype)
         return self.take(np.zeros(1))
 
     def offer(self, atoms: Sequence[int]) -> np.ndarray:
-        """Write the columns of some atoms down, to be let in by `take`; their weighted sums."""
-        # One by one and each in one piece, so that no sum depends on which come together.
+        """Write down the columns of some atoms, for `take` to add. Return their weighted sums."""
+        # Columns are written and summed one by one, so that no sum depends on the other columns.
         written = [self.pool.columns([atom]) for atom in atoms]
         self._coming = columns = np.asfortranarray(np.hstack(written))
 
@@ -108,9 +108,9 @@ class Shard:
         return total(list(self._map(one, self._pieces())))
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Let the offered columns in, less their means.
+        """Add the offered columns, minus their means.
 
-        Returns their class sums (new columns, n_classes) and their rows of the Gram matrix
+        Return their class sums (new columns, n_classes) and their rows of the Gram matrix
         (new columns, all columns in).
         """
         columns, self._coming = self._coming, None
@@ -131,7 +131,10 @@ class Shard:
         return total([p for p, _ in parts]), total([p for _, p in parts])
 
     def put_local(self, atom: int) -> np.ndarray:
-        """Let a local atom in, which is not centred: zeros must stay zeros. Its class sums."""
+        """Add a local atom, and return its class sums.
+
+        It is not centred, because zeros must stay zeros.
+        """
         local = self.pool.local(atom)
         hot = np.eye(self._n_classes, dtype=self.dtype)
         sums = []
@@ -152,15 +155,15 @@ class Shard:
             block.local = LocalBlock(block.local.atoms[:n_local])
 
     def unlike(self) -> tuple[int, np.ndarray]:
-        """Of the last local atom: its number of rows, and 1 for each one before that differs."""
+        """Return the last local atom's number of rows, and 1 for each earlier atom unlike it."""
         *before, last = self._design.locals
         return len(last.rows), np.array([not last.spans(other) for other in before], dtype=int)
 
     def trial(self, keep: bool) -> Shard:
-        """A shard in which atoms are tried out, on one thread.
+        """Return a shard in which atoms are tried, on one thread.
 
-        With ``keep`` it has the columns that are in; without, none, and the present scores are a
-        fixed offset.
+        With ``keep``, it has the columns that are in. Without, it has no columns, and the current
+        scores are a fixed offset.
         """
         if not keep:
             return Shard(self._rest, Threads(1), None, [self._scores(b) for b in self._blocks])
@@ -175,9 +178,9 @@ class Shard:
     # -- sums over rows ------------------------------------------------------------------------
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss at weights ``W`` (n_columns, n_outputs) and its gradient there.
+        """Return the loss at weights ``W`` (n_columns, n_outputs) and its gradient there.
 
-        Scores and residual are those of ``W`` from here on.
+        From then on, scores and residual are those of ``W``.
         """
         self._weights = W.astype(self.dtype)
         self._inner = self._design.inner(W)
@@ -194,7 +197,7 @@ class Shard:
         return sum(value for value, _ in parts), self._design.column_sums([g for _, g in parts])
 
     def curve(self, V: np.ndarray) -> np.ndarray:
-        """Hessian of the loss at the last evaluated weights, applied to ``V``."""
+        """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         design = self._design
         step, inner = V.T.astype(self.dtype), design.inner(V)
 
@@ -206,24 +209,24 @@ class Shard:
         return design.column_sums(self._over_blocks(one))
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
-        """Hessian of the loss among the weights of ``face``, a mask (n_columns, n_outputs).
+        """Return the Hessian of the loss in the weights of ``face``, a mask (n_columns, n_outputs).
 
-        In the order of ``np.nonzero``, in float64. None where they are more than the limit, or
-        columns are local.
+        The weights are in the order of ``np.nonzero``. The Hessian is in float64. Return None if
+        there are more weights than the limit, or if columns are local.
         """
         return self._hessians().whole(face)
 
     def masses(self) -> list[Mass]:
-        """Curvature of the rows that each of the `hessian_blocks` is made from."""
+        """Return the curvature of the rows from which each of the `hessian_blocks` is made."""
         return self._hessians().masses()
 
     def hessian_blocks(self, among: Sequence[Among] | None = None) -> list[np.ndarray]:
-        """Diagonal blocks of the Hessian that cover the columns in order, (n_outputs, w, w) each.
+        """Return diagonal blocks of the Hessian for the columns in order, (n_outputs, w, w) each.
 
-        One block for all columns that are written down, and one for every local atom: beside wide
-        atoms a Hessian of all columns would be the largest thing in memory. Where rows are many
-        they are estimated from some of them; ``among`` says for each where these rows stand among
-        those of other shards.
+        There is one block for all columns that are written down, and one for every local atom. With
+        wide atoms, a Hessian of all columns would take more memory than anything else. With many
+        rows, the blocks are estimated from some of the rows. For each block, ``among`` gives the
+        place of this shard's rows among those of other shards.
         """
         return self._hessians().diagonal(among)
 
@@ -232,7 +235,7 @@ class Shard:
         return Hessians(self.loss, self.n_outputs, self._blocks, self._design, limits, self._map)
 
     def gram_product(self, t: np.ndarray) -> np.ndarray:
-        """Σ_i weight_i x_i ⟨x_i, t⟩ over the columns in."""
+        """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""
         design = self._design
         parts = self._over_blocks(lambda block: design.gram_sums(block, t))
         return design.column_sums(parts)[:, 0]
@@ -242,26 +245,29 @@ class Shard:
     def best(
         self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
     ) -> Choice:
-        """The pool's atom of largest l1 gradient norm over these rows; see `BoundPool.best`."""
+        """Return the pool's atom of largest l1 gradient norm over these rows.
+
+        See `BoundPool.best`.
+        """
         return self.pool.best(self.residual_of_all_rows(), forbidden, normaliser, costs)
 
     def gradients(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Negative gradients of the loss in the weights of all columns of the pool, in blocks."""
+        """Return negative gradients in the weights of all columns of the pool, in blocks."""
         return self.pool.gradients(self.residual_of_all_rows())
 
     def along(self, t: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Σ_i weight_i z_i ⟨x_i, t⟩ over all columns z of the pool, in blocks, as `gradients`."""
+        """Return Σ_i weight_i z_i ⟨x_i, t⟩ for all columns z of the pool, like `gradients`."""
         parts = self._over_blocks(lambda block: self._design.along(block, t) * block.weight)
         return self.pool.gradients(np.concatenate(parts).astype(self.dtype)[:, None])
 
     def squares(self) -> np.ndarray:
-        """Weighted squared norms of all columns of the pool."""
+        """Return the weighted squared norms of all columns of the pool."""
         return self.pool.squares(np.concatenate(self._rest.weights))
 
     # -- what grows with the rows --------------------------------------------------------------
 
     def residual_of_all_rows(self) -> np.ndarray:
-        """Negative gradient of the loss in the scores, (n_rows, n_outputs)."""
+        """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
         out = np.empty((self.n_rows, self.n_outputs), dtype=self.dtype)
 
         def one(item: tuple[slice, Block]) -> None:
@@ -273,7 +279,7 @@ class Shard:
         return out
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
-        """Columns of some atoms, scaled but not centred, (n_rows, width)."""
+        """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return self.pool.columns(atoms)
 
     # -- blocks --------------------------------------------------------------------------------
@@ -304,7 +310,7 @@ def in_memory(
     threads: Threads,
     limits: Limits | None = None,
 ) -> Shard:
-    """A shard of rows in memory.
+    """Return a shard of rows in memory.
 
     Parameters
     ----------
@@ -314,7 +320,7 @@ def in_memory(
     y : ndarray of shape (n_rows,)
         Class codes.
     weight : ndarray of shape (n_rows,)
-        Positive row weights; over all shards they sum to one.
+        Positive row weights. The weights of all shards sum to one.
     n_outputs : int
     threads : Threads
     limits : Limits, optional

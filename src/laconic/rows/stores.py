@@ -1,7 +1,8 @@
-"""How a block of rows keeps the columns that are in: as numbers, or eight to a byte.
+"""Stores for the columns of a block of rows: as numbers, or as bits, eight columns to a byte.
 
-Columns are centred: every store subtracts the means it is given. A store may hold more columns
-than are in (those that went out again), so methods say how many of the first ones they mean.
+Every store centres its columns by the means that it is given. A store may hold more columns than
+are in, because some may have been removed again. So a method is told how many of the first columns
+to use.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ class Store(Protocol):
     """Columns of one block of rows."""
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
-        """Write columns from position ``first`` on, less their means."""
+        """Write columns from position ``first`` on, minus their means."""
 
     def product(self, weights: np.ndarray) -> np.ndarray:
-        """Weights (n_outputs, n) times the first n columns: (n_outputs, n_rows)."""
+        """Return weights (n_outputs, n) times the first n columns, (n_outputs, n_rows)."""
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
-        """Sums over rows of the first n columns times values (n_outputs, n_rows), in float64."""
+        """Return sums over rows of the first n columns times values (n_outputs, n_rows).
+
+        They are (n, n_outputs) in float64.
+        """
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
-        """Some columns of some rows, as numbers."""
+        """Return some columns of some rows, as numbers."""
 
     def copy(self, n: int) -> Store:
-        """A store of its own with the first n columns."""
+        """Return an independent store with the first n columns."""
 
 
 class Written:
@@ -43,7 +47,7 @@ class Written:
     n_rows : int
     dtype : dtype
     multiplied : int
-        Multiplications in one call of BLAS, see `laconic.rows.limits.Limits`.
+        Most multiplications in one call of BLAS; see `laconic.rows.limits.Limits`.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class Written:
         self.room = np.empty((n_rows, 8), dtype=dtype, order="F")
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
-        """Write columns, growing the room where needed."""
+        """Write columns, and make more room if needed."""
         need = first + columns.shape[1]
         if need > self.room.shape[1]:
             grown = np.empty((len(self.room), 2 * need), dtype=self.room.dtype, order="F")
@@ -62,7 +66,7 @@ class Written:
         self.room[:, first:need] = columns - means.astype(self.room.dtype)
 
     def product(self, weights: np.ndarray) -> np.ndarray:
-        """Weights times the first columns."""
+        """Return weights times the first columns."""
         k, n = weights.shape
         out = np.empty((k, len(self.room)), dtype=self.room.dtype)
         for s in self._chunks(n * k):
@@ -70,24 +74,24 @@ class Written:
         return out
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
-        """Sums over rows."""
+        """Return sums over rows."""
         out = np.zeros((n, len(values)))
         for s in self._chunks(n * len(values)):
             out += (values[:, s] @ self.room[s, :n]).T
         return out
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
-        """Some columns of some rows."""
+        """Return some columns of some rows."""
         return self.room[rows, columns]
 
     def copy(self, n: int) -> Written:
-        """A store of its own."""
+        """Return an independent store."""
         out = Written(len(self.room), self.room.dtype, self._multiplied)
         out.room = self.room[:, :n].copy(order="F")
         return out
 
     def _chunks(self, products: int) -> list[slice]:
-        """Rows that BLAS is given at once."""
+        """Return slices of the rows that BLAS is given at once."""
         if self.room.dtype != np.float32:
             return [slice(0, len(self.room))]
         rows = self._multiplied // max(products, 1)
@@ -95,15 +99,15 @@ class Written:
 
 
 class Packed:
-    """Columns of two values a unit apart, eight to a byte: `laconic.numeric.bits`.
+    """Columns of two values, eight columns to a byte; see `laconic.numeric.bits`.
 
     Parameters
     ----------
     n_rows : int
     dtype : dtype
-        Of columns and products as numbers.
+        Type of columns and products as numbers.
     signs : bool
-        Whether columns are of -1 and 1, not of 0 and 1.
+        Whether columns hold -1 and 1 instead of 0 and 1.
     """
 
     def __init__(self, n_rows: int, dtype: np.dtype[Any], signs: bool = False) -> None:
@@ -121,14 +125,14 @@ class Packed:
         self._shifts = np.append(self._shifts[:first], means + 1.0 if self._signs else means)
 
     def product(self, weights: np.ndarray) -> np.ndarray:
-        """Weights times the first columns."""
+        """Return weights times the first columns."""
         shifts = self._shifts[: weights.shape[1]].astype(weights.dtype, copy=False)
         out = self._bits.product(2 * weights if self._signs else weights)
         out -= (weights @ shifts)[:, None]
         return out
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
-        """Sums over rows."""
+        """Return sums over rows."""
         sums = self._bits.sums(values, n)
         if self._signs:
             sums *= 2.0
@@ -136,7 +140,7 @@ class Packed:
         return sums
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
-        """Some columns of some rows."""
+        """Return some columns of some rows."""
         out = self._bits.take(rows, columns.stop).T[columns].astype(self._dtype)
         if self._signs:
             out += out
@@ -144,7 +148,7 @@ class Packed:
         return out.T
 
     def copy(self, n: int) -> Packed:
-        """A store of its own."""
+        """Return an independent store."""
         out = Packed(self._bits.codes.shape[1], self._dtype, self._signs)
         out._bits.codes = self._bits.codes.copy()
         out._shifts = self._shifts[:n].copy()

@@ -11,7 +11,7 @@ Sums = Iterable[tuple[int, np.ndarray]]
 
 
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Sum in float64, in order."""
+    """Return the sum of the parts, in float64 and in order."""
     out = parts[0].astype(np.float64)
     for part in parts[1:]:
         out += part
@@ -19,7 +19,7 @@ def total(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
-    """Add up sums that come in blocks of columns, which need not be cut alike."""
+    """Add up sums that come in blocks of columns. The parts may have different blocks."""
     if len(parts) == 1:
         yield from parts[0]
         return
