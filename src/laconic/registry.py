@@ -1,4 +1,4 @@
-"""The built-in pools and kinds of atoms. Register a new one here and nowhere else.
+"""The built-in pools and kinds of atoms: the one place where they get their names.
 
 This module holds only names. The code behind a name is imported at first use.
 """

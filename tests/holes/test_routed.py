@@ -22,7 +22,9 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.holes.model_scores import _ONE_SCORE
 from laconic.holes.routed import RoutedPredictor
+from laconic.losses import BINARY_LOSSES
 from problems import blobs
 
 
@@ -140,3 +142,8 @@ def test_a_pickle_holds_models_and_answers_as_before(inside):
     again = pickle.loads(kept)
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_every_loss_of_one_score_has_one_of_two():
+    """Flat arrays of holes have a column of weights for each class, whatever the loss inside."""
+    assert set(_ONE_SCORE) == set(BINARY_LOSSES)

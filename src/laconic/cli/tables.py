@@ -190,7 +190,7 @@ def rows_for(
     mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
     # The order is by columns, so that memory of columns that are not read is never touched.
     X = np.zeros((len(frame), predictor.n_features), order="F")
-    stumps = predictor.map.kind == "stumps"
+    missing = getattr(predictor.map, "allows_missing", False)
     for f in reads:
         column = frame[names[f]]
         if f in predictor.categories:
@@ -201,7 +201,7 @@ def rows_for(
                 X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
             except WrongCell as error:
                 raise UserError(error.of_table()) from error
-            _check_numbers(X[:, f], names[f], stumps)
+            _check_numbers(X[:, f], names[f], missing)
     return X, kept
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.look.plots import INK
+from laconic.look.plots import INK, pyplot
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.pieces import PLOT_BALLS
 from laconic.model.predictor import Predictor
@@ -69,11 +69,7 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
 
 
 def _new_axes(width: float, height: float) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "laconic[plot]"') from error
-    figure = plt.figure(figsize=(width + 0.2, height + 0.2))
+    figure = pyplot().figure(figsize=(width + 0.2, height + 0.2))
     return figure.add_axes((0.01, 0.01, 0.98, 0.98))
 
 

@@ -199,6 +199,7 @@ class StumpsMap:
     """Decision stumps: 1[v ≤ value], 1[v = value] or 1[v is missing]."""
 
     kind = "stumps"
+    allows_missing = True
     reading = (
         "A stump is 1 if its condition holds and 0 otherwise. A class adds up the weights of the "
         f"stumps that are 1 and {SUM}"

@@ -41,8 +41,9 @@ class FeatureMap(Protocol):
     """The methods that a predictor needs from its atoms. See `laconic.model.atoms` for examples.
 
     Maps that can be saved also have a ``layout``, which says what their arrays must look like in a
-    file. Two attributes are optional. ``remarks`` names arrays that describe the map, but that
-    prediction does not read. ``n_columns`` is by default the number of names.
+    file. Three attributes are optional. ``remarks`` names arrays that describe the map, but that
+    prediction does not read. ``n_columns`` is by default the number of names. ``allows_missing``
+    says whether rows may have missing values (default: no).
 
     Three optional texts are for cards. ``reading`` says what a class does with the atoms.
     ``points`` says the same if one score tells two classes apart (None if nothing is added up).
@@ -85,11 +86,15 @@ def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
     """
     if sparse.issparse(columns) and columns.shape[0] * columns.shape[1] <= DENSE:
         columns = columns.toarray()
-    values = columns.data if sparse.issparse(columns) else columns
-    if not np.isfinite(values).all():
-        raise ValueError("X holds missing or infinite values in features that the model reads")
+    check_finite(columns.data if sparse.issparse(columns) else columns)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(columns @ weights)
+
+
+def check_finite(values: np.ndarray) -> None:
+    """Refuse missing and infinite values."""
+    if not np.isfinite(values).all():
+        raise ValueError("X holds missing or infinite values in features that the model reads")
 
 
 def is_known(map: FeatureMap) -> bool:

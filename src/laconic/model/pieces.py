@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import Array
-from laconic.model.feature_maps import SUM, Labels, Names, feature_name
+from laconic.model.feature_maps import SUM, Labels, Names, check_finite, feature_name
 from laconic.numeric.magnitudes import power_of_two
 from laconic.numeric.sparse_rows import most_values, squared_gaps
 
@@ -305,6 +305,5 @@ class PiecesMap:
 def _dense(X: Any) -> np.ndarray:
     X = np.asarray(X.toarray() if sparse.issparse(X) else X)
     X = X if X.dtype.kind == "f" else X.astype(np.float64)
-    if not np.isfinite(X).all():
-        raise ValueError("X holds missing or infinite values in features that the model reads")
+    check_finite(X)
     return X

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.data.cells import Cells, column_names, dropped, is_frame, read_column
-from laconic.data.dates import DATE, as_days, as_durations, read_dates
+from laconic.data.dates import DATE, as_days, as_durations, date_text, read_dates
 from laconic.data.doubts import (
     KINDS,
     Stray,
@@ -21,10 +21,25 @@ from laconic.data.doubts import (
     texts_name_rows,
 )
 from laconic.data.frames import all_numbers, check_hashable, is_missing, numbers_of
+from laconic.look.numbers import number
 from laconic.numeric.once import once
-from laconic.report.dates import LONG, spelled
 
 RARER = "any rarer value"
+# If a column's dates span more days than this, sentences leave out the time of day.
+LONG = 7.0
+
+
+def spelled(value: float, unit: str | None, long: bool) -> str:
+    """Return a number with its unit. If ``long``, dates have no time of day.
+
+    Examples
+    --------
+    >>> spelled(1.5, "date", True), spelled(1.5, "date", False), spelled(1.5, "hours", True)
+    ('1970-01-02', '1970-01-02 12:00', '1.5 hours')
+    """
+    if unit == DATE:
+        return date_text(value, long)
+    return number(value) if unit is None else f"{number(value)} {unit}"
 
 
 @dataclass(frozen=True)

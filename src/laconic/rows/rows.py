@@ -290,7 +290,9 @@ class Rows:
 def _checked(shard: Any) -> Shard:
     """Return a shard of any kind, if it has all that `Rows` will ask for."""
     asked = [name for name in vars(Shard) if not name.startswith("_")]
-    missing = [name for name in (*asked, "pool", "loss", "dtype") if not hasattr(shard, name)]
+    missing = [
+        name for name in (*asked, "pool", "loss", "dtype", "n_outputs") if not hasattr(shard, name)
+    ]
     if missing:
         raise TypeError(f"{type(shard).__name__} cannot be a shard: it has no {missing[0]!r}")
     checked: Shard = shard
