@@ -184,7 +184,7 @@ class Violated:
                 state.status = "the pool has no other atom"
                 return None
             if not choice.score > 0:
-                state.status = "no atom outside violates its dual constraint by more than tol"
+                state.status = "no other atom violates its dual constraint by more than tol"
                 return None
             self.rows.append(choice.index)
             if not self.rows.repeats(choice.index):
@@ -229,7 +229,7 @@ class Asked:
             state.status = "the classifier offers nothing new"
             return None
         if not offer.score - self.limit > 0:
-            state.status = "no atom outside violates its dual constraint by more than tol"
+            state.status = "no other atom violates its dual constraint by more than tol"
             return None
         atom = learner.join(offer)
         self.rows.append(atom)

@@ -163,7 +163,7 @@ class _Search:
         self.open = [_Node(lowest, 0, (), every, root)]
 
     def bound_weights(self, late: Callable[[], bool]) -> bool:
-        """Prepare the bounds M_j. Return False if time runs out; then no node can be visited."""
+        """Prepare the bounds M_j. Return False if time runs out: no node can be visited."""
         levels = LevelSet.of(self.problem, self.objective - self.price, late)
         if levels is None:
             return False
