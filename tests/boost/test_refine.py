@@ -62,7 +62,7 @@ def test_steps_are_counted_and_told():
 
 def test_a_loop_that_drops_atoms_cannot_be_refined():
     loop = total_loop(2)
-    with pytest.raises(TypeError, match="grown by a rule, and keeps all atoms"):
+    with pytest.raises(TypeError, match="grown by a rule and keep all atoms"):
         refine(loop, loop.begin())
 
 

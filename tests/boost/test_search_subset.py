@@ -164,7 +164,7 @@ def test_a_path_that_is_cut_goes_on_to_the_same_end(hot_start, length):
 
 def test_a_state_with_more_rounds_than_allowed_is_refused():
     state = grown(total_loop(5))
-    with pytest.raises(ValueError, match="already has 5 rounds; set max_rounds to at least that"):
+    with pytest.raises(ValueError, match=r"already has 5 rounds\. Set max_rounds to at least that"):
         total_loop(4).settle.trim(state)
 
 

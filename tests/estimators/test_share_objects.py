@@ -81,8 +81,8 @@ class Hollow:
         ({"loss": Hollow()}, TypeError, "has no 'name'"),
         ({"loss": MarginLoss}, TypeError, "is a class; pass an object"),
         ({"rule": "nothing"}, ValueError, "rule must be one of"),
-        ({"rule": Hollow()}, TypeError, "has no 'choose'"),
-        ({"rule": GradientRule}, TypeError, "is a class; pass an object"),
+        ({"rule": Hollow()}, TypeError, "has no method 'choose'"),
+        ({"rule": GradientRule}, TypeError, "is a class. Pass an object"),
         ({"penalty": "nothing"}, ValueError, "penalty must be one of"),
         ({"penalty": object()}, TypeError, "has no 'alpha'"),
         ({"penalty": L2}, TypeError, "is a class; pass an object"),
@@ -98,7 +98,7 @@ def test_what_is_missing_is_named(data, settings, error, message):
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        (Choice(0, 1.0, 1.0), ValueError, "chose atom 0, which is not there or must not be chosen"),
+        (Choice(0, 1.0, 1.0), ValueError, "chose atom 0, which does not exist or is forbidden"),
         (Choice(99, 1.0, 1.0), ValueError, "chose atom 99"),
         (3, TypeError, "must return a laconic.pools.Choice"),
         (None, TypeError, "must return a laconic.pools.Choice"),

@@ -225,7 +225,7 @@ def test_folds_keep_groups_of_rows_together(data):
         ({"price": [], "cv": 3}, "price is an empty list"),
         ({"cv": 3, "early_stopping": True}, "both choose the size"),
         ({"scoring": "roc_auc"}, "scoring is for cross-validation"),
-        ({"search": "exact", "costs": COSTS}, "knows nothing of costs"),
+        ({"search": "exact", "costs": COSTS}, "does not support costs"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(data, settings, message):

@@ -136,7 +136,7 @@ def test_answers_that_are_none_are_refused_by_name():
         lambda model: dimod.SampleSet.from_samples([], dimod.BINARY, energy=[]),
         lambda model: dimod.SampleSet.from_samples([{0: 1}], dimod.BINARY, energy=[1.0]),
     ):
-        with pytest.raises(TypeError, match=r"_Answers must answer with a dimod\.SampleSet"):
+        with pytest.raises(TypeError, match=r"_Answers must return a dimod\.SampleSet"):
             search(X, y, method=_Answers(answer), price=0.01)
     with pytest.raises(ValueError, match="an object with a method sample"):
         search(X, y, method=Exhaustive, price=0.01)

@@ -1,1 +1,1 @@
-"""The loop and its stages, rules, path, refinement and checkpoints."""
+"""The boosting loop and its stages, rules, path, refinement and checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the loop's state in a file, so that a killed fit ends with the identical model."""
+"""Checkpoints: save the loop's state, so that a killed fit can resume to the identical model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
 
-# Numbers of an entry, and those of them that may be NaN or infinite.
+# Numbers of an entry. Those in `_ANY` may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
 _ANY = {"steepest"}
 
-# Arrays of a record: those of all its entries, one after the other. The settling stage has more.
+# Arrays of a record. Each joins the arrays of all the record's entries. The settling stage adds
+# its own arrays.
 _LAYOUT = {
     "numbers": Array("i", ("atoms",), 0, below="pool"),
     "gains": Array("f", ("atoms",)),
@@ -29,17 +30,18 @@ _LAYOUT = {
 
 
 class Checkpoint(Saver):
-    """Writes the state of a booster's loop, and reads it back.
+    """Writes the state of a booster's loop to a file, and reads it back.
 
-    A record holds the entries that are new or have changed since the one before, and all else that
-    a state is made of. So all records together are as large as the path, not as its square. What
-    only the settling stage knows is written and read as its `laconic.boost.stages.Own` says.
+    A record holds the entries that are new or have changed since the previous record, and the rest
+    of the state. So the size of the file grows with the path, not with its square. The settling
+    stage has its own part of the state. Its `laconic.boost.stages.Own` decides how that part is
+    written and read.
 
     Parameters
     ----------
     path : str or path-like
     fingerprint : str
-        Only a state of this fingerprint is taken up.
+        Only a file with this fingerprint is read.
     every : float
         Seconds between two records.
     """
@@ -53,7 +55,7 @@ class Checkpoint(Saver):
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: State) -> State:
-        """The state with lists of its own."""
+        """Return a copy of the state with its own lists."""
         return state.copy()
 
     def write(self, snapshot: State) -> bool:
@@ -83,7 +85,10 @@ class Checkpoint(Saver):
     # -- reading -------------------------------------------------------------------------------
 
     def resume(self, pool: BoundPool, n_outputs: int, settle: Settle) -> State:
-        """The state in the file as far as the stage's limits go, or a new one if it has none."""
+        """Return the state in the file, or a new state if there is none.
+
+        The state is cut to the limits of the settling stage.
+        """
         state = State(settle.begin())
         with self.reading() as records:
             if not records:
@@ -96,12 +101,12 @@ class Checkpoint(Saver):
         return state
 
     def _read(self, records: list[Record], pool: BoundPool, n_outputs: int, state: State) -> None:
-        """Fill a new state."""
+        """Fill a new state from the records of a file."""
         lists, known = _lists(state), dict[int, Any]()
         self._held = {name: [] for name in lists}
         layout = {**_LAYOUT, **state.own.layout}
         for header, arrays in records:
-            # Files of old also have the arrays of other stages, without items.
+            # Older files also have the arrays of other stages, which are empty.
             arrays = {name: a for name, a in arrays.items() if name in layout or len(a)}
             dimensions = {"pool": pool.n_atoms, "outputs": n_outputs, "items": len(header["items"])}
             arrays = check_arrays(arrays, layout, dimensions)
@@ -119,13 +124,13 @@ class Checkpoint(Saver):
         pool: BoundPool,
         known: dict[int, Any],
     ) -> None:
-        """Bring the lists to what a record says; ``known`` has the atoms met so far."""
+        """Update the lists from a record. ``known`` holds the atoms read so far."""
         atom = column = 0
         for number, item in enumerate(header["items"]):
             size, at = whole_number(item["size"], "size"), whole_number(item["at"], "at")
             chosen = tuple(arrays["numbers"][atom : atom + size].tolist())
             if len(set(chosen)) != size:
-                raise ValueError("an entry does not have the atoms that it should")
+                raise ValueError("an entry has too few atoms or repeats one")
             width = sum(pool.width(n) for n in chosen)
             atoms, columns = slice(atom, atom + size), slice(column, column + width)
             for n in chosen:
@@ -158,14 +163,15 @@ class Checkpoint(Saver):
 
 
 def _lists(state: State) -> dict[str, list[PathEntry]]:
-    """The lists of entries in a state, by the names that files have for them."""
+    """Return the lists of entries in a state, by their names in files."""
     return {"entries": state.entries, **state.own.lists()}
 
 
 def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
-    """Whether the file has the same path, and more of it: a fit of a smaller size shall not cut it.
+    """Return whether the file holds the same path and more of it.
 
-    Entries that differ in what they know of their gradients are the same.
+    A fit of a smaller size must not cut such a path. Two entries count as the same if they differ
+    only in what is known about their gradients.
     """
     shorter = len(entries) < len(held)
     pairs = zip(held, entries, strict=False)
@@ -173,13 +179,13 @@ def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
 
 
 def _described(entry: PathEntry) -> dict[str, Any]:
-    """What a record's header says of an entry."""
+    """Return the part of a record's header that describes an entry."""
     numbers = {name: getattr(entry, name) for name in _NUMBERS}
     return {**numbers, "size": entry.size, "certificate": list(entry.certificate)}
 
 
 def _arrays(entries: list[PathEntry], outputs: int) -> dict[str, np.ndarray]:
-    """The arrays of entries, one after the other."""
+    """Return the arrays of the entries, joined in order."""
 
     def joined(parts: list[Any], dtype: Any, *shape: int) -> np.ndarray:
         return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])

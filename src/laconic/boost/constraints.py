@@ -1,8 +1,8 @@
-"""The dual constraints of TotalQBoost, (4), and what they prove: the stop (8), the dual value (7).
+"""The dual constraints (4) of TotalQBoost, its stopping rule (8) and its dual value (7).
 
-An atom has a weight for each of its columns and each score, and l1 ‖W‖₁ counts every one of them.
-So the dual constrains every one, |g_jc| ≤ l1 with g = Σ_i u_i y_i h_i for the scores of two classes
-and −∇L in general; an atom is violated if any of its entries is.
+An atom has one weight for each of its columns and each score, and l1 ‖W‖₁ counts all of them. So
+the dual has one constraint for each weight, |g_jc| ≤ l1. Here g = Σ_i u_i y_i h_i for the scores of
+two classes, and g = −∇L in general. An atom violates its constraints if any of its entries does.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from laconic.rows.rows import Rows
 def most_violated(
     rows: Rows, forbidden: np.ndarray, limit: float, costs: np.ndarray | None = None
 ) -> Choice:
-    """The atom that violates its constraints |g_jc| ≤ limit most: line 3 of algorithm 1.
+    """Return the atom that violates its constraints |g_jc| ≤ limit most (line 3 of algorithm 1).
 
-    Its score Σ_jc (|g_jc| − limit)₊ is how fast loss + limit ‖W‖₁ falls when the atom's weights
-    leave zero at one speed, each to its better side; above 0 where a constraint is violated, and
-    -inf where no atom is left. With ``costs`` atoms are ranked by the square of half that over
-    their cost, as `BoundPool.best` does. ``steepest`` is max_jc |g_jc| over all columns of the
-    pool.
+    Its score is Σ_jc (|g_jc| − limit)₊. This is how fast loss + limit ‖W‖₁ falls if the atom's
+    weights leave zero at the same speed, each in its better direction. The score is above 0 if a
+    constraint is violated, and -inf if no atom is left. With ``costs``, atoms are ranked by the
+    square of half the score, divided by their cost, as in `BoundPool.best`. ``steepest`` is
+    max_jc |g_jc| over all columns of the pool.
     """
     pool = rows.pool
     if rows.n_outputs == 1 and pool.n_atoms == pool.n_columns and costs is None:
-        # One entry each: the ranking is that of |g_j|, which every pool knows how to do quickly.
+        # Each atom has one entry, so atoms are ranked by |g_j|. Every pool does that quickly.
         choice = rows.best(forbidden, None, None)
         return choice._replace(score=choice.score - limit)
 
@@ -44,15 +44,16 @@ def most_violated(
 
 
 def dual_value(entries: list[PathEntry], l1: float) -> float:
-    """Largest value of the dual (7) that the entries prove: for *all* atoms of the pool.
+    """Return the largest value of the dual (7) that the entries prove for *all* atoms of the pool.
 
-    The dual weights u of an entry, times s = min(1, l1 / max_jc |g_jc|), satisfy (4) for every
-    atom; by concavity of the dual their value is at least s (L − ⟨∇L, W⟩), because u = 0 has the
-    value of the least loss there is, 0. No weights over the whole pool have a loss plus l1 term
-    below this; beside an intercept, whose own constraint holds to rounding, to rounding. At the
-    optimum of loss plus l1 term over the pool s is 1 and the value is that optimum.
+    Take the dual weights u of an entry times s = min(1, l1 / max_jc |g_jc|). They satisfy (4) for
+    every atom. The dual is concave, and u = 0 has the value 0, the smallest possible loss. So the
+    value of s u is at least s (L − ⟨∇L, W⟩). No weights over the whole pool have a loss plus l1
+    term below this value. With an intercept this holds up to rounding, because the intercept's own
+    constraint does. At the optimum of loss plus l1 term over the pool, s is 1 and the value is
+    that optimum.
 
-    A classifier as pool does not know its steepest atom, and proves nothing but 0.
+    If the pool is a classifier, its steepest atom is not known, and the proven value is 0.
     """
     found = 0.0
     for entry in entries:
@@ -63,10 +64,11 @@ def dual_value(entries: list[PathEntry], l1: float) -> float:
 
 
 def objective_bound(first: PathEntry, dual: float, price: float, costs: Costs | None) -> float:
-    """No weights over the pool have an objective (2) below this.
+    """Return a lower bound on the objective (2) of all weights over the pool.
 
-    Either no atom is in beside those always in, as in the ``first`` entry, or one is paid for, the
-    cheapest at least, and the loss and l1 term are no lower than the ``dual`` value.
+    A model with only the atoms that are always in is no better than the ``first`` entry. Any other
+    model pays for at least the cheapest other atom, and its loss plus l1 term is at least the
+    ``dual`` value.
     """
     if costs is not None:
         own = list(first.numbers)

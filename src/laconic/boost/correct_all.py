@@ -1,4 +1,4 @@
-"""The stage of ShareBoost that settles: everything chosen stays, and is re-optimised."""
+"""The settling stage of ShareBoost: keep every chosen atom and re-optimise all weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from laconic.penalties import Penalty
 
 @dataclass
 class Refinement(Own):
-    """How far the refinement of a grown path is (`laconic.boost.refine`)."""
+    """Progress of the refinement of a grown path (`laconic.boost.refine`)."""
 
     max_atoms: int
     """Largest size of the path that is refined."""
     entries: list[PathEntry] = field(default_factory=list)
-    """The refined path so far; empty without refinement."""
+    """The refined path so far. It is empty without refinement."""
     swept: int = 0
-    """Steps done of the sweeps back and forth over it."""
+    """Number of steps done in the sweeps back and forth over the refined path."""
 
     @property
     def last(self) -> PathEntry | None:
@@ -33,28 +33,28 @@ class Refinement(Own):
         return self.entries[-1] if self.entries else None
 
     def clear(self) -> None:
-        """Forget everything: the path is another one."""
+        """Forget everything, because the path has changed."""
         self.entries, self.swept = [], 0
 
     def copy(self) -> Refinement:
-        """The same with a list of its own."""
+        """Return a copy with its own list."""
         return replace(self, entries=list(self.entries))
 
     def lists(self) -> dict[str, list[PathEntry]]:
-        """The refined path."""
+        """Return the refined path."""
         return {"refined": self.entries}
 
     def numbers(self) -> dict[str, Any]:
-        """How far it is, and of which path."""
+        """Return the number of steps done, and the largest size of the path."""
         return {"max_atoms": self.max_atoms, "swept": self.swept}
 
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over the numbers."""
+        """Read the numbers from a record's header."""
         self.max_atoms = whole_number(header["max_atoms"], "max_atoms")
         self.swept = whole_number(header["swept"], "swept")
 
     def sound(self, entries: list[PathEntry]) -> bool:
-        """Whether the refined path is no longer than the path."""
+        """Return whether the refined path is at most as long as the path."""
         return len(self.entries) <= len(entries)
 
 
@@ -69,14 +69,14 @@ class CorrectAll:
     max_atoms : int
         Largest size.
     include : list of int
-        Atoms that are in from the start.
+        Atoms that are in the model from the start.
 
     Attributes
     ----------
     weights : ndarray of shape (n_columns, n_outputs)
-        Of the columns in, at the model that the rows stand at.
+        Weights of the current model, at which the rows were last evaluated.
     intercept_norm : float
-        l1 norm of the gradient there in the intercept.
+        l1 norm of the intercept's gradient at these weights.
     """
 
     def __init__(
@@ -95,18 +95,21 @@ class CorrectAll:
         self.include = include or []
 
     def begin(self) -> Refinement:
-        """Nothing is refined."""
+        """Return a refinement that has not started."""
         return Refinement(self.max_atoms)
 
     def trim(self, state: State) -> None:
-        """Take up the path as far as the largest size; one of another size is refined anew."""
+        """Cut a path from a file to the largest size.
+
+        If the file's refinement was for another largest size, it starts again.
+        """
         large = (at for at, entry in enumerate(state.entries) if entry.size > self.max_atoms)
         del state.entries[next(large, len(state.entries)) :]
         if not state.entries or Refinement.of(state).max_atoms != self.max_atoms:
             state.own = self.begin()
 
     def first(self) -> PathEntry:
-        """The intercept and the atoms always included."""
+        """Return the model of the intercept and the atoms that are always included."""
         base = self.solve(np.zeros((0, self.rows.n_outputs)))
         loss = base.loss
         gains = []
@@ -118,40 +121,40 @@ class CorrectAll:
         return self.record.entry(base, tuple(gains))
 
     def take_up(self, state: State) -> None:
-        """Put the rows to the last entry."""
+        """Evaluate the rows at the last entry."""
         self.restore(state.entries[-1])
 
     def cut(self, state: State, length: int) -> None:
-        """Drop the entries after the first ones."""
+        """Drop the entries after the first ``length``."""
         del state.entries[length:]
         Refinement.of(state).clear()
 
     def full(self, state: State) -> bool:
-        """Whether the largest size is reached."""
+        """Return whether the largest size is reached."""
         reached = state.entries[-1].size >= self.max_atoms
         if reached:
             state.status = "largest size reached"
         return reached
 
     def add(self, state: State, atom: int) -> PathEntry:
-        """The last entry's model with the atom that has come in, corrected."""
+        """Return the corrected model of the last entry's atoms and the new atom."""
         before = state.entries[-1]
         solution = self.solve(weights_of(before, self.rows.intercept))
-        Refinement.of(state).clear()  # of a shorter path, if of any
+        Refinement.of(state).clear()  # any refinement was for a shorter path
         return self.record.entry(solution, (*before.gains, before.loss - solution.loss))
 
     def due(self, state: State, last: bool) -> bool:
-        """There is nothing to search for: all atoms stay."""
+        """Return False: all atoms stay, so there is nothing to search for."""
         return False
 
     def search_again(self, state: State) -> PathEntry:
-        """The model as it is."""
+        """Return the model unchanged."""
         return state.entries[-1]
 
     def solve(self, start: np.ndarray, target: float = np.inf) -> Solution:
-        """Correct the columns in from ``start``, padded with zeros for new columns.
+        """Correct the model's columns from ``start``, padded with zeros for new columns.
 
-        Not to the end where the objective can hardly come down to ``target``.
+        The solve stops early if the objective can hardly fall to ``target``.
         """
         padded = self.rows.padded(start)
         solution = self.corrector.solve(self.rows, self.penalty, padded, target)
@@ -159,7 +162,7 @@ class CorrectAll:
         return solution
 
     def restore(self, entry: PathEntry) -> None:
-        """Put the rows back to where they were when ``entry`` was recorded."""
+        """Evaluate the rows at the model of ``entry`` again."""
         self.rows.reset(entry.numbers)
         weights = weights_of(entry, self.rows.intercept)
         self._hold(weights, self.rows.evaluate(weights)[1])

@@ -1,4 +1,4 @@
-"""What atoms cost, alone and beside those that a model has already."""
+"""Costs of atoms, alone or added to a model."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ class Costs(Protocol):
     """Costs of a pool's atoms."""
 
     def given(self, chosen: Sequence[int]) -> np.ndarray:
-        """What each atom adds to a model of the atoms ``chosen``."""
+        """Return the cost that each atom adds to a model of the atoms ``chosen``."""
 
     def total(self, numbers: Sequence[int]) -> float:
-        """Cost of a model of these atoms."""
+        """Return the cost of a model of these atoms."""
 
 
 class FixedCosts:
-    """Every atom has its cost, whatever else is in the model."""
+    """Costs that do not depend on the other atoms in the model."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
 
     def given(self, chosen: Sequence[int]) -> np.ndarray:
-        """The costs."""
+        """Return the costs of all atoms."""
         return self.values
 
     def total(self, numbers: Sequence[int]) -> float:
-        """Their sum."""
+        """Return the sum of the atoms' costs."""
         return float(self.values[list(numbers)].sum())
 
 
 class OperationCosts:
-    """Operations a row takes; what several atoms share is computed, and costs, once."""
+    """Number of operations per row. An operation that several atoms share counts once."""
 
     def __init__(self, pool: BoundPool) -> None:
         self._pool = pool
 
     def given(self, chosen: Sequence[int]) -> np.ndarray:
-        """Operations that each atom adds."""
+        """Return the number of operations that each atom adds."""
         return self._pool.operations(chosen)
 
     def total(self, numbers: Sequence[int]) -> float:
-        """Operations of the atoms' feature map."""
+        """Return the number of operations of the atoms' feature map."""
         return float(self._pool.extract(numbers).operations())

@@ -1,4 +1,4 @@
-"""A held-out part that the loop watches."""
+"""Held-out rows that decide when the loop stops."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from laconic.losses import Loss
 
 @dataclass
 class HeldOut:
-    """Watches the loss on held-out rows and says when it no longer falls.
+    """Watches the loss on held-out rows and tells the loop when it no longer falls.
 
     Attributes
     ----------
     X, y, weight
-        The held-out rows; ``y`` are class codes, ``weight`` sums to one.
+        The held-out rows. ``y`` holds class codes, and ``weight`` sums to one.
     training_loss : Loss
     patience : int
-        Rounds without a new lowest loss after which to stop.
+        Stop after this many rounds without a new lowest loss.
     """
 
     X: Any
@@ -32,16 +32,16 @@ class HeldOut:
     losses: list[float] = field(default_factory=list)
 
     def __call__(self, entry: PathEntry) -> bool:
-        """Note the entry's held-out loss; whether the path has grown enough."""
+        """Record the entry's held-out loss. Return whether the path has grown enough."""
         self.losses.append(self.loss(entry))
         return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self.patience
 
     def again(self) -> HeldOut:
-        """The same rows for another path, of which nothing has been seen."""
+        """Return a copy with the same rows and no recorded losses, for another path."""
         return replace(self, losses=[])
 
     def loss(self, entry: PathEntry) -> float:
-        """Held-out loss of an entry's model."""
+        """Return the held-out loss of an entry's model."""
         scores = np.ascontiguousarray(entry.scores(self.X).T, dtype=np.float64)
         target = self.training_loss.targets(self.y, len(scores))
         return self.training_loss.evaluate(scores, target, self.weight, np.empty_like(scores))

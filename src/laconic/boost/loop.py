@@ -1,8 +1,8 @@
-"""The loop: propose an atom, settle what is in, leave a path.
+"""The loop: propose an atom, settle the model, record the path.
 
-Column generation in three stages, each an object of its own (`laconic.boost.stages`). ShareBoost
-and TotalQBoost are the same loop with other stages. Its state is explicit, so that it can be looked
-at every round, interrupted, written to a file and taken up again.
+This is column generation in three stages, and each stage is an object (`laconic.boost.stages`).
+ShareBoost and TotalQBoost use the same loop with different stages. The state of the loop is
+explicit. So it can be inspected every round, interrupted, written to a file and resumed.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from laconic.boost.record import Recorder
 from laconic.boost.stages import Propose, Settle, State
 
 Hook = Callable[[State], "bool | None"]
-"""Called after every round with the state; a true answer ends the loop."""
+"""A function that is called with the state after every round. A true result ends the loop."""
 
 
 @dataclass
 class Loop:
-    """One fit's stages and hooks.
+    """The stages and hooks of one fit.
 
     Attributes
     ----------
     propose : Propose
-        Which atom next.
+        Chooses the next atom.
     settle : Settle
-        What is in, and with which weights.
+        Chooses which atoms are in the model, and their weights.
     record : Recorder
-        Writes models down.
+        Turns models into path entries.
     watch : callable or None
-        Asked with every new entry of the growing path; a true answer ends its growth (not the
-        refinement that may follow).
+        Called with every new entry of the growing path. A true result ends the growth, but not the
+        refinement that may follow.
     hooks : list of Hook
     """
 
@@ -43,11 +43,11 @@ class Loop:
     hooks: list[Hook] = field(default_factory=list)
 
     def begin(self) -> State:
-        """The state before the first round."""
+        """Return the state before the first round."""
         return State(self.settle.begin())
 
     def grow(self, state: State) -> bool:
-        """Run from wherever ``state`` stands; false if a hook ended it."""
+        """Run the loop from ``state`` to its end. Return False if a hook ended it."""
         state.status = "running"
         self.record.start(state.last.seconds if state.entries else 0.0)
         if state.entries:
@@ -69,21 +69,27 @@ class Loop:
         return True
 
     def _next(self, state: State) -> PathEntry | None:
-        """The next model: of a search that is due, or with one more atom; none at the end."""
+        """Return the next model, or None at the end.
+
+        It comes from a search if one is due. Otherwise it has one more atom.
+        """
         if not self.settle.due(state, last=False):
             atom = None if self.settle.full(state) else self.propose.next(state)
             if atom is not None:
                 return self.settle.add(state, atom)
             if not self.settle.due(state, last=True):
                 return None
-        self.propose.certify(state)  # the search moves the rows
+        self.propose.certify(state)  # the search changes where the rows are evaluated
         return self.settle.search_again(state)
 
     def _enough(self, entry: PathEntry) -> bool:
         return self.watch is not None and self.watch(entry)
 
     def _replay(self, state: State) -> bool:
-        """Show the watch the entries of a resumed state, and drop those it would not have seen."""
+        """Call the watch with the entries of a resumed state. Drop those after its stop.
+
+        Return whether the watch ended the growth.
+        """
         for seen, entry in enumerate(state.entries, 1):
             if self._enough(entry):
                 if seen < len(state.entries):
@@ -92,7 +98,7 @@ class Loop:
         return False
 
     def told(self, state: State) -> bool:
-        """Call every hook; whether one of them wants to stop."""
+        """Call every hook. Return whether one of them ends the loop."""
         answers = [hook(state) for hook in self.hooks]
         stop = any(bool(a) for a in answers)
         if stop:

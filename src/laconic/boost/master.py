@@ -1,8 +1,9 @@
 """The restricted master problem (TotalQBoost 3.2): loss + l1 ‖w‖₁ over the columns taken so far.
 
-Two forms of one contract, `laconic.subset.problem.Searchable`: columns of signs under a loss of
-the margin are handed to `laconic.subset`, whose kernels know nothing else; atoms of any kind and
-width under any loss are asked for through `Rows`. Columns of the problem are numbered as they came.
+There are two forms of one contract, `laconic.subset.problem.Searchable`. Columns of signs with a
+loss of the margin go to `laconic.subset`, whose kernels handle only these. Atoms of any kind and
+width, with any loss, use the sums that `Rows` computes. Columns of the problem are numbered in the
+order in which they came.
 """
 
 from __future__ import annotations
@@ -23,35 +24,38 @@ from laconic.subset.problem import Fit, Searchable, SubsetProblem
 
 
 class Master(Protocol):
-    """The problem over the atoms that the rows hold, and fits as the rows' weights."""
+    """The problem over the atoms that the rows hold.
+
+    It also converts between fits and weights of the rows' columns.
+    """
 
     rows: Rows
     l1: float
 
     def problem(self) -> Searchable[Fit]:
-        """The problem over the columns in."""
+        """Return the problem over the rows' columns."""
 
     def weights(self, fit: Fit) -> np.ndarray:
-        """A fit as weights (n_columns, n_outputs) of the rows' columns."""
+        """Return a fit as weights (n_columns, n_outputs) of the rows' columns."""
 
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
-        """Weights of the rows' columns as a fit on a support."""
+        """Return weights of the rows' columns as a fit on a support."""
 
     def grown(self, fit: Fit) -> np.ndarray:
-        """A fit's weights as those of a fit of all columns in: zero where it has none."""
+        """Return a fit's weights as those of a fit of all columns, with zeros for the others."""
 
 
 def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float, fixed: int = 0) -> Master:
-    """The master problem in the form that the rows' pool and loss allow.
+    """Return the master problem in the form that the rows' pool and loss allow.
 
-    The first ``fixed`` atoms of the rows are always in.
+    The first ``fixed`` atoms of the rows are always in the model.
     """
     by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values() and not fixed
     return SignsMaster(rows, y, weight, l1) if by_kernels else RowsMaster(rows, l1, fixed)
 
 
 class SignsMaster:
-    """Columns of -1 and 1, two classes, a loss of the margin."""
+    """The master problem for columns of -1 and 1, two classes and a loss of the margin."""
 
     def __init__(self, rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> None:
         self.rows = rows
@@ -63,7 +67,7 @@ class SignsMaster:
         self._last: SubsetProblem | None = None
 
     def problem(self) -> SubsetProblem:
-        """The problem over the columns in."""
+        """Return the problem over the rows' columns."""
         atoms = self.rows.atoms
         keep = len(self._held) if atoms[: len(self._held)] == self._held else 0
         if keep < len(atoms):
@@ -84,7 +88,10 @@ class SignsMaster:
         return problem
 
     def weights(self, fit: Fit) -> np.ndarray:
-        """A fit as weights of the rows' columns, which are centred beside an intercept."""
+        """Return a fit as weights of the rows' columns.
+
+        With an intercept these columns are centred, so its weight changes.
+        """
         n, free = len(fit.support), int(self.rows.intercept)
         W = np.zeros((self.rows.n_columns, 1))
         W[free + np.array(fit.support, dtype=np.int64), 0] = fit.weights[:n]
@@ -93,14 +100,14 @@ class SignsMaster:
         return W
 
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
-        """Weights of the rows' columns as a fit."""
+        """Return weights of the rows' columns as a fit."""
         free = int(self.rows.intercept)
         w = W[free + np.array(support, dtype=np.int64), 0]
         base = W[0] - self.rows.means[1:] @ W[1:, 0] if free else np.empty(0)
         return Fit(support, np.append(w, base), value)
 
     def grown(self, fit: Fit) -> np.ndarray:
-        """Weights of all columns in, and the intercept."""
+        """Return the weights of all columns, then the intercept."""
         n, out = len(fit.support), np.zeros(self.rows.n_columns)
         out[list(fit.support)] = fit.weights[:n]
         out[len(self.rows.atoms) :] = fit.weights[n:]
@@ -108,7 +115,10 @@ class SignsMaster:
 
 
 class RowsMaster:
-    """Atoms of any kind and width, and any loss; a fit's weights are those of the rows' columns."""
+    """The master problem for atoms of any kind and width, and for any loss.
+
+    The weights of a fit are those of the rows' columns.
+    """
 
     def __init__(self, rows: Rows, l1: float, fixed: int = 0) -> None:
         self.rows = rows
@@ -116,32 +126,32 @@ class RowsMaster:
         self._fixed = fixed
 
     def problem(self) -> RowsProblem:
-        """The problem over the columns in."""
+        """Return the problem over the rows' columns."""
         return RowsProblem(self.rows, self.l1, self._fixed)
 
     def weights(self, fit: Fit) -> np.ndarray:
-        """Padded for columns that came since."""
+        """Return the fit's weights, padded with zeros for columns that came later."""
         return self.rows.padded(fit.weights)
 
     def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
-        """Weights as they are."""
+        """Return the weights, unchanged, as a fit on a support."""
         return Fit(support, W, value)
 
     def grown(self, fit: Fit) -> np.ndarray:
-        """Padded for columns that came since."""
+        """Return the fit's weights, padded with zeros for columns that came later."""
         return self.rows.padded(fit.weights)
 
 
 class RowsProblem:
-    """Loss + l1 ‖W‖₁ over the weights of chosen atoms, through sums over rows.
+    """Loss + l1 ‖W‖₁ over the weights of chosen atoms, computed from sums over rows.
 
-    An atom's columns times outputs are a group: in or out together. The first ``fixed`` atoms are
-    always in, and not among those to choose from.
+    All weights of an atom form a group: they are in the model together or not at all. The first
+    ``fixed`` atoms are always in, and the search does not choose among them.
     """
 
     def __init__(self, rows: Rows, l1: float, fixed: int = 0) -> None:
         self.rows = rows
-        self.penalty = L1(l1)  # what `gains` and the dual constraints are derived for
+        self.penalty = L1(l1)  # `gains` and the dual constraints are derived for this penalty
         self._corrector = Orthant()
         ends = rows.ends()
         self._free = int(ends[min(fixed, len(rows.atoms))])
@@ -149,15 +159,15 @@ class RowsProblem:
 
     @property
     def n_columns(self) -> int:
-        """Atoms to choose from."""
+        """Number of atoms to choose from."""
         return len(self._groups)
 
     def fit(
         self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
     ) -> Fit:
-        """Optimise the weights of a support, from ``start`` where given.
+        """Optimise the weights of a support, from ``start`` if given.
 
-        Where the value can hardly come down to ``target``, the weights may be short of the best.
+        If the value can hardly fall to ``target``, the solve may stop before the optimum.
         """
         W = self.rows.padded(start)
         inside = self._inside(support)
@@ -167,15 +177,15 @@ class RowsProblem:
         return Fit(support, solution.weights, solution.value, promised)
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one more atom; ``target`` as in `fit`."""
+        """Return the fit with one more atom. ``target`` is as in `fit`."""
         return self.fit(tuple(sorted((*fit.support, column))), fit.weights, target)
 
     def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one atom less; ``target`` as in `fit`."""
+        """Return the fit with one atom less. ``target`` is as in `fit`."""
         return self.fit(tuple(c for c in fit.support if c != column), fit.weights, target)
 
     def gains(self, fit: Fit) -> np.ndarray:
-        """Decrease by a Newton step along every weight alone, added up over each atom's."""
+        """Return the decrease by a Newton step along each weight alone, summed over each atom."""
         objective = self._at(fit)
         diagonal = np.concatenate(
             [np.einsum("cii->ic", block) for block in self.rows.hessian_blocks()]
@@ -187,7 +197,10 @@ class RowsProblem:
         return out
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
-        """Increase when each atom of the support is dropped, by the quadratic model."""
+        """Return the increase if an atom is dropped, for each atom of the support.
+
+        The increase is that of the quadratic model.
+        """
         return self._at(fit).costs_of_dropping(
             self.rows.padded(fit.weights),
             [self._groups[atom] for atom in fit.support],
@@ -208,12 +221,15 @@ class RowsProblem:
 
 
 def check_search(search: Any, options: Any) -> None:
-    """Refuse a search that is not known, and options that it does not take."""
+    """Refuse an unknown search, and options that the search does not have."""
     if search is not None:
         find_method(search, "search", "None, ")
         check_options(search, options or {})
     elif options:
-        raise ValueError("search=None keeps every atom, and takes no search_options")
+        raise ValueError(
+            "search_options must be empty for search=None, which keeps every atom. "
+            "Leave them out, or choose a search."
+        )
 
 
 def check_searchable(
@@ -224,15 +240,18 @@ def check_searchable(
     classes: np.ndarray,
     auto: bool,
 ) -> None:
-    """Refuse what only the local search can do; ``auto`` if the classes chose the loss."""
+    """Refuse problems that only the local search can solve.
+
+    ``auto`` tells whether the loss was chosen from the number of classes.
+    """
     if not isinstance(master, SignsMaster) and not include:
         many = len(classes)
-        chosen = f' (loss="auto" is "log" for the {many} classes of y)' * (auto and many > 2)
+        chosen = f' y has {many} classes, so loss="auto" is "log".' * (auto and many > 2)
         raise ValueError(
-            f"search={search!r} needs stumps or a classifier as pool and a loss of the "
-            'margin ("exponential", "logistic", "squared_hinge"), thus two classes'
-            f'{chosen}; search="local" takes any'
+            f"search={search!r} needs two classes, a pool of stumps or of a classifier, and a loss "
+            f'of the margin: "exponential", "logistic" or "squared_hinge".{chosen} '
+            'Use search="local", which takes any pool and loss.'
         )
     if include or costs is not None:
         what = "include" if include else "costs and max_cost"
-        raise ValueError(f'search={search!r} knows nothing of {what}; take search="local"')
+        raise ValueError(f'search={search!r} does not support {what}. Use search="local".')

@@ -1,4 +1,4 @@
-"""What the loop leaves behind: for every size, atoms, weights, losses, certificates and times."""
+"""The path, which is the loop's result: atoms, weights, losses, certificates and times by size."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ class PathEntry:
     Attributes
     ----------
     numbers : tuple of int
-        The pool's numbers of the atoms.
+        Numbers of the atoms in the pool.
     atoms : tuple
-        Records of the atoms, in the order they came.
+        Records of the atoms, in the order in which they were chosen.
     map : FeatureMap
         Computes the atoms' columns on new rows.
     weights : ndarray of shape (n_columns, n_outputs)
-        In scaled units, the intercept left out.
+        Weights in scaled units, without the intercept.
     base : ndarray of shape (n_outputs,)
-        Intercept of the centred columns.
+        Intercept of the model with centred columns.
     scales, means : ndarray of shape (n_columns,)
-        Centred column = scale times input column, less mean.
+        Centred column = scale · input column − mean.
     loss, objective : float
         L and Φ = L + Ω on the training rows.
     gains : tuple of float
-        Every atom's share in the decrease of L, summing to it. An atom swapped in takes over the
-        gain of the one it replaced and adds its own; what is lost with an atom that a sweep drops
-        is taken from the others evenly. Under a price on atoms, the decrease is shared out along
-        the ray to the weights; see `laconic.boost.shares`.
+        Share of each atom in the decrease of L. The shares sum to the decrease. An atom that is
+        swapped in takes over the gain of the atom that it replaces, and adds its own. If a sweep
+        drops an atom, the others evenly share its gain, less the increase of L. With a price on
+        atoms, the decrease is shared out along the ray to the weights (see
+        `laconic.boost.shares`).
     certificate : Certificate
-        How far from the optimum over these columns the weights can be.
-        The searches of TotalQBoost solve many problems:
-        of its entries, evaluations and products are what it took to write the entry down.
+        Bound on the distance of the weights from the optimum over these columns. A search of
+        TotalQBoost solves many problems. There, evaluations and products count only the work of
+        recording the entry.
     inner : float
         ⟨∇L(W), W⟩, the first term of the bound from Lemma 3.
     steepest : float
-        max_r ‖∇_r L(W)‖₁ over all columns of the pool and the intercept; of TotalQBoost, whose l1
-        term counts every entry of W, the largest entry of the gradient over the pool. NaN until the
-        next scoring pass has found it.
+        max_r ‖∇_r L(W)‖₁ over all columns of the pool and the intercept. For TotalQBoost, whose l1
+        term counts every entry of W, it is the largest entry of the gradient over the pool. It is
+        NaN until the next scoring pass computes it.
     cost : float
         Sum of the atoms' costs.
     seconds : float
@@ -80,39 +81,39 @@ class PathEntry:
         return len(self.atoms)
 
     def input_weights(self) -> np.ndarray:
-        """Weights in the units of the input."""
+        """Return the weights in the units of the input."""
         return self.weights * self.scales[:, None]
 
     @property
     def intercept(self) -> np.ndarray:
-        """Intercept beside columns that are not centred."""
+        """Intercept of the model with columns that are not centred."""
         return self.base - self.means @ self.weights
 
     def scores(self, X: Any) -> np.ndarray:
-        """Scores (n_rows, n_outputs) on new rows."""
+        """Return scores (n_rows, n_outputs) on new rows."""
         return checked_scores(map_scores(self.map, X, self.input_weights()), self.intercept)
 
     def excess_loss_bound(self, norm: float) -> float:
-        """Bound on L(W) − L(W*) for every W* with ‖W*‖_{∞,1} ≤ norm (from Lemma 3).
+        """Return a bound on L(W) − L(W*) for every W* with ‖W*‖_{∞,1} ≤ norm (from Lemma 3).
 
-        ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁, by convexity of L, in scaled units. For an entry of
-        TotalQBoost the norm is ‖W*‖₁.
+        The bound is ⟨∇L(W), W⟩ + norm · max_r ‖∇_r L(W)‖₁ in scaled units. It holds because L is
+        convex. For an entry of TotalQBoost the norm is ‖W*‖₁.
         """
         if not norm >= 0:
-            raise ValueError(f"norm must be at least 0, not {norm}")
+            raise ValueError(f"norm must be at least 0, not {norm}.")
         if math.isnan(self.steepest):
             raise ValueError(
-                "the fit was stopped before the gradients of this size were known; "
-                "ask for another, smaller size"
+                "This size has no bound, because the fit was stopped before its gradients were "
+                "known. Ask for a smaller size."
             )
         return self.inner + norm * self.steepest
 
 
 class Path:
-    """Entries of growing size, one run's answer to every size at once.
+    """Models of growing size, all from one run.
 
-    Indexing goes by size: ``path[5]`` is the entry of five atoms. Without refinement each entry's
-    atoms are the previous entry's and one more.
+    Index the path by size: ``path[5]`` is the entry of five atoms. Without refinement, each entry
+    has the atoms of the previous entry and one more.
     """
 
     def __init__(self, entries: list[PathEntry]) -> None:
@@ -128,7 +129,7 @@ class Path:
         for entry in self.entries:
             if entry.size == size:
                 return entry
-        raise KeyError(f"no model of {size} atoms; the path has sizes {self._span()}")
+        raise KeyError(f"The path has no model of {size} atoms. Its sizes are {self._span()}.")
 
     def __repr__(self) -> str:
         return f"Path(sizes {self._span()}, loss {self.losses[0]:.4g} to {self.losses[-1]:.4g})"
@@ -153,31 +154,37 @@ class Path:
 
     @property
     def gaps(self) -> np.ndarray:
-        """Proven bound on every entry's distance from its optimum; see its certificate."""
+        """Proven bound on each entry's distance from its optimum (see its certificate)."""
         return np.array([e.certificate.gap for e in self.entries])
 
     @property
     def costs(self) -> np.ndarray:
-        """Sum of the atoms' costs of every entry."""
+        """Cost of every entry, the sum of its atoms' costs."""
         return np.array([e.cost for e in self.entries])
 
     @property
     def seconds(self) -> np.ndarray:
-        """Time since the fit began at every entry."""
+        """Seconds from the start of the fit to every entry."""
         return np.array([e.seconds for e in self.entries])
 
 
 def rounds_needed(norm: float, epsilon: float) -> int:
-    """Rounds that reach L(W*) + epsilon for ‖W*‖_{∞,1} ≤ norm: ⌈4 norm² / epsilon⌉ (Theorem 2)."""
+    """Return the number of rounds that suffices for a loss of at most L(W*) + epsilon.
+
+    It is ⌈4 norm² / epsilon⌉, for every W* with ‖W*‖_{∞,1} ≤ norm (Theorem 2).
+    """
     if not norm >= 0 or not epsilon > 0:
-        raise ValueError(f"norm must be at least 0 and epsilon positive, not {norm} and {epsilon}")
+        raise ValueError(f"norm must be at least 0 and epsilon positive, not {norm} and {epsilon}.")
     return math.ceil(4.0 * norm**2 / epsilon)
 
 
 def best_of_every_size(
     entries: list[PathEntry], offered: list[PathEntry], cap: int
 ) -> list[PathEntry]:
-    """The best entry of every size up to a cap, smallest first; the last one is the best of its."""
+    """Return the best entry of every size up to a cap, smallest first.
+
+    The last of ``entries`` always counts as the best of its size.
+    """
     best: dict[int, PathEntry] = {}
     for entry in (*entries, *offered):
         held = best.get(entry.size)

@@ -1,4 +1,4 @@
-"""Stages that propose the next atom: by a rule, by the dual constraints, or by asking a learner."""
+"""Stages that propose the next atom, by a rule, by the dual constraints or by a weak learner."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from laconic.rows.rows import Rows
 
 
 class Admissible:
-    """Which atoms may come next.
+    """Decides which atoms may come next.
 
     Parameters
     ----------
     excluded : ndarray of int
         Atoms that may never be chosen.
     costs : Costs or None
-        What atoms cost; they are then ranked by gain per cost.
+        Costs of the atoms. If given, atoms are ranked by gain per cost.
     max_cost : float
         Cap on the cost of the model.
     """
@@ -41,11 +41,11 @@ class Admissible:
         self.max_cost = max_cost
 
     def given(self, chosen: tuple[int, ...]) -> np.ndarray | None:
-        """What each atom adds to the cost of a model of the atoms ``chosen``."""
+        """Return the cost that each atom adds to a model of the atoms ``chosen``."""
         return None if self.costs is None else self.costs.given(chosen)
 
     def barred(self, taken: list[int], chosen: tuple[int, ...], spent: float) -> np.ndarray:
-        """Atoms that cannot come next: taken, excluded, or too dear for what is left."""
+        """Return the atoms that cannot come next: taken, excluded or over the remaining budget."""
         barred = [np.array(taken, dtype=np.int64), self.excluded]
         costs = self.given(chosen)
         if costs is not None and np.isfinite(self.max_cost):
@@ -55,13 +55,13 @@ class Admissible:
 
 
 class ByRule:
-    """The atom that a selection rule chooses (`laconic.boost.rules`), step 4 of ShareBoost.
+    """Proposes the atom that a selection rule (`laconic.boost.rules`) chooses: ShareBoost's step 4.
 
     Parameters
     ----------
     rule : Rule
     model : CorrectAll
-        The stage whose model the rows stand at.
+        The settling stage. Its model is the one at which the rows were last evaluated.
     admissible : Admissible
     """
 
@@ -73,7 +73,7 @@ class ByRule:
         self._dependent: list[int] = []
 
     def next(self, state: State) -> int | None:
-        """Let the best atom in that is not a combination of the columns already in."""
+        """Add the best atom that the chosen columns do not already span, and return it."""
         atom = self.add(state.entries)
         if atom is None:
             capped = np.isfinite(self.admissible.max_cost)
@@ -82,7 +82,10 @@ class ByRule:
         return atom
 
     def add(self, entries: list[PathEntry], *also_barred: int) -> int | None:
-        """Let in the best atom beside the last entry's, which the rows must stand at."""
+        """Add the best atom to those of the last entry, and return it, or None if there is none.
+
+        The rows must have been evaluated at the last entry.
+        """
         rows, columns = self.model.rows, entries[-1].numbers
         if columns[: len(self._spanned)] != self._spanned:
             self._dependent = []
@@ -92,12 +95,16 @@ class ByRule:
             if not rows.adds_nothing(atom):
                 return atom
             rows.reset(columns)
-            # Costs a pass over the pool, but only once in a growing path: it stays dependent.
+            # Finding out costs a pass over the pool, but only once in a growing path, because the
+            # atom stays dependent.
             self._dependent.append(atom)
         return None
 
     def _choose(self, entries: list[PathEntry], *also_barred: int) -> int | None:
-        """Ask the rule; completes the last entry's certificate. ``None`` if nothing helps."""
+        """Ask the rule for an atom. Return None if no atom helps.
+
+        This also completes the last entry's certificate.
+        """
         entry, rows = entries[-1], self.model.rows
         costs = self.admissible.given(entry.numbers)
         barred = self._barred(entry, also_barred)
@@ -108,22 +115,26 @@ class ByRule:
         return None if choice.index < 0 or not choice.score > rounding else choice.index
 
     def _check(self, choice: Any, barred: np.ndarray) -> None:
-        """Refuse what a rule may not answer: the loop would never end."""
+        """Refuse an invalid answer of a rule, with which the loop might never end."""
         name = type(self.rule).__name__
         if not isinstance(choice, Choice):
-            raise TypeError(f"{name}.choose must return a laconic.pools.Choice, not {choice!r}")
+            raise TypeError(f"{name}.choose must return a laconic.pools.Choice, not {choice!r}.")
         if choice.index >= self.model.rows.pool.n_atoms or choice.index in barred:
             raise ValueError(
-                f"{name} chose atom {choice.index}, which is not there or must not be chosen"
+                f"{name}.choose chose atom {choice.index}, which does not exist or is forbidden. "
+                "It must return an atom of the pool that is not in the argument forbidden."
             )
 
     def certify(self, state: State) -> None:
-        """Complete the last entry with its steepest gradient."""
+        """Add the steepest gradient to the last entry."""
         if np.isnan(state.entries[-1].steepest):
             state.entries[-1] = self.certified(state.entries[-1])
 
     def certified(self, entry: PathEntry) -> PathEntry:
-        """``entry``, which the rows must stand at, with its steepest gradient."""
+        """Return ``entry`` with its steepest gradient.
+
+        The rows must have been evaluated at this entry.
+        """
         choice = self.model.rows.best(self._barred(entry, ()), None, None)
         return replace(entry, steepest=max(choice.steepest, self.model.intercept_norm))
 
@@ -132,18 +143,19 @@ class ByRule:
 
 
 class Violated:
-    """The atom whose dual constraint (4) is violated most: lines 3, 4 and 7 of TotalQBoost.
+    """Proposes the atom that violates its dual constraint (4) most: lines 3, 4, 7 of TotalQBoost.
 
     Parameters
     ----------
     rows : Rows
     l1 : float
     tol : float
-        ε of (8): a constraint that is violated by no more than this counts as held.
+        ε of (8). A constraint that is violated by at most this much counts as satisfied.
     admissible : Admissible
     spent : float, optional
-        What the atoms that are always in cost, where all others may be dropped again: one of them
-        may then cost all that is left. Without it no atom is dropped, and all count.
+        Cost of the atoms that are always in, if a search may drop all others. A new atom may then
+        cost all the rest of the budget. None means that no atom is ever dropped. Then the cost of
+        all atoms of the model counts.
     """
 
     def __init__(
@@ -162,14 +174,17 @@ class Violated:
         self._repeats: list[int] = []
 
     def next(self, state: State) -> int | None:
-        """The atom outside H that violates its constraint most and is in H in no other form."""
+        """Add the atom outside H that violates its constraint most, and return it.
+
+        An atom that only repeats an atom of H is passed over.
+        """
         while True:
             choice = self._ask(state, self.l1 + self.tol)
             if choice.index < 0:
                 state.status = "the pool has no other atom"
                 return None
             if not choice.score > 0:
-                state.status = "no atom outside violates its dual constraint by more than tol"
+                state.status = "no other atom violates its dual constraint by more than tol"
                 return None
             self.rows.append(choice.index)
             if not self.rows.repeats(choice.index):
@@ -178,12 +193,12 @@ class Violated:
             self._repeats.append(choice.index)
 
     def certify(self, state: State) -> None:
-        """Complete the last entry with its steepest gradient over the whole pool."""
+        """Add the steepest gradient over the whole pool to the last entry."""
         if np.isnan(state.entries[-1].steepest):
             self._ask(state, self.l1)
 
     def _ask(self, state: State, limit: float) -> Choice:
-        """The most violated constraint; completes the last entry's certificate."""
+        """Return the most violated constraint. This completes the last entry's certificate."""
         entry = state.entries[-1]
         taken = [*self.rows.atoms, *self._repeats]
         spent = entry.cost if self.spent is None else self.spent
@@ -194,10 +209,10 @@ class Violated:
 
 
 class Asked:
-    """The hypothesis that a weak learner fits to the present weights of the rows.
+    """Proposes the hypothesis that a weak learner fits to the present weights of the rows.
 
-    It is fitted once a round. What the hypotheses that it did not find would have is not known, so
-    the steepest gradient is infinity.
+    The learner is fitted once per round. The gradients of the hypotheses that it did not find are
+    not known, so the steepest gradient is set to infinity.
     """
 
     def __init__(self, rows: Rows, l1: float, tol: float) -> None:
@@ -205,7 +220,7 @@ class Asked:
         self.limit = l1 + tol
 
     def next(self, state: State) -> int | None:
-        """Fit the learner; its hypothesis joins the pool where it is new and violates (4)."""
+        """Fit the learner. Add its hypothesis to the pool if it is new and violates (4)."""
         self.certify(state)
         learner = self.rows.pool
         assert isinstance(learner, WeakLearner)
@@ -214,16 +229,16 @@ class Asked:
             state.status = "the classifier offers nothing new"
             return None
         if not offer.score - self.limit > 0:
-            state.status = "no atom outside violates its dual constraint by more than tol"
+            state.status = "no other atom violates its dual constraint by more than tol"
             return None
         atom = learner.join(offer)
         self.rows.append(atom)
-        if self.rows.repeats(atom):  # constant, beside an intercept
+        if self.rows.repeats(atom):  # a constant next to an intercept
             self.rows.reset(self.rows.atoms[:-1])
             state.status = "the classifier offers nothing new"
             return None
         return atom
 
     def certify(self, state: State) -> None:
-        """No gradient is known to be the steepest."""
+        """Set the steepest gradient of the last entry to infinity, because it is not known."""
         state.entries[-1] = replace(state.entries[-1], steepest=np.inf)

@@ -1,4 +1,4 @@
-"""Path entries: the model that the rows stand at, written down."""
+"""Make path entries from corrected models."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from laconic.rows.rows import Rows
 
 
 class Recorder:
-    """Writes models down, with what they cost and the time they took.
+    """Makes path entries, with the cost of the model and the time so far.
 
     Parameters
     ----------
     rows : Rows
     costs : Costs or None
-        What atoms cost; 1 each without.
+        Costs of the atoms. If None, each atom costs 1.
     """
 
     def __init__(self, rows: Rows, costs: Costs | None = None) -> None:
@@ -31,7 +31,7 @@ class Recorder:
         self.start(0.0)
 
     def start(self, before: float) -> None:
-        """Start the clock, with so many seconds on it."""
+        """Start the clock at ``before`` seconds."""
         self._clock = time.perf_counter() - before
 
     def entry(
@@ -40,7 +40,7 @@ class Recorder:
         gains: tuple[float, ...],
         kept: tuple[int, ...] | None = None,
     ) -> PathEntry:
-        """A path entry for the columns in; with ``kept``, for the atoms at those places only."""
+        """Return a path entry for the rows' atoms, or only for the places ``kept`` among them."""
         pool, numbers = self.rows.pool, tuple(self.rows.atoms)
         free = int(self.rows.intercept)
         columns: slice | np.ndarray = slice(free, None)
@@ -68,16 +68,16 @@ class Recorder:
         )
 
     def cost(self, numbers: Sequence[int]) -> float:
-        """What a model of these atoms costs."""
+        """Return the cost of a model of these atoms."""
         return float(len(numbers)) if self.costs is None else self.costs.total(numbers)
 
     def _atom(self, number: int) -> Any:
-        """The record of an atom; every entry after the one that let it in needs it again."""
+        """Return the record of an atom. It is kept, because later entries need it again."""
         if number not in self._known:
             self._known[number] = self.rows.pool.atom(number)
         return self._known[number]
 
 
 def weights_of(entry: PathEntry, intercept: bool) -> np.ndarray:
-    """An entry's weights as the corrector wants them."""
+    """Return an entry's weights in the form of the corrector, with the intercept as first row."""
     return np.vstack([entry.base, entry.weights]) if intercept else entry.weights

@@ -1,10 +1,11 @@
-"""Refinement: the local search of `laconic.subset`, over all atoms of the pool, for a grown path.
+"""Refinement: improve a grown path by the local search of `laconic.subset` over the whole pool.
 
-Beyond the paper. A path entry is a fit, and its atoms outside the base terms are the support. The
-table of `laconic.subset.at_every_size` starts from the path's own entries. Then it goes up the
-sizes, down and up again: each size tries its neighbour with an atom added, or less its cheapest
-atom, and swaps atoms until no swap helps. At every size neither the objective nor the loss is ever
-above the path's own; entries need not nest.
+This goes beyond the paper. A path entry is a fit, and its atoms outside the base terms are the
+support. The table of `laconic.subset.at_every_size` starts from the path's own entries. Then it
+goes up the sizes, down and up again. On the way up, each size tries the model of the size below
+with one atom added. On the way down, it tries the model of the size above without its cheapest
+atom. Then it swaps atoms until no swap helps. At every size, neither the objective nor the loss is
+ever above that of the path. The refined entries need not be nested.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from laconic.correct.objective import Objective
 from laconic.subset.at_every_size import SizeTable, Tries
 from laconic.subset.plain_moves import RefittedMoves
 
-# A move must be worth more than what the corrector's tolerance lets two solves of one model differ
-# by. The rule that grows the path names one atom to add; of the atoms to drop, the cheapest are
-# tried: the dearer one is, the less likely another makes up for it.
+# Two solves of one model can differ because of the corrector's tolerance. A move must gain more
+# than that. The rule that grows the path names one atom to add. Only the atoms that are cheapest to
+# drop are tried: the more a drop costs, the less likely another atom makes up for it.
 LIMITS = Tries(worth=1e-4, adds=1, drops=1, swaps=5)
 
 
 def refine(loop: Loop, state: State) -> None:
-    """Refine ``state``'s path size by size, then sweep back and forth over it once.
+    """Refine the path of ``state`` size by size, then sweep back and forth over it once.
 
-    For a loop that proposes by a rule and corrects everything.
+    The loop must propose atoms by a rule and correct all of them.
     """
     propose, settle = _stages(loop)
     so_far = Refinement.of(state)
@@ -71,9 +72,11 @@ def refine(loop: Loop, state: State) -> None:
 
 
 def _stages(loop: Loop) -> tuple[ByRule, CorrectAll]:
-    """The stages of a loop that can be refined."""
+    """Return the stages of a loop, and refuse a loop whose path cannot be refined."""
     if not isinstance(loop.propose, ByRule) or not isinstance(loop.settle, CorrectAll):
-        raise TypeError("only a path that is grown by a rule, and keeps all atoms, can be refined")
+        raise TypeError(
+            "The path cannot be refined. It must be grown by a rule and keep all atoms."
+        )
     return loop.propose, loop.settle
 
 
@@ -84,10 +87,10 @@ class Model:
     entry: PathEntry
     support: tuple[int, ...]
     lent: float = 0.0
-    """What each atom's gain is above what it was before the last one was dropped: an atom that
-    takes its place gets it back."""
+    """Amount that was added to each atom's gain when the last atom was dropped. An atom that takes
+    its place gets these amounts back."""
     plain: bool = False
-    """Whether it is the path's own, which anything better may take the place of at first."""
+    """Whether this is the path's own entry. At first, any better model may replace it."""
 
     @property
     def value(self) -> float:
@@ -99,15 +102,15 @@ class RefinedSizes(SizeTable[Model]):
     """The best entry of every size."""
 
     def target(self, old: Model | None) -> float:
-        """What the objective must be below."""
+        """Return the value that the objective must be below."""
         return old.value if old is not None and old.plain else super().target(old)
 
     def better(self, new: Model, old: Model | None) -> bool:
-        """Whether the objective falls by enough, and the loss does not rise."""
+        """Return whether the objective falls by enough and the loss does not rise."""
         return super().better(new, old) and (old is None or new.entry.loss <= old.entry.loss)
 
     def swap(self, size: int) -> None:
-        """Swap atoms, each swap worth its while."""
+        """Swap atoms as long as each swap gains enough."""
         model = self.best[size]
         assert model is not None
         model.plain = False
@@ -115,7 +118,7 @@ class RefinedSizes(SizeTable[Model]):
 
 
 class AtomMoves(RefittedMoves[Model]):
-    """Moves to the atoms that the loop's rule chooses, from a pool that is never written down."""
+    """Moves to the atoms that the loop's rule chooses, without listing the whole pool."""
 
     tries = 2  # the steepest gradient is often not the best swap
 
@@ -124,7 +127,7 @@ class AtomMoves(RefittedMoves[Model]):
         self._models = models
 
     def ranked(self, fit: Model, *barred: int) -> Iterator[tuple[float, int]]:
-        """Atoms in the order of the rule, which does not say what they gain."""
+        """Yield atoms in the order of the rule, with infinite gains, because it predicts none."""
         named = list(barred)
         while (atom := self._models.choose(fit, named)) is not None:
             yield np.inf, atom
@@ -134,8 +137,8 @@ class AtomMoves(RefittedMoves[Model]):
 class Models:
     """The stages of a loop as a problem of subset search, for `AtomMoves`.
 
-    The rows stand at one model at a time; the last one is remembered, so that they are put
-    back only where they were moved.
+    The rows are evaluated at one model at a time. This class remembers that model, so that it
+    evaluates the rows again only if they were moved.
     """
 
     def __init__(self, propose: ByRule, settle: CorrectAll) -> None:
@@ -145,11 +148,11 @@ class Models:
         self._starts: dict[int, np.ndarray] = {}
 
     def of(self, entry: PathEntry, lent: float = 0.0) -> Model:
-        """An entry as a fit: atoms that are always in are not for the search."""
+        """Return an entry as a fit. Its support leaves out the atoms that are always in."""
         return Model(entry, tuple(sorted(set(entry.numbers) - self._fixed)), lent)
 
     def choose(self, model: Model, barred: list[int]) -> int | None:
-        """The atom to add by the loop's rule; completes the entry's certificate."""
+        """Return the atom that the loop's rule adds. This completes the entry's certificate."""
         self._stand(model)
         self._standing = None
         entries = [model.entry]
@@ -158,10 +161,11 @@ class Models:
         return found
 
     def with_column(self, model: Model, atom: int, target: float = np.inf) -> Model:
-        """The model with one more atom; not to the end where it cannot reach ``target``.
+        """Return the model with one more atom.
 
-        Its gain is what the loss falls by; in the place of one that was dropped, it takes over
-        the gain of that one.
+        The solve stops early if the objective can hardly fall to ``target``. The gain of the new
+        atom is the decrease of the loss. If it replaces an atom that was dropped, it also takes
+        over the gain of that atom.
         """
         entry, rows = model.entry, self.settle.rows
         rows.reset([*entry.numbers, atom])
@@ -172,7 +176,10 @@ class Models:
         return self._standing
 
     def without(self, model: Model, atom: int, target: float = np.inf) -> Model:
-        """The model less one of the atoms cheapest to drop; the others share what it gained."""
+        """Return the model without one of the atoms that are cheapest to drop.
+
+        The other atoms share its gain.
+        """
         entry = model.entry
         gains = list(entry.gains)
         lost = gains.pop(entry.numbers.index(atom))
@@ -184,9 +191,10 @@ class Models:
         return self._standing
 
     def losses_of_dropping(self, model: Model) -> np.ndarray:
-        """Increase when each atom of the support is dropped, by the quadratic model.
+        """Return the increase if an atom is dropped, for each atom of the support.
 
-        It also says where the others go: `without` starts there.
+        The increase is that of the quadratic model. The model also gives new weights for the other
+        atoms, and `without` starts from these.
         """
         self._stand(model)
         entry, rows = model.entry, self.settle.rows

@@ -1,7 +1,7 @@
-"""Selection rules: which atom next? (ShareBoost section 2.1)
+"""Selection rules, which choose the next atom (ShareBoost section 2.1).
 
-A rule asks the rows for sums and answers with a `Choice`. The gradient rules read the pool once;
-the others try every admissible atom out, exactly.
+A rule asks the rows for sums and returns a `Choice`. The gradient rules read the pool once. The
+other rules try out every admissible atom exactly.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ class Rule(Protocol):
     def choose(
         self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
     ) -> Choice:
-        """The best atom not forbidden, by score or, with costs, by gain per cost."""
+        """Return the best atom that is not forbidden, by score or, with costs, by gain per cost."""
 
 
 class GradientRule:
-    """argmax_r ‖∇_r L(W)‖₁, eq. (7); groups by the sum over their columns."""
+    """argmax_r ‖∇_r L(W)‖₁, eq. (7). A group of columns is scored by the sum over its columns."""
 
     def choose(
         self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
     ) -> Choice:
-        """One pass over the pool."""
+        """Return the best atom, after one pass over the pool."""
         return rows.best(forbidden, None, costs)
 
 
 class ProjectionRule:
-    """argmax_r ‖∇_r L(W)‖₁ / ‖x_r − P x_r‖, P the projection onto the columns already in.
+    """argmax_r ‖∇_r L(W)‖₁ / ‖x_r − P x_r‖, where P projects onto the columns of the model.
 
-    The gradient of a chosen set's optimum sees only the part of a column that the set does not
-    explain; measured against the length of that part, correlated columns lose their handicap.
-    Lengths are weighted norms over the rows. They are kept up to date with one more column of
-    sums per atom added: ‖P x_r‖² = Σ_q ⟨x_r, q⟩² over an orthonormal basis q.
+    At the optimum over the chosen columns, the gradient depends only on the part of a column that
+    the chosen columns do not explain. Dividing by the length of that part removes the disadvantage
+    of correlated columns. Lengths are weighted norms over the rows. Each added column updates them
+    with one more column of sums: ‖P x_r‖² = Σ_q ⟨x_r, q⟩² over an orthonormal basis q.
     """
 
     def __init__(self) -> None:
@@ -52,10 +52,10 @@ class ProjectionRule:
     def choose(
         self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
     ) -> Choice:
-        """One pass over the pool, and one narrow pass per column that came in since."""
+        """Return the best atom, after one pass over the pool and a narrow pass per new column."""
         self._update(rows)
         unexplained = np.maximum(self._squares - self._explained, 0.0)
-        # A column explained up to rounding has nothing to offer, whatever its gradient says.
+        # A column that is explained up to rounding cannot help, whatever its gradient.
         rounding = 8.0 * np.finfo(rows.dtype).eps
         dull = unexplained <= np.maximum(1e-6 * self._spread, rounding * self._squares)
         length = np.sqrt(np.where(dull, 1.0, unexplained))
@@ -79,7 +79,7 @@ class ProjectionRule:
 
 
 class _TrialRule(ABC):
-    """Tries every admissible atom out and takes the one of largest decrease of Φ."""
+    """Tries out every admissible atom and takes the one that lowers Φ most."""
 
     def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
         self.penalty = penalty
@@ -88,7 +88,7 @@ class _TrialRule(ABC):
     def choose(
         self, rows: Rows, W: np.ndarray, forbidden: np.ndarray, costs: np.ndarray | None
     ) -> Choice:
-        """A small optimisation for every admissible atom, exact."""
+        """Return the best atom, after a small exact optimisation for every admissible atom."""
         steepest = rows.best(forbidden, None, costs).steepest
         admissible = np.setdiff1d(np.arange(rows.pool.n_atoms), forbidden)
         if len(admissible) == 0:
@@ -101,13 +101,13 @@ class _TrialRule(ABC):
 
     @abstractmethod
     def _attempt(self, rows: Rows, W: np.ndarray) -> Callable[[int], float]:
-        """A function that tries one atom out and returns the decrease of Φ."""
+        """Return a function that tries out one atom and returns the decrease of Φ."""
 
 
 class StepRule(_TrialRule):
     """argmin_r min_a Φ(W + a ∇_r L(W)): the best step along each column's gradient.
 
-    Its line search takes Newton steps, from weights at zero: the penalty must be smooth there.
+    Its line search takes Newton steps from weights of zero, so the penalty must be smooth there.
     """
 
     needs: tuple[str, ...] = ("kink", "value", "gradient", "curve", "damping")
@@ -131,7 +131,7 @@ class StepRule(_TrialRule):
                 bend = float(np.vdot(direction, objective.curve(a * direction, direction)))
                 step = -slope / bend if bend > 0 else 1.0
                 gain = -0.5 * slope * step
-                # φ is convex in a: halving a Newton step that overshoots must succeed.
+                # φ is convex in a, so halving a Newton step that overshoots must succeed.
                 for _ in range(60):
                     new, gradient = objective.evaluate((a + step) * direction)
                     if new <= value + 1e-4 * slope * step:
@@ -149,7 +149,7 @@ class StepRule(_TrialRule):
 
 
 class ColumnRule(_TrialRule):
-    """argmin_r min_w Φ(W + w e_rᵀ): the best new column, the others held fixed."""
+    """argmin_r min_w Φ(W + w e_rᵀ): the best new column, with the other weights held fixed."""
 
     def __init__(self, penalty: Penalty, corrector: Corrector) -> None:
         super().__init__(penalty, corrector)
@@ -185,18 +185,18 @@ RULES = ("gradient", "projection", *_TRIALS)
 
 
 def check_rule(rule: Any) -> None:
-    """Refuse what is neither the name of a rule nor an object that can choose."""
+    """Refuse anything but the name of a rule or an object with a method ``choose``."""
     if isinstance(rule, str):
         if rule not in RULES:
             known = ", ".join(map(repr, RULES))
-            raise ValueError(f"rule must be one of {known}, not {rule!r}")
+            raise ValueError(f"rule must be one of {known}, not {rule!r}.")
     elif isinstance(rule, type) or not callable(getattr(rule, "choose", None)):
-        why = "is a class; pass an object" if isinstance(rule, type) else "has no 'choose'"
-        raise TypeError(f"rule must be a name or a rule object; {rule!r} {why}")
+        why = "is a class. Pass an object" if isinstance(rule, type) else "has no method 'choose'"
+        raise TypeError(f"rule must be a name or a rule object, but {rule!r} {why}.")
 
 
 def find_rule(rule: Any, penalty: Penalty, corrector: Corrector) -> Rule:
-    """The rule of that name, or a rule object as it is."""
+    """Return the rule of that name. A rule object is returned unchanged."""
     check_rule(rule)
     if rule == "gradient":
         return GradientRule()

@@ -1,4 +1,4 @@
-"""The stage of TotalQBoost that settles: a search chooses which atoms stay, under a price."""
+"""The settling stage of TotalQBoost: a search chooses which atoms stay, given a price per atom."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from laconic.subset.price import Price
 
 @dataclass
 class SearchSubset:
-    """Lines 8 to 15 of TotalQBoost's algorithm 1: H grows, and a subset of it is the model.
+    """Lines 8 to 15 of TotalQBoost's algorithm 1: H grows, and the model is a subset of H.
 
-    The rows hold every atom that was ever generated, H. A search decides which of them have
+    The rows hold H, all atoms that were ever generated. A search decides which of them have
     weights.
 
     Attributes
@@ -36,25 +36,25 @@ class SearchSubset:
     master : Master
         The problem over H.
     price : float
-        λ, times the cost of an atom (1 each without costs).
+        λ. The price of an atom is λ times its cost. Without costs, each atom costs 1.
     max_rounds : int
-        Cap on H.
+        Largest size of H.
     max_atoms : int, optional
-        Cap on the model.
+        Largest number of atoms in the model.
     max_cost : float
-        Cap on the cost of the model.
+        Largest cost of the model.
     include : list of int
-        Atoms that are always in, for no price.
+        Atoms that are always in and have no price.
     hot_start : int
-        Atoms taken before the first search.
+        Number of atoms that are taken before the first search.
     search : str, sampler or None
     options : dict
-        Of the search.
+        Options of the search.
     on_search : callable, optional
-        Told of the nodes, the best objective and the bound of an exact search under way.
+        Called during an exact search with the number of nodes, the best objective and the bound.
     sizes
-        What the search after a hot start found: the atoms it was about, the best fits of every
-        size, and the models that these are.
+        Result of the search after a hot start: the atoms of H at that time, the best fits of every
+        size, and the path entries of these fits.
     """
 
     record: Recorder
@@ -78,8 +78,8 @@ class SearchSubset:
     def searching(self) -> bool:
         """Whether there is anything to search for.
 
-        A cap counts even where it is above the number of rounds: a fit of more rounds, which may
-        go on from this one, has to search from the start.
+        A cap counts even if it is above the number of rounds. A fit of more rounds may resume this
+        one, and then the search must have been on from the start.
         """
         capped = self.max_atoms is not None or np.isfinite(self.max_cost)
         return self.search is not None and (self.price > 0 or capped)
@@ -87,64 +87,64 @@ class SearchSubset:
     # -- the stage -----------------------------------------------------------------------------
 
     def begin(self) -> SearchState:
-        """Nothing is generated, and nothing searched."""
+        """Return the state before the first round: H is empty and no search was done."""
         return SearchState()
 
     def trim(self, state: State) -> None:
-        """Take back what follows a hot start that may have ended for want of rounds."""
+        """Undo what follows a hot start that may have ended because its rounds ran out."""
         found = SearchState.of(state)
         if len(found.generated) > self.max_rounds:
             raise ValueError(
-                f"already has {len(found.generated)} rounds; set max_rounds to at least that, not "
-                f"{self.max_rounds}, or name another file"
+                f"already has {len(found.generated)} rounds. Set max_rounds to at least that, not "
+                f"{self.max_rounds}, or name another file."
             )
         if 0 < found.searched < self.hot_start:
             del state.entries[found.searched + 1 :]
             state.own = SearchState(found.generated[: found.searched])
 
     def first(self) -> PathEntry:
-        """The intercept, and the atoms always included."""
+        """Return the model of the intercept and the atoms that are always included."""
         self._find_origin()
         self.rows.reset(self.include)
         return self._entry(self.master.problem().fit(()))
 
     def _find_origin(self) -> None:
-        """The model without atoms, from which the fall of the loss counts."""
+        """Find the model without atoms. The decrease of the loss is counted from there."""
         self.rows.reset([])
         self._origin = self.master.weights(self.master.problem().fit(()))
         self._loss_there = self.rows.evaluate(self._origin)[0]
 
     def take_up(self, state: State) -> None:
-        """Put the rows to where the last entry was recorded."""
+        """Evaluate the rows at the last entry."""
         self._find_origin()
         self.rows.reset([*self.include, *SearchState.of(state).generated])
         self.rows.evaluate(self._weights_of(state.entries[-1]))
 
     def cut(self, state: State, length: int) -> None:
-        """Drop the entries after the first ones, and what came with them."""
+        """Drop the entries after the first ``length``, with their atoms and searches."""
         del state.entries[length:]
         rounds, search = length - 1, SearchState.of(state)
-        if 0 < search.searched < rounds:  # one entry is that of the search after the hot start
+        if 0 < search.searched < rounds:  # one entry is from the search after the hot start
             rounds -= 1
         elif search.searched >= rounds:
             search.searched, search.offered, search.bound = -1, [], -np.inf
         del search.generated[rounds:]
 
     def full(self, state: State) -> bool:
-        """Whether H is as large as it may be."""
+        """Return whether H has reached its largest size."""
         reached = len(SearchState.of(state).generated) >= self._most(state)
         if reached:
             state.status = "largest number of rounds reached"
         return reached
 
     def _most(self, state: State) -> int:
-        """Largest H: rounds that a hot start did not need are not made up for."""
+        """Return the largest size of H. Rounds that a hot start did not need are not used later."""
         searched = SearchState.of(state).searched
         unused = self.hot_start - searched if searched >= 0 else 0
         return self.max_rounds - unused
 
     def add(self, state: State, atom: int) -> PathEntry:
-        """Search with the atom that has come in, and re-optimise what is left."""
+        """Search with the new atom, re-optimise the weights, and return the model."""
         fit, found = self._fit_of(state.entries[-1]), SearchState.of(state)
         found.generated.append(atom)
         problem = self.master.problem()
@@ -158,13 +158,19 @@ class SearchSubset:
         return self._entry(fit)
 
     def due(self, state: State, last: bool) -> bool:
-        """Whether the search after a hot start comes next; it may have ended early."""
+        """Return whether the search after a hot start comes next.
+
+        ``last`` is true if no more atoms will come. Then the hot start ends early.
+        """
         found = SearchState.of(state)
         waiting = self.searching and found.searched < 0 and bool(found.generated)
         return waiting and (last or 0 < self.hot_start <= len(found.generated))
 
     def search_again(self, state: State) -> PathEntry:
-        """The search after a hot start: over every size, and never worse than early stopping."""
+        """Return the model of the search after a hot start.
+
+        It searches over every size and is never worse than early stopping.
+        """
         found = SearchState.of(state)
         key = tuple(found.generated)
         if self.sizes[0] != key:
@@ -173,13 +179,13 @@ class SearchSubset:
             self.sizes = key, fits, [self._entry(fit) for fit in fits]
         _, fits, found.offered = self.sizes
         best = min(fits, key=self._objective)
-        if self.record.costs is not None:  # the sizes say nothing of costs
+        if self.record.costs is not None:  # the search over sizes ignores costs
             best = descend(self.master.problem(), self._price, best)
         found.searched = len(key)
         return self._entry(self._searched(found, best))
 
     def refitted(self, generated: list[int]) -> State:
-        """A state that has these atoms, all of them fitted."""
+        """Return a state in which H has these atoms and the model uses all of them."""
         state = State(SearchState(list(generated)), [self.first()])
         if generated:
             self.rows.reset([*self.include, *generated])
@@ -190,13 +196,13 @@ class SearchSubset:
     # -- searching -----------------------------------------------------------------------------
 
     def _every_size(self, starts: list[range]) -> list[Fit]:
-        """The best fits found of every size; they answer any price."""
+        """Return the best fit found of every size. They give the answer for any price."""
         problem = self.master.problem()
         options = self.options if self.search == "local" else {}
         return local_search(problem, problem.n_columns, starts, **options)
 
     def _searched(self, found: SearchState, fit: Fit) -> Fit:
-        """A fit at least as good as the one given, by the method asked for."""
+        """Search by the chosen method. Return a fit at least as good as the given one."""
         found.bound = -np.inf
         if self.search != "local":
             problem, method = self.master.problem(), find_method(self.search)
@@ -212,7 +218,7 @@ class SearchSubset:
 
     @property
     def _price(self) -> Price:
-        """What subsets of H cost, and which are allowed."""
+        """Prices of subsets of H, and the caps that decide which are allowed."""
         held = len(self.rows.atoms)
         cap = (held if self.max_atoms is None else min(self.max_atoms, held)) - len(self.include)
         costs, atoms = self.record.costs, self.rows.atoms[len(self.include) :]
@@ -223,14 +229,17 @@ class SearchSubset:
         def cost(support: tuple[int, ...]) -> float:
             return costs.total([*self.include, *(atoms[k] for k in support)]) - free
 
-        # Costs that add up to the cap are within it, whatever their rounding.
+        # Costs that add up to the cap must count as within it despite rounding.
         left = max(self.max_cost * (1.0 + 1e-12) - free, 0.0)
         return Price(self.price, cap, cost, left)
 
     # -- fits as entries -----------------------------------------------------------------------
 
     def _entry(self, fit: Fit) -> PathEntry:
-        """Record a fit, and leave the rows at it; atoms of weight zero are left out."""
+        """Return a fit as a path entry, and leave the rows at the fit.
+
+        Atoms of weight zero are left out.
+        """
         W = self.master.weights(fit)
         objective = Objective(self.rows, self.penalty)
         slope = objective.evaluate(W)[1]
@@ -246,7 +255,7 @@ class SearchSubset:
         return self.record.entry(solution, tuple(gains.tolist()), kept)
 
     def _gains(self, W: np.ndarray, atoms: list[np.ndarray], fall: float) -> np.ndarray:
-        """The fall of the loss since the empty model, shared out; the rows stay at ``W``."""
+        """Return each atom's share of the decrease of the loss. The rows are left at ``W``."""
         if not atoms:
             return np.empty(0)
         start = np.zeros_like(W)
@@ -256,7 +265,7 @@ class SearchSubset:
         return shares * fall / max(float(shares.sum()), 1e-300)
 
     def _weights_of(self, entry: PathEntry) -> np.ndarray:
-        """An entry's weights as weights of the rows' columns."""
+        """Return an entry's weights as weights of the rows' columns."""
         rows = self.rows
         W = np.zeros((rows.n_columns, rows.n_outputs))
         ends = rows.ends()
@@ -271,10 +280,10 @@ class SearchSubset:
         return W
 
     def _fit_of(self, entry: PathEntry) -> Fit:
-        """An entry as a fit.
+        """Return an entry as a fit.
 
-        Not the fit that it was made of, which rounds otherwise: a resumed state knows entries only,
-        and must go on to the same bits.
+        The fit from which the entry was made is not used, because it can differ by rounding. A
+        resumed state has only entries, and it must continue to the same bits.
         """
         fixed = len(self.include)
         places = (self.rows.atoms.index(number) - fixed for number in entry.numbers)

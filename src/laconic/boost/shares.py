@@ -1,4 +1,4 @@
-"""How the fall of the loss is shared out among the atoms of a model."""
+"""Shares of a model's atoms in the decrease of the loss."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import numpy as np
 from laconic.correct.objective import Problem
 
 NODES = 5
-"""Points of the ray at which the gradient is asked for."""
+"""Number of points on the ray at which the gradient is evaluated."""
 
 
 def shares_of_fall(
     problem: Problem, start: np.ndarray, W: np.ndarray, atoms: list[np.ndarray]
 ) -> np.ndarray:
-    """What each atom, given by its columns, has in the fall of the loss from ``start`` to ``W``.
+    """Return each atom's share in the decrease of the loss from ``start`` to ``W``.
 
-    All weights grow together, from ``start`` to ``W``. The loss falls by the intercept's part and
-    the sum over the atoms of
+    Each item of ``atoms`` holds the columns J of one atom. All weights move together on the ray
+    from ``start`` to ``W``. The decrease is the intercept's part plus the sum over the atoms of
 
         −∫₀¹ ⟨∇_J L(start + t (W − start)), W_J − start_J⟩ dt,
 
-    the value of Aumann and Shapley. An atom that others have to make up for can raise the loss on
-    the way, so the sizes of these values are returned. A saturated margin has no slope left at the
-    end of the ray. Most of the fall is then near its start, so the points lie closer there (t = s³,
-    Gauss–Legendre in s).
-    The problem's last evaluation is not at ``W`` afterwards.
+    which is the Aumann–Shapley value. An atom can raise the loss on the way if other atoms
+    compensate for it. So the absolute values are returned. Saturated margins have no slope at the
+    end of the ray. Most of the decrease is then near its start, so the points are closer together
+    there (t = s³, Gauss–Legendre in s).
+
+    Afterwards, the problem's last evaluation is not at ``W``.
     """
     nodes, widths = np.polynomial.legendre.leggauss(NODES)
     s = (nodes + 1.0) / 2.0

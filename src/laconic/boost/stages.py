@@ -1,4 +1,4 @@
-"""The stages of the loop, and what they know between two rounds."""
+"""The stages of the loop, and its state between two rounds."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ T = TypeVar("T", bound="Own")
 
 
 class Own(ABC):
-    """What a settling stage knows between two rounds beside the path; only this stage reads it.
+    """The part of the state that only the settling stage reads, in addition to the path.
 
-    It says what a record of a checkpoint keeps of it: lists of entries, numbers and arrays.
+    It defines what a checkpoint record keeps of it: lists of entries, numbers and arrays.
     """
 
     layout: ClassVar[Mapping[str, Array]] = {}
-    """The arrays, as `laconic.files.layout` checks them."""
+    """Layout of the arrays, which `laconic.files.layout` checks."""
 
     @classmethod
     def of(cls: type[T], state: State) -> T:
-        """The part of a state that is this stage's own."""
+        """Return this stage's own part of a state."""
         assert isinstance(state.own, cls)
         return state.own
 
     @property
     def last(self) -> PathEntry | None:
-        """The model under work, where that is not the last one of the path."""
+        """The model that the stage works on, or None if that is the last model of the path."""
         return None
 
     @abstractmethod
     def copy(self) -> Own:
-        """The same with lists of its own."""
+        """Return a copy with its own lists."""
 
     @abstractmethod
     def lists(self) -> dict[str, list[PathEntry]]:
-        """Its lists of entries, by the names that files have for them."""
+        """Return the lists of entries, by their names in files."""
 
     @abstractmethod
     def numbers(self) -> dict[str, Any]:
-        """Its numbers, for the header of a record."""
+        """Return the numbers for the header of a record."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Its arrays."""
+        """Return the arrays of a record."""
         return {}
 
     @abstractmethod
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over numbers and arrays from a file; the lists are read by then."""
+        """Read numbers and arrays from a record. The lists have been read before."""
 
     @abstractmethod
     def sound(self, entries: list[PathEntry]) -> bool:
-        """Whether a fit with this path can have known this."""
+        """Return whether this is consistent with the entries of a path."""
 
 
 @dataclass
 class State:
-    """Everything the loop knows between two rounds.
+    """Everything that the loop knows between two rounds.
 
     Attributes
     ----------
     own : Own
-        What only the stage that settles knows.
+        The settling stage's own part.
     entries : list of PathEntry
         The path so far.
     status : str
@@ -80,57 +80,60 @@ class State:
 
     @property
     def last(self) -> PathEntry:
-        """The largest entry so far; of the refined path where there is one."""
+        """The largest entry so far, from the refined path if there is one."""
         return self.own.last or self.entries[-1]
 
     def copy(self) -> State:
-        """The same with lists of its own; entries never change."""
+        """Return a copy with its own lists. Entries are shared, because they never change."""
         return State(self.own.copy(), list(self.entries), self.status)
 
 
 class Propose(Protocol):
-    """Which atom next?"""
+    """Chooses the next atom."""
 
     def next(self, state: State) -> int | None:
-        """Let the columns of the best atom in, and say which it is.
+        """Add the columns of the best atom to the rows, and return its number.
 
-        It completes the last entry's certificate. None where no atom helps, and the status says
-        why.
+        This also completes the last entry's certificate. If no atom helps, return None and give
+        the reason in ``state.status``.
         """
 
     def certify(self, state: State) -> None:
-        """Complete the last entry's certificate, where that is not done yet."""
+        """Complete the last entry's certificate if this has not been done."""
 
 
 class Settle(Protocol):
-    """Which of the atoms are in the model, with which weights?"""
+    """Chooses which of the atoms are in the model, and their weights."""
 
     def begin(self) -> Own:
-        """What the stage knows before the first round."""
+        """Return the stage's own part of the state before the first round."""
 
     def trim(self, state: State) -> None:
-        """Cut a state from a file to what a fit with this stage's limits would have come to.
+        """Cut a state from a file to what a fit with this stage's limits would have reached.
 
-        A `ValueError` says why where that cannot be.
+        If that is not possible, raise a `ValueError` that gives the reason.
         """
 
     def first(self) -> PathEntry:
-        """The model before the first round: the intercept, and atoms that are always in."""
+        """Return the model before the first round: the intercept and atoms that are always in."""
 
     def take_up(self, state: State) -> None:
-        """Put the rows to where the last entry was recorded."""
+        """Evaluate the rows at the last entry."""
 
     def cut(self, state: State, length: int) -> None:
         """Drop the entries after the first ``length``."""
 
     def full(self, state: State) -> bool:
-        """Whether no more atoms may come in; the status says why."""
+        """Return whether no more atoms may come in. If so, give the reason in ``state.status``."""
 
     def add(self, state: State, atom: int) -> PathEntry:
-        """The model after an atom has come in."""
+        """Return the model after a new atom has come in."""
 
     def due(self, state: State, last: bool) -> bool:
-        """Whether a search without a new atom comes next; ``last`` if no more atoms will come."""
+        """Return whether a search without a new atom comes next.
+
+        ``last`` is true if no more atoms will come.
+        """
 
     def search_again(self, state: State) -> PathEntry:
-        """The model of that search."""
+        """Return the model of that search."""

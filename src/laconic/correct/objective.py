@@ -123,13 +123,16 @@ class Objective:
         return out
 
     def hessian(self, face: np.ndarray) -> np.ndarray:
-        """∇²L at the last evaluated point among the weights of ``face``, a mask, by products."""
+        """Return ∇²L at the last evaluated point among the weights in the mask ``face``.
+
+        It is computed from products.
+        """
         units = np.eye(face.size)[face.ravel()].reshape(-1, *face.shape)
         self.products += len(units)
         return np.array([self.problem.curve(unit)[face] for unit in units], dtype=np.float64)
 
     def noise(self, value: float) -> float:
-        """The rounding of Φ at a value: smaller differences say nothing about a step."""
+        """Return the rounding error of Φ. Smaller differences say nothing about a step."""
         return 4.0 * float(np.finfo(self.problem.dtype).eps) * abs(value)
 
     def ease(self, decrement: float, value: float) -> None:

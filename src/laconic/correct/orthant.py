@@ -1,4 +1,4 @@
-"""Newton steps among kinks at zero: the corrector of l1 penalties."""
+"""Newton's method for penalties with a kink at zero, such as l1."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from laconic.correct.newton import HOPE, conjugate_gradients
 from laconic.correct.objective import Objective, Problem, Solution
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
-# Times what a whole step promised by which Φ falls down a tail of the loss.
+# If Φ falls by more than this many times the predicted gain of a whole step, the step follows a
+# tail of the loss.
 TAIL = 1.15
-# Share of what a step within an orthant promises; one that gains less has run into kinks.
+# If a step within an orthant gains less than this part of its predicted gain, kinks stopped it.
 LITTLE = 0.1
-# Most weights among which a Hessian is put together from products.
+# Largest number of weights for which a Hessian is computed from products.
 FEW = 300
-# Longest change of a weight in a step; longer ones overflow the loss and teach nothing. After so
-# many steps of that length in a row the limit doubles with every step: columns that are nearly
-# alike can need weights of many thousands.
+# Longest change of a weight in a step. Longer ones overflow the loss and teach nothing. After
+# `PATIENCE` steps of that length in a row, the limit doubles with every step, because columns that
+# are nearly alike can need weights of many thousands.
 FAR, PATIENCE = 20.0, 3
 
 
 class Orthant:
-    """Newton steps of a model that keeps the kinks: the corrector of penalties that have them.
+    """Newton's method with a model that keeps the kinks: the corrector of penalties with kinks.
 
-    Ω(W) = kink ‖W‖₁ + a smooth part. A weight leaves zero only where the slope of the loss plus the
-    smooth part of Ω exceeds the kink. What ends at zero is zero exactly.
+    Ω(W) = kink ‖W‖₁ + a smooth part. A weight leaves zero only if the slope of the loss plus the
+    smooth part of Ω exceeds the kink. Weights that end at zero are exactly zero.
 
-    Where few weights may move, a step goes to the least point of the quadratic model with its kinks
-    (`laconic.correct.kinked_model`), which takes a Hessian among them. Where many may move, it
-    stays in the orthant of the present signs, inside which nothing has a kink. Conjugate gradients
-    find it. A weight that would change its sign stops at zero. Weights at zero that such a step
-    would take against their slope, because of what the others do, stay out of it (see the notes of
-    `laconic.subset.quadratic`). Among columns that are nearly alike, such steps may stop over and
-    over again with next to nothing gained. Then the Hessian is asked for after all, product by
-    product, and steps go to the least point of the model.
+    If few weights may move, a step goes to the minimum of the quadratic model with its kinks
+    (`laconic.correct.kinked_model`). This needs a Hessian among these weights. If many weights may
+    move, the step stays in the orthant of the present signs, where nothing has a kink. Conjugate
+    gradients find such a step. A weight that would change its sign stops at zero. Because of the
+    other weights, the step could move a weight at zero against its slope. Such a weight is left out
+    of the step (see the notes of `laconic.subset.quadratic`). If columns are nearly alike, steps
+    within an orthant may stop again and again with almost no gain. Then the Hessian is computed
+    after all, product by product, and steps go to the minimum of the model.
 
     Parameters
     ----------
     tol : float
-        Stop after a step whose predicted gain is at most ``tol * max(Φ, 1e-3)``; in single
-        precision as soon as rounding allows no better.
+        Stop after a step whose predicted gain is at most ``tol * max(Φ, 1e-3)``. In single
+        precision the tolerance is at least what rounding allows.
     max_iter : int
-        Most steps.
+        Largest number of steps.
     """
 
     needs = SECOND_ORDER
@@ -60,10 +61,11 @@ class Orthant:
         target: float = np.inf,
         inside: np.ndarray | None = None,
     ) -> Solution:
-        """Minimise Φ from ``start``; with ``inside``, a mask, over the weights of those columns.
+        """Minimise Φ from ``start``. With ``inside``, use only the columns in that mask.
 
-        Where steps go to the least point of the model, not to the end if Φ can hardly come down to
-        ``target``. A step within an orthant says nothing of weights that may yet leave zero.
+        If steps go to the minimum of the model, the solve gives up early if Φ can hardly fall to
+        ``target``. A step within an orthant cannot tell this, because other weights may still leave
+        zero.
         """
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
@@ -99,14 +101,14 @@ class Orthant:
             far = far + 1 if part < 1.0 else 0
             objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
-            if abs(decrement) <= tol * max(value, 1e-3):  # below 0 only where nothing is right
+            if abs(decrement) <= tol * max(value, 1e-3):  # negative only if something went wrong
                 converged = True
                 break
         return objective.solution(W, value, slope, decrement, converged, inside)
 
     @staticmethod
     def _shifted(objective: Objective, W: np.ndarray) -> np.ndarray:
-        """Weights whose columns are shifted to where Ω is least, if the loss sees no shift."""
+        """Return the weights, shifted to where Ω is smallest if the loss is shift-invariant."""
         if not objective.problem.shift_invariant:
             return W
         free, penalty = objective.free, objective.penalty
@@ -118,9 +120,9 @@ class Orthant:
     def _face(
         self, objective: Objective, W: np.ndarray, inside: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Signs that the weights may have, 0 for those that stay at zero, and the slopes there.
+        """Return the signs that the weights may have, and their slopes with these signs.
 
-        Intercepts, which may have any, get a 2.
+        The sign is 0 for weights that stay at zero, and 2 for intercepts, which may have any sign.
         """
         penalty, free, G = objective.penalty, objective.free, self._smooth_gradient(objective, W)
         out_of_zero = -np.sign(G) * (np.abs(G) > penalty.kink)
@@ -133,13 +135,13 @@ class Orthant:
 
     @staticmethod
     def _first_part(step: np.ndarray, far: int) -> float:
-        """The part of a step to try first, after ``far`` steps that were too long."""
+        """Return the part of a step to try first, after ``far`` steps that were too long."""
         longest = FAR * 2.0 ** max(far - PATIENCE, 0)
         return min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
 
     @staticmethod
     def _smooth_gradient(objective: Objective, W: np.ndarray) -> np.ndarray:
-        """Gradient at ``W`` of all but the kinks."""
+        """Return the gradient at ``W`` of Φ without the kinks."""
         penalty, free = objective.penalty, objective.free
         G = objective.loss_gradient.copy()
         G[free:] += penalty.gradient(W[free:]) - penalty.kink * np.sign(W[free:])
@@ -147,17 +149,18 @@ class Orthant:
 
     @staticmethod
     def _is_stuck(moved: tuple[np.ndarray, float] | None, value: float, promised: float) -> bool:
-        """Whether a step within an orthant came to nothing, or to little, because of kinks."""
+        """Return whether a step within an orthant gained little or nothing because of kinks."""
         return moved is None or value - moved[1] < LITTLE * promised
 
     @staticmethod
     def _hessian(
         objective: Objective, W: np.ndarray, face: np.ndarray, stuck: bool
     ) -> np.ndarray | None:
-        """Hessian among the weights of the face; none where they are many, or the penalty bends.
+        """Return the Hessian among the weights of the face.
 
-        Where the problem does not write it down, steps within orthants are cheaper: only if these
-        get stuck is it put together from products.
+        Return None if there are many weights, or if the penalty has curvature. If the problem does
+        not compute the Hessian, steps within orthants are cheaper. It is then computed from
+        products only if these steps get stuck.
         """
         if objective.penalty.curvature(W[objective.free :]).any():
             return None
@@ -170,7 +173,7 @@ class Orthant:
     def _model_step(
         self, objective: Objective, W: np.ndarray, face: np.ndarray, hessian: np.ndarray
     ) -> tuple[np.ndarray, float, float]:
-        """Step to the least point of the model with its kinks, its slope, and what it promises."""
+        """Return the step to the minimum of the model, its slope, and its predicted gain."""
         penalty, free, n_outputs = objective.penalty, objective.free, W.shape[1]
         G = self._smooth_gradient(objective, W)
         moving = face != 0
@@ -195,11 +198,11 @@ class Orthant:
         value: float,
         part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve ``part`` of a step until Φ falls enough; ``None`` where rounding lets it not fall.
+        """Halve ``part`` of a step until Φ falls enough. Return None if rounding prevents this.
 
-        A whole step by which Φ falls clearly further than ``promised`` is doubled while that helps:
-        it goes down a tail of the loss, e^−s say, of which every Newton step takes only 1 off. (It
-        falls by 1 − 1/e then, where ½ was promised.)
+        If Φ falls clearly further than ``promised`` in a whole step, the step is doubled as long as
+        that helps. The step then follows a tail of the loss, for example e^−s. There, every Newton
+        step moves s by only 1. Φ falls by 1 − 1/e of its value, while ½ of it was predicted.
         """
         noise = objective.noise(value)
         t = part
@@ -224,7 +227,7 @@ class Orthant:
 
     @staticmethod
     def _along(objective: Objective, W: np.ndarray, step: np.ndarray, t: float) -> np.ndarray:
-        """Weights after ``t`` times a step; behind its end none of them passes zero."""
+        """Return the weights after ``t`` times a step. Beyond its end no weight passes zero."""
         if t < 1.0:
             return W + t * step
         end = W + step
@@ -236,9 +239,10 @@ class Orthant:
     def _step(
         self, objective: Objective, W: np.ndarray, face: np.ndarray, slope: np.ndarray
     ) -> np.ndarray:
-        """A Newton step in the weights of the face, by conjugate gradients.
+        """Return a Newton step in the weights of the face, by conjugate gradients.
 
-        Weights at zero that it would take out of the orthant leave the face, and it is taken anew.
+        If it would take weights at zero out of the orthant, they leave the face, and the step is
+        computed again.
         """
         moving = face != 0
         inverses = objective.class_inverses(W, moving.any(axis=1))
@@ -271,11 +275,11 @@ class Orthant:
         value: float,
         part: float,
     ) -> tuple[np.ndarray, float] | None:
-        """Halve ``part`` of a step until Φ falls enough; ``None`` where rounding lets it not fall.
+        """Halve ``part`` of a step until Φ falls enough. Return None if rounding prevents this.
 
-        Up to the first weight that reaches zero it is a way down. Beyond, those that have reached
-        it stay there, which may be worse; then it goes to that weight exactly, which is no longer
-        in the way of the next step.
+        Up to the point where the first weight reaches zero, the step leads down. Beyond it, weights
+        that have reached zero stay there, which may raise Φ. In that case the step ends exactly at
+        this point. That weight is then at zero and does not stop the next step.
         """
         noise = objective.noise(value)
         at_zero = np.full_like(step, np.inf)

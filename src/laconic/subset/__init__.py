@@ -1,6 +1,7 @@
-"""Which of the columns in hand to keep, under a price on each or a cap on their number.
+"""Choose which of given columns to keep, with a price on each column or a cap on their number.
 
-`search` is the one entry: its methods are interchangeable, and answer with one kind of result.
+Use `search` to choose columns at one price or cap, and `path` to get the best choice of every size.
+All methods of `search` return the same kind of result.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ from laconic.subset.problem import Fit, SubsetProblem
 __all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "path", "search"]
 
 
-# Local searches from random choices beside the greedy one.
+# Number of randomised local searches in addition to the greedy one.
 RESTARTS = 8
 
 
 class SubsetResult(NamedTuple):
-    """What a subset search found."""
+    """Result of a subset search."""
 
     support: np.ndarray
-    """Numbers of the columns that were kept, ascending. None of them has weight zero."""
+    """Numbers of the chosen columns, in ascending order. None of them has weight zero."""
     weights: np.ndarray
-    """Their weights."""
+    """Weights of the chosen columns."""
     intercept: float
+    """The constant term, 0 without an intercept."""
     objective: float
-    """Weighted mean loss + l1 ‖w‖₁ + price · number of columns."""
+    """Weighted mean loss + l1 ‖w‖₁ + price · number of chosen columns."""
     bound: float
-    """No support that was asked for has an objective below this; -inf where nothing is proven."""
+    """Proven lower bound on the objective of every allowed support. It is -inf if nothing is
+    proven: only the method "exact" proves a bound."""
 
 
 def search(
@@ -51,43 +54,56 @@ def search(
     starts: Iterable[Iterable[int]] = (),
     **options: Any,
 ) -> SubsetResult:
-    """Choose columns and weights: mean loss + l1 ‖w‖₁ + price · |support| (TotalQBoost eq. (3)).
+    """Choose a few columns and their weights for a classifier of two classes.
+
+    The search minimises mean loss + l1 ‖w‖₁ + price · |support| (TotalQBoost eq. (3)). The support
+    is the set of chosen columns.
 
     Parameters
     ----------
     columns : array-like of shape (n_rows, n_columns)
-        Columns of 0 and 1, or of -1 and 1.
+        Each column holds 0 and 1, or -1 and 1.
     y : array-like of shape (n_rows,)
-        Labels, two different ones; the larger is the positive class.
+        Labels with two different values. The larger value is the positive class.
     loss : {"exponential", "logistic", "squared_hinge"}, default="exponential"
-        Of the margin ±f(x).
+        Loss of the margin, which is f(x) for the positive class and −f(x) for the other.
     method : {"local", "exact", "tabu", "anneal"} or dimod sampler, default="local"
-        Add, drop and swap moves; branch and bound with a proven gap; or the paper's way: weights of
-        a few bits, chosen by tabu search, by simulated annealing, or by any sampler of D-Wave's
-        Ocean (``pip install laconic[dwave]``).
+        How to search:
+
+        * "local" adds, drops and swaps columns until no move that it tries helps.
+        * "exact" uses branch and bound. It also returns a proven lower bound on the objective.
+        * "tabu" and "anneal" work as in the paper. They give each weight a few bits and choose the
+          bits by tabu search or simulated annealing. A sampler of D-Wave's Ocean chooses the bits
+          in the same way. Install these methods with ``pip install laconic[dwave]``.
     price : float, default=None
-        λ, of one column, for the *mean* loss (the paper's, for the sum, is n_rows times this).
+        λ, the price of one column for the *mean* loss. The paper's λ is for the sum of the losses,
+        so it is n_rows times this. None means that columns have no price.
     max_atoms : int, default=None
-        Largest support. With ``price=None`` columns cost nothing up to here. Give at least one of
-        the two.
+        Largest number of columns. None means no limit. Set ``price``, ``max_atoms`` or both.
     l1 : float, default=0.0
-        ν, for the mean loss. A little of it keeps weights finite on separable data.
+        ν, the l1 penalty for the mean loss. A small value keeps weights finite on separable data.
     nonnegative : bool, default=False
-        Whether weights must be at least 0.
+        Whether all weights must be at least 0.
     intercept : bool, default=True
-        Whether there is a constant term, which costs nothing.
+        Whether to add a constant term. It has no price and no penalty.
     sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the rows. Without them all rows count equally.
     starts : iterable of supports
-        Supports that the answer must be at least as good as.
+        Supports to start from, each a list of column numbers. The result is at least as good as
+        each of them that ``max_atoms`` allows.
     **options
-        Of the method: ``restarts=8``, ``sweeps=4``, ``tries=5``, ``seed=0`` and ``n_jobs=None`` of
-        the local search (see `laconic.subset.at_every_size.local_search`); ``max_nodes`` and
-        ``max_seconds`` of the exact one, which has no limits unless they are given; ``bits=6``,
-        ``rounds=20``, ``seed=0`` and ``parameters`` (for the sampler) of the others.
+        Options of the method:
+
+        * "local": ``restarts=8``, ``sweeps=4``, ``tries=5``, ``seed=0`` and ``n_jobs=None`` (see
+          `laconic.subset.at_every_size.local_search`).
+        * "exact": ``max_nodes`` and ``max_seconds``. By default there is no limit.
+        * "tabu", "anneal" and samplers: ``bits=6``, ``rounds=20``, ``seed=0`` and ``parameters``
+          (a dict of arguments for the sampler).
 
     Returns
     -------
     SubsetResult
+        The chosen columns, their weights, the objective and a bound.
 
     Examples
     --------
@@ -100,7 +116,7 @@ def search(
     """
     problem = make_problem(columns, y, loss, l1, nonnegative, intercept, sample_weight)
     if price is None and max_atoms is None:
-        raise ValueError("give a price on every column, or max_atoms, the largest number of them")
+        raise ValueError("price and max_atoms are both None. Set at least one of them.")
     if price is not None:
         check_number("price", price)
     if max_atoms is not None:
@@ -109,7 +125,7 @@ def search(
     starts = checked_supports(starts, problem.n_columns)
     run = find_method(method)
     check_options(method, options)
-    with Threads(1):  # many small products, which more threads of BLAS only slow down
+    with Threads(1):  # products are small, so more BLAS threads would only slow them down
         fit, bound = run(problem, price or 0.0, cap, starts, **options)
     return _result(problem, fit, price or 0.0, bound)
 
@@ -128,16 +144,17 @@ def path(
     restarts: int = RESTARTS,
     **options: Any,
 ) -> list[SubsetResult]:
-    """The best support found of every size up to ``max_atoms``, by the local search.
+    """Return the best support found of every size up to ``max_atoms``, by the local search.
 
-    Neighbouring sizes start from each other. The parameters are those of `search`; columns have no
-    price, so ``objective`` is the mean loss + l1 ‖w‖₁. Add ``price`` times the size to it, and the
-    least is the answer at that price.
+    Neighbouring sizes start from each other. The parameters are those of `search`. Columns have no
+    price here, so ``objective`` is the mean loss + l1 ‖w‖₁. To find the answer at a price, add the
+    price times the size to each objective and take the smallest sum.
 
     Returns
     -------
     list of SubsetResult
-        By size, from none. A size at which no column helps any more is left out.
+        One result for each size, starting with size 0. A size at which no column helps any more is
+        left out.
 
     Examples
     --------
@@ -169,7 +186,7 @@ def make_problem(
     intercept: bool,
     sample_weight: Any,
 ) -> SubsetProblem:
-    """Check what a user gives, and make it a problem."""
+    """Check the arguments of a user and return them as a problem."""
     from laconic.data.labels import check_labels
     from laconic.losses import BINARY_LOSSES
 
@@ -177,29 +194,29 @@ def make_problem(
     columns, y = np.asarray(columns), np.asarray(y)
     if columns.ndim != 2 or y.shape != columns.shape[:1] or len(y) == 0:
         raise ValueError(
-            "columns must be a matrix with a row for every label; "
-            f"got shapes {columns.shape} and {y.shape}"
+            "columns must be a matrix with one row for each label of y, "
+            f"but their shapes are {columns.shape} and {y.shape}."
         )
     known = (columns == 0) | (columns == 1) | (columns == -1)
     mixed = (columns == 0).any(axis=0) & (columns == -1).any(axis=0)
     if not known.all() or mixed.any():
-        raise ValueError("columns must hold 0 and 1, or -1 and 1, only")
+        raise ValueError("Each of columns must hold only 0 and 1, or only -1 and 1.")
     if loss not in BINARY_LOSSES:
         known = ", ".join(repr(name) for name in BINARY_LOSSES)
-        raise ValueError(f"loss must be one of {known}, not {loss!r}")
+        raise ValueError(f"loss must be one of {known}, not {loss!r}.")
     check_number("l1", l1)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weight.shape != y.shape or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must have a finite weight of at least 0 for every row")
+        raise ValueError("sample_weight must have a finite weight of at least 0 for every row.")
     if not weight.sum() > 0:
-        raise ValueError("sample_weight must not be zero everywhere")
+        raise ValueError("sample_weight must be positive for at least one row.")
     kept = weight > 0
     if y.dtype.kind == "f" and np.isnan(y[kept]).any():
-        raise ValueError("y must not be NaN; leave such rows out")
+        raise ValueError("y must not contain NaN. Remove these rows.")
     labels = np.unique(y[kept])
     if len(labels) != 2:
         rows = "" if kept.all() else " in rows of positive weight"
-        raise ValueError(f"y must have two different labels{rows}, not {len(labels)}")
+        raise ValueError(f"y must have two different labels{rows}, not {len(labels)}.")
     signs = np.where(y == labels[1], 1.0, -1.0)
     return SubsetProblem(
         columns[kept], signs[kept], weight[kept] / weight.sum(), loss, l1, nonnegative, intercept
@@ -207,22 +224,22 @@ def make_problem(
 
 
 def checked_supports(supports: Iterable[Iterable[int]], n_columns: int) -> list[tuple[int, ...]]:
-    """Supports as a user gives them: numbers of columns, ascending."""
+    """Check the supports of a user and return each as ascending column numbers."""
     out = []
     for support in supports:
         numbers = np.asarray(list(support))
         whole = numbers.size == 0 or numbers.dtype.kind in "iu"
         if not whole or len(set(numbers.tolist()) & set(range(n_columns))) < numbers.size:
             raise ValueError(
-                f"each of starts must hold different numbers of columns, 0 to {n_columns - 1}, "
-                f"not {numbers.tolist()}"
+                f"Each of starts must hold different column numbers from 0 to {n_columns - 1}, "
+                f"not {numbers.tolist()}."
             )
         out.append(tuple(sorted(numbers.tolist())))
     return out
 
 
 def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> SubsetResult:
-    """Leave columns of weight zero out: they only cost."""
+    """Return a fit as a result. Columns of weight zero are left out, because they only cost."""
     n = len(fit.support)
     used = fit.weights[:n] != 0
     support = np.array(fit.support, dtype=np.int64)[used]
@@ -236,20 +253,20 @@ def _result(problem: SubsetProblem, fit: Fit, price: float, bound: float) -> Sub
 
 
 def check_number(name: str, value: Any, whole: bool = False) -> None:
-    """Refuse what is not a finite number of at least 0."""
+    """Refuse anything but a finite number of at least 0."""
     if not isinstance(value, Integral if whole else Real) or not 0 <= float(value) < np.inf:
         kind = "whole" if whole else "finite"
-        raise ValueError(f"{name} must be a {kind} number of at least 0, not {value!r}")
+        raise ValueError(f"{name} must be a {kind} number of at least 0, not {value!r}.")
 
 
 def check_options(method: Any, options: Mapping[str, Any]) -> None:
-    """Refuse options that a method does not have, and limits that are none."""
+    """Refuse options that a method does not have, and values that are not valid."""
     by_name = isinstance(method, str)
     known = OPTIONS[method] if by_name else OPTIONS["anneal"]
     whose = repr(method) if by_name else "a sampler"
     for name, value in options.items():
         if name not in known:
-            raise ValueError(f"{whose} has no option {name!r}; it has {', '.join(known)}")
+            raise ValueError(f"{whose} has no option {name!r}. Its options are {', '.join(known)}.")
         if name not in ("parameters", "n_jobs") and value is not None:
             check_number(name, value, whole=name != "max_seconds")
 
@@ -257,9 +274,10 @@ def check_options(method: Any, options: Mapping[str, Any]) -> None:
 def find_method(
     method: Any, parameter: str = "method", others: str = ""
 ) -> Callable[..., tuple[Fit, float]]:
-    """The search of that name, or by a sampler: called with problem, price, cap and starts.
+    """Return the search function of a method's name or of a sampler.
 
-    Errors name the parameter that it was given as, and what else that may be.
+    Call it with problem, price, cap and starts. ``parameter`` and ``others`` are for the error
+    message: the name of the parameter, and other values that it may have.
     """
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
@@ -268,7 +286,7 @@ def find_method(
     known = ", ".join(repr(name) for name in METHODS)
     raise ValueError(
         f"{parameter} must be one of {others}{known} or an object with a method sample(model), "
-        f"not {method!r}"
+        f"not {method!r}."
     )
 
 
@@ -325,4 +343,4 @@ OPTIONS = {
     "tabu": ("bits", "rounds", "seed", "parameters"),
     "anneal": ("bits", "rounds", "seed", "parameters"),
 }
-"""What else each method takes; a sampler takes what the last two do."""
+"""Options of each method. A sampler has the options of "tabu" and "anneal"."""

@@ -1,10 +1,10 @@
-"""Local search: add, drop and swap moves until none of them helps, at every size.
+"""Local search at every size: add, drop and swap columns until no move helps.
 
-Sweeps up and down the sizes. Upwards, each size starts from the best of the size below with one
-column added; downwards, from the best of the size above with one dropped; then swaps. A sweep that
-changes nothing is the last. What comes out is the best support found *of every size*, which
-answers every price and every cap at once. Moves are ranked by the quadratic model
-(`laconic.subset.moves`) and decided by their true value.
+The search sweeps up and down the sizes. On the way up, each size starts from the best support of
+the size below with one column added. On the way down, it starts from the best support of the size
+above with one column dropped. Then it tries swaps. The search ends after a sweep that changes
+nothing. The result is the best support found *of every size*, which answers every price and every
+cap at once. The quadratic model (`laconic.subset.moves`) ranks the moves. Their true values decide.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from laconic.subset.solver import SMALL
 
 
 class Tries(NamedTuple):
-    """What counts as better, and how many moves of each kind are tried from a fit, best first."""
+    """The smallest gain that counts, and how many moves of each kind to try from a fit."""
 
     worth: float = 1e-7
-    """Part of the value that a move must lower it by."""
+    """A move must lower the value by more than this part of it."""
     adds: int = 5
     drops: int = 3
     swaps: int = 8
 
 
 LIMITS = Tries()
-# Models up to this size are grown from so many first columns, unlike each other, out of so many of
-# the best.
+# Small models, of at most `OPENING_SIZE` columns, are grown from up to `OPENINGS` different first
+# columns. These are taken from the `RANKED` best columns and must not be alike.
 OPENING_SIZE, OPENINGS, RANKED = 4, 10, 400
 
 
@@ -48,27 +48,32 @@ def local_search(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> list[Fit]:
-    """The best fits found of sizes 0 to ``max_atoms`` (fewer where no column helps any more).
+    """Return the best fits found of sizes 0 to ``max_atoms``.
+
+    There are fewer fits if no column helps any more.
 
     Parameters
     ----------
     problem : Searchable
     max_atoms : int
+        Largest size.
     starts : iterable of supports
-        Supports to be at least as good as, such as the prefixes of a path.
+        Supports to start from, such as the prefixes of a path. The fit of each size is at least as
+        good as the starts of that size.
     sweeps : int
-        Most sweeps up and down.
+        Largest number of sweeps up and down.
     tries : int
-        Columns that are tried in every place to add one, best first by the model; half as many
-        are tried to drop, and half as many again swaps. One sweep of 3 tries takes less than half
-        the time, and is hardly worse.
+        Number of columns to try when one is added, best first by the model. Half as many columns
+        are tried for drops, and one and a half times as many moves for swaps. One sweep with 3
+        tries takes less than half the time, and its result is hardly worse.
     restarts : int
-        More searches, whose first sweep takes one of the best columns at random where the first
-        search takes the best. The best fits of all of them are swept once more.
+        Number of additional searches. On its first way up, such a search adds one of the best
+        columns at random, while the first search tries them all and keeps the best. The best fits
+        of all searches are swept again at the end.
     seed : int
-        Seed of the restarts.
+        Seed of the additional searches.
     n_jobs : int, optional
-        Threads to run the searches on; every core if not given. The answer does not depend on it.
+        Number of threads for the searches. None means all cores. The result does not depend on it.
     """
     given = [problem.fit(()), *(problem.fit(tuple(sorted(set(s)))) for s in starts)]
     moves = partial(moves_from, problem)
@@ -94,10 +99,10 @@ def local_search(
 
 
 def _openings(problem: Searchable[Fit], empty: Fit, largest: int, limits: Tries) -> list[Fit]:
-    """Small models grown from first columns that are unlike each other.
+    """Return small models that are grown from different first columns.
 
-    The best two or three columns need not hold the best one, and from that one alone no add, drop
-    or swap leads to them. For problems over columns in hand.
+    The best two or three columns need not include the best single column. Adds, drops and swaps
+    from that column alone may not lead to them. Only problems with given columns have openings.
     """
     if not isinstance(problem, SubsetProblem):
         return []
@@ -115,17 +120,17 @@ def _openings(problem: Searchable[Fit], empty: Fit, largest: int, limits: Tries)
 
 
 class SizeTable(Generic[F]):
-    """The best fit of every size, and the steps that better them.
+    """The best fit of every size, and the steps that improve them.
 
     Parameters
     ----------
     moves : callable
-        Makes the moves from a fit.
+        Returns the moves from a fit.
     largest : int
         Largest size.
     limits : Tries
     rng : Generator, optional
-        With one, the first way up adds one of the best at random.
+        If given, the first way up adds one of the best columns at random.
     """
 
     def __init__(
@@ -144,11 +149,11 @@ class SizeTable(Generic[F]):
         self._moves: dict[int, MovesFrom[F]] = {}
 
     def fits(self) -> list[F]:
-        """The best fits, by size."""
+        """Return the best fits, by size."""
         return [fit for fit in self.best if fit is not None]
 
     def offer(self, *fits: F) -> bool:
-        """Keep fits that are better than the best of their size; say whether one is."""
+        """Keep fits that are better than the best of their size. Return whether there was one."""
         changed = False
         for fit in fits:
             size = len(fit.support)
@@ -159,19 +164,19 @@ class SizeTable(Generic[F]):
         return changed
 
     def better(self, new: F, old: F | None) -> bool:
-        """Whether a fit is to take the place of another of its size."""
+        """Return whether a fit should replace another fit of its size."""
         return new.value < self.target(old)
 
     def target(self, old: F | None) -> float:
-        """What a value must be below to count as better than a fit's."""
+        """Return the limit that a value must be below to count as better than the fit ``old``."""
         return float("inf") if old is None else old.value - self._worth(old.value)
 
     def up(self) -> list[Callable[[], None]]:
-        """The steps that grow every size from the one below."""
+        """Return the steps that grow every size from the size below."""
         return [partial(self.grow, size) for size in range(1, len(self.best))]
 
     def down(self) -> list[Callable[[], None]]:
-        """The steps that shrink every size from the one above."""
+        """Return the steps that shrink every size from the size above."""
         return [partial(self.shrink, size) for size in range(len(self.best) - 2, 0, -1)]
 
     def sweep(self, sweeps: int) -> None:
@@ -187,7 +192,7 @@ class SizeTable(Generic[F]):
                 break
 
     def grow(self, size: int) -> None:
-        """Try the best of the size below with one column more; then swap."""
+        """Try the best fit of the size below with one more column, then swap."""
         below = self.best[size - 1]
         if below is not None and self._untried("add", below):
             least = self._worth(below.value)
@@ -200,7 +205,7 @@ class SizeTable(Generic[F]):
         self.swap(size)
 
     def shrink(self, size: int) -> None:
-        """Try the best of the size above with one column less; then swap."""
+        """Try the best fit of the size above with one column less, then swap."""
         above = self.best[size + 1]
         if above is not None and self._untried("drop", above):
             self.settle("drop", above)
@@ -208,7 +213,7 @@ class SizeTable(Generic[F]):
         self.swap(size)
 
     def swap(self, size: int) -> None:
-        """Swap columns of the best of a size until no swap helps."""
+        """Swap columns of the best fit of a size until no swap helps."""
         fit = self.best[size]
         while fit is not None and self._untried("swap", fit):
             if not self._try(size, self._at(fit).swaps(self.limits.swaps), fit, first=True):
@@ -216,21 +221,24 @@ class SizeTable(Generic[F]):
             fit = self.best[size]
 
     def settle(self, kind: str, fit: F) -> None:
-        """Take the moves of a kind ("add", "drop" or "swap") from a fit as tried.
+        """Mark the moves of a kind ("add", "drop" or "swap") from a fit as tried.
 
-        They gave nothing, or what they gave was offered; once more they would give the same.
+        They did not help, or their fits were offered. Trying them again would give the same.
         """
         self._tried.add((kind, fit.support))
 
     def forget(self) -> None:
-        """Let go of what was kept to save work."""
+        """Forget the moves that were kept to save work."""
         self._moves.clear()
 
     def _untried(self, kind: str, fit: F) -> bool:
         return (kind, fit.support) not in self._tried
 
     def _try(self, size: int, moves: Iterable[Move], fit: F, first: bool = False) -> bool:
-        """Make moves and keep the best, or the first that is better; say whether one was."""
+        """Make moves and keep the best fit, or with ``first`` the first better one.
+
+        Return whether there was a better fit.
+        """
         changed = False
         for move in moves:
             changed |= self.offer(self._at(fit).make(move, self.target(self.best[size])))
@@ -239,7 +247,7 @@ class SizeTable(Generic[F]):
         return changed
 
     def _at(self, fit: F) -> MovesFrom[F]:
-        """The moves from a fit; those from the last one of a size are kept."""
+        """Return the moves from a fit. The moves from the last fit of each size are kept."""
         size = len(fit.support)
         known = self._moves.get(size)
         if known is None or known.fit is not fit:
@@ -247,5 +255,5 @@ class SizeTable(Generic[F]):
         return known
 
     def _worth(self, value: float) -> float:
-        """The least decrease of a value that counts."""
+        """Return the smallest decrease of a value that counts."""
         return self.limits.worth * max(value, SMALL)

@@ -1,8 +1,8 @@
-"""Local search from where one stands, at one price: for a problem that grows a column at a time.
+"""Local search at one price from a known support, for a problem that grows one column at a time.
 
-`laconic.subset.at_every_size` answers for every size at once, from scratch. Inside boosting only
-one price counts, and each round brings one column: here moves start from the support of the round
-before, and as long as none of them helps only the new column is tried.
+`laconic.subset.at_every_size` searches every size from scratch. Boosting needs only one price, and
+each round brings one new column. So this search starts from the support of the previous round. It
+tries only the new column until a move helps.
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ from laconic.subset.plain_moves import Move, PlainMoves
 from laconic.subset.price import Price
 from laconic.subset.problem import Fit, Searchable
 
-# A move counts when it lowers the objective by more than this part of it.
+# A move counts if it lowers the objective by more than this part of it.
 WORTH = 1e-7
-# Columns tried for a place, best first by the step along them alone.
+# Number of columns to try when one is added. They are ranked by the gain of a step along one column
+# alone.
 CANDIDATES = 3
-# Columns tried to take out, cheapest first by the quadratic model; more where it takes them for
-# cheaper than the price.
+# Number of columns to try when one is dropped, cheapest first by the quadratic model. More columns
+# are tried if the model predicts a cost below the price.
 DROPS = 2
-# How far the quadratic model of dropping, or the step along one column alone, may be off.
+# Factor by which the quadratic model of dropping, or the step along one column alone, may be wrong.
 SLACK = 4.0
 
 
 def descend(
     problem: Searchable[Fit], price: Price, fit: Fit, fresh: Sequence[int] | None = None
 ) -> Fit:
-    """Add, drop and swap columns until no move tried lowers value + price of the support.
+    """Add, drop and swap columns until no tried move lowers value + price of the support.
 
     Parameters
     ----------
     problem : Searchable
     price : Price
-        What supports cost, and which are allowed.
+        Prices of supports, and the caps that decide which are allowed.
     fit : Fit
-        Where to start. The answer is no worse, unless it has to drop columns to be allowed.
+        Where to start. The result is at least as good, unless columns must be dropped to meet the
+        caps.
     fresh : sequence of int, optional
-        The only columns worth trying in the support as it is: the others were, before.
+        The only columns to try from this fit. The others were tried before.
     """
     while not price.allows(fit.support):
         moves = PlainMoves(problem, fit)
@@ -54,7 +56,7 @@ def descend(
 
 
 class _Here:
-    """One fit, and the moves from it that lower value + price."""
+    """One fit, and the moves from it that lower value + price of the support."""
 
     def __init__(self, problem: Searchable[Fit], price: Price, fit: Fit) -> None:
         self._problem, self._price, self._fit = problem, price, fit
@@ -66,26 +68,27 @@ class _Here:
         self._dropped: list[Fit] = []
 
     def move(self, fresh: Sequence[int] | None) -> Fit | None:
-        """A better fit; with ``fresh``, by letting one of these columns in."""
+        """Return a better fit, or None. With ``fresh``, only add one of these columns."""
         if fresh is not None:
             return self._add_or_exchange(fresh)
         return self._drop() or self._add_or_exchange(None) or self._replace()
 
     def _drop(self) -> Fit | None:
-        """The fit less a column that costs more than it saves."""
+        """Return a better fit without one of the columns, or None."""
         for _, new in self._without_one(SLACK * self._dearest, DROPS):
             if self._better(new):
                 return new
         return None
 
     def _without_one(self, rise: float, count: int) -> Iterator[tuple[int, Fit]]:
-        """Columns and the fits without them, cheapest first by the model; each is made once.
+        """Yield columns and the fits without them, cheapest first by the model.
 
-        ``count`` are made, and all that the model takes for cheaper than the price, as far as it
-        expects no more than ``rise``. They end before one that costs more than anything could make
-        up for, by the model: what could would have come in before. One that does so in truth is
-        passed over. Those behind it may still be cheap, since the model may be wrong about one
-        column and right about the next.
+        The first ``count`` fits are made, and after them those that the model predicts to cost no
+        more than the price. The iteration ends at a column whose predicted rise is above ``rise``.
+        It also ends if no column could make up for the predicted rise, because such a column would
+        have come in before. A fit whose true rise is that large is passed over. The columns after
+        it may still be cheap, because the model can be wrong about one column and right about the
+        next. Each fit is made only once.
         """
         if self._drops is None:
             self._drops = self._moves.drops(len(self._fit.support))
@@ -101,7 +104,10 @@ class _Here:
                 yield column, self._dropped[at]
 
     def _add_or_exchange(self, fresh: Sequence[int] | None) -> Fit | None:
-        """The fit with a column more; or with that column in the place of one it makes needless."""
+        """Return a better fit with one more column, or None.
+
+        If adding a column is not enough, it may replace a column that it makes unnecessary.
+        """
         barred = () if fresh is None else set(range(self._problem.n_columns)).difference(fresh)
         for add in self._moves.adds(CANDIDATES, *barred):
             grown = self._moves.make(add)
@@ -119,7 +125,7 @@ class _Here:
         return None
 
     def _replace(self) -> Fit | None:
-        """The fit with a column out and, seen from there, the best one in."""
+        """Return a better fit in which the best other column replaces a dropped one, or None."""
         for column, reduced in self._without_one(np.inf, DROPS + 1):
             for gain, other in islice(self._moves.ranked(reduced, column), 1):
                 support = tuple(sorted((*reduced.support, other)))
@@ -131,17 +137,17 @@ class _Here:
         return None
 
     def _better(self, new: Fit) -> bool:
-        """Whether the objective falls, or stays with fewer columns."""
+        """Return whether the objective falls, or stays the same with fewer columns."""
         target = self._target(new.support)
         fewer = len(new.support) < len(self._fit.support)
         return new.value <= target if fewer else new.value < target
 
     def _target(self, support: tuple[int, ...]) -> float:
-        """The value that a fit on a support needs to count as better."""
+        """Return the value that a fit on a support needs to count as better."""
         before = self._fit.value + self._price.of(self._fit.support)
         worth = WORTH * abs(before) if len(support) >= len(self._fit.support) else 0.0
         return before - self._price.of(support) - worth
 
     def _saved(self, support: tuple[int, ...]) -> float:
-        """How much less another support costs; 0 where it costs no less."""
+        """Return how much cheaper another support is, or 0 if it is not cheaper."""
         return max(self._price.of(self._fit.support) - self._price.of(support), 0.0)

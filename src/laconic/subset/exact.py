@@ -1,31 +1,32 @@
-"""Branch and bound: the best support for a price or a cap, with a proven gap at any time.
+"""Branch and bound: find the best support for a price or a cap, with a proven gap at any time.
 
 Notes
 -----
-A node fixes some columns in and some out. Between them the price is relaxed: with |w_j| ≤ M_j for
-every solution that could still be the best, price · 1[w_j ≠ 0] ≥ (price / M_j) |w_j|, so that
+A node fixes some columns in and some out. For the undecided columns the price is relaxed. Let M_j
+bound |w_j| in every solution that could still be the best. Then
+price · 1[w_j ≠ 0] ≥ (price / M_j) |w_j|, so that
 
     min  mean loss + l1 ‖w‖₁ + price · |in| + Σ_undecided (price / M_j) |w_j|
 
-is a convex lower bound. It is solved nearly, not exactly; what counts is the value of its dual at
-the slopes a_i = −l′(margin_i) found, in which every column not priced out costs M_j for each unit
-of violation:
+is a convex lower bound. It is solved only approximately. The bound that is used is the value of its
+dual at the slopes a_i = −l′(margin_i) of that solution. In the dual, every violated column costs
+M_j for each unit of violation:
 
     mean l + Σ_j w_j v_j − Σ_j M_j (|v_j| − c_j)₊ ,   v_j = Σ_i weight_i a_i y_i x_ij ,
 
-with c_j the price of a unit of w_j. The M_j come from the level set
-(`laconic.subset.weight_bounds`): a solution of the node at least as good as the best known pays for
-the columns that are in, and for j itself, so that its mean loss + l1 ‖w‖₁ is at most
-best − price · (|in| + 1).
+where c_j is the price of one unit of w_j. The M_j come from the level set
+(`laconic.subset.weight_bounds`). A solution of the node that uses j, and is at least as good as the
+best known solution, pays for the columns that are in and for j. So its mean loss + l1 ‖w‖₁ is at
+most best − price · (|in| + 1).
 
-The same slopes bound the solutions that do use an undecided column j: its charge is then paid in
-full and its unit costs l1 only, so the bound rises by price − M_j (|v_j| − l1)₊. A column for which
-that reaches the best known is out in the whole node.
+The same slopes bound the solutions that use an undecided column j. They pay its charge in full, and
+a unit of w_j costs only l1. So the bound rises by price − M_j (|v_j| − l1)₊. If that reaches the
+best known objective, the column is out in the whole node.
 
-A cap on the number of columns adds a charge μ on every column to the price, and takes μ · cap off
-the bound (μ times the columns left, where those are fewer): as no support has more columns than
-the cap, that is a bound for every μ ≥ 0. The slope of the best known values at the cap is a good
-one.
+A cap on the number of columns adds a charge μ to the price of every column, and subtracts μ · cap
+from the bound. If fewer columns than the cap are left, it subtracts μ times their number. No
+support has more columns than the cap, so this is a lower bound for every μ ≥ 0. A good μ is the
+slope of the best known values at the cap.
 """
 
 from __future__ import annotations
@@ -42,25 +43,25 @@ from laconic.subset.at_every_size import local_search
 from laconic.subset.problem import Fit, SubsetProblem
 from laconic.subset.weight_bounds import MISSED, LevelSet
 
-# Relative gap at which a search counts as closed: what the solves are good to.
+# Relative gap at which a search counts as closed. The solves are accurate to about this.
 CLOSED = 1e-8
-# Predicted relative gain below which the solve of a node ends. What is left of the slopes counts
-# times the bounds on the weights, which are large where l1 is small.
+# Predicted relative gain below which the solve of a node ends. It is tiny because the remaining
+# slopes are multiplied by the bounds on the weights, and these are large if l1 is small.
 SHARP = 1e-22
-# Seconds between two reports of how far the search is.
+# Seconds between two progress reports.
 TOLD = 0.1
 
 
 class Proof(NamedTuple):
-    """The best fit found, and what is proven of it."""
+    """The best fit found, and the proven bound."""
 
     fit: Fit
     objective: float
     """Value of the fit plus the price of its columns."""
     bound: float
-    """No support has an objective below this."""
+    """Proven lower bound on the objective of every allowed support."""
     nodes: int
-    """Nodes that were solved."""
+    """Number of nodes that were solved."""
 
 
 @dataclass(order=True)
@@ -75,9 +76,9 @@ class _Node:
 class _Relaxed(NamedTuple):
     weights: np.ndarray
     bound: float
-    """Of every support of the node."""
+    """Lower bound for all supports of the node."""
     with_each: np.ndarray
-    """Of those that use an undecided column."""
+    """Lower bound for the supports that use a given undecided column, one for each column."""
     most: np.ndarray
     """Bounds on the weights of undecided columns."""
 
@@ -93,25 +94,27 @@ def branch_and_bound(
     watch: Callable[[int, float, float], None] | None = None,
     told_every: float = TOLD,
 ) -> Proof:
-    """Minimise value + price · |support|; best first, so that the bound rises all the time.
+    """Minimise value + price · |support| by branch and bound.
+
+    Nodes with the lowest bound come first, so the bound rises all the time.
 
     Parameters
     ----------
     problem : SubsetProblem
     price : float
-        λ for the mean loss; the paper's, for the sum, is m times this.
+        λ for the mean loss. The paper's λ is for the sum of the losses, so it is m times this.
     max_atoms : int, optional
-        Largest support; any if not given.
+        Largest size of a support. None means no limit.
     starts : iterable of supports
-        Supports that the local search which comes first starts from.
+        Supports for the local search that runs first.
     known : list of Fit, optional
-        Fits to start from in place of those of the local search.
+        Fits to start from. If given, the local search does not run.
     max_nodes, max_seconds : optional
-        Limits after which the best found is returned with the gap that is left. The seconds are
-        those of the whole call; only the local search is always brought to its end.
+        Limits of the search. At a limit, the best fit so far is returned with the remaining gap.
+        The seconds are for the whole call, but the local search always runs to its end.
     watch : callable, optional
-        Called with the nodes solved, the best objective and the bound: before the first node, every
-        ``told_every`` seconds, and in the end.
+        Called with the number of solved nodes, the best objective and the bound. It is called
+        before the first node, every ``told_every`` seconds and at the end.
     told_every : float
     """
     end = np.inf if max_seconds is None else perf_counter() + max_seconds
@@ -153,14 +156,14 @@ class _Search:
         self._lowest_leaf = np.inf
         self._seen: set[tuple[int, ...]] = set()
         root = np.zeros(len(every) + int(problem.intercept))
-        # Before any node is solved: no column, or all of them for the price of one.
+        # A bound before any node is solved: use no column, or use all and pay for one.
         S, free = problem.matrix(every), np.full(len(every), problem.l1)
         _, value, promised = problem.solve(S, free, root)
         lowest = min(value - MISSED * promised + price, problem.fit(()).value)
         self.open = [_Node(lowest, 0, (), every, root)]
 
     def bound_weights(self, late: Callable[[], bool]) -> bool:
-        """Prepare the bounds M_j; false, and nothing can be visited, if it gets too late."""
+        """Prepare the bounds M_j. Return False if time runs out: no node can be visited."""
         levels = LevelSet.of(self.problem, self.objective - self.price, late)
         if levels is None:
             return False
@@ -168,16 +171,16 @@ class _Search:
         return True
 
     def bound(self) -> float:
-        """Proven lower bound on the objective of every support; no loss is below 0."""
+        """Return a proven lower bound on the objective of every support, at least 0."""
         lowest = min((node.bound for node in self.open), default=np.inf)
         return max(min(lowest, self._lowest_leaf, self.objective), 0.0)
 
     def closed(self) -> bool:
-        """Whether no open node can be better by more than the tolerance."""
+        """Return whether no open node can be better by more than the tolerance."""
         return bool(self._beaten(self.open[0].bound))
 
     def visit(self, node: _Node) -> None:
-        """Bound a node; try the support it suggests; branch on one column."""
+        """Bound a node, try the support that it suggests, and branch on one column."""
         relaxed = self._relax(node)
         bound = max(node.bound, relaxed.bound)
         if self._beaten(bound):
@@ -210,7 +213,7 @@ class _Search:
         self._push(bound, (*node.inside, node.undecided[at]), rest, moved)
 
     def _relax(self, node: _Node) -> _Relaxed:
-        """Solve the relaxation of a node, and bound it by its dual."""
+        """Solve the relaxation of a node and bound it by its dual."""
         problem, inside = self.problem, len(node.inside)
         columns = (*node.inside, *node.undecided)
         paid = self._levels.bounds(self.objective - self.price * inside)
@@ -251,7 +254,10 @@ class _Search:
 
 
 def _slope_at(cap: int, known: list[Fit], problem: SubsetProblem) -> float:
-    """How much the best known value falls a column around the cap; 0 where no cap binds."""
+    """Return how much the best known value falls per column near the cap.
+
+    The result is 0 if the cap does not bind.
+    """
     if cap >= problem.n_columns:
         return 0.0
     by_size = {len(fit.support): fit for fit in known}

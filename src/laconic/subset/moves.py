@@ -1,21 +1,22 @@
-"""What adding, dropping and swapping columns would change, with all weights re-optimised.
+"""Predict how the value changes if columns are added, dropped or swapped.
 
 Notes
 -----
-Around a fit the objective is nearly quadratic. Let S be the support (and the intercept), w its
-weights, A = H_SS⁻¹ the inverse of its curvature, and for a column j outside, g_j its slope,
-b_j = A H_Sj and c_j = H_jj − H_jS b_j the curvature that is left of it beside S. If j gets the
-weight t and the others follow, the objective changes by g_j t + ½ c_j t² + l1 |t|; to force the
-weight of s to zero on top of that costs ½ (w_s − b_js t)² / A_ss. So
+All weights are re-optimised after a move. Around a fit the objective is nearly quadratic. Let S be
+the support (and the intercept), w its weights, and A = H_SS⁻¹ the inverse of its curvature. For a
+column j outside, let g_j be its slope, b_j = A H_Sj, and c_j = H_jj − H_jS b_j the part of its
+curvature that S does not explain. If j gets the weight t and the other weights follow, the
+objective changes by g_j t + ½ c_j t² + l1 |t|. Forcing the weight of s to zero as well costs
+½ (w_s − b_js t)² / A_ss. So the changes are
 
     add j           −½ (|g_j| − l1)₊² / c_j
     drop s          ½ w_s² / A_ss
     swap s for j    ½ w_s² / A_ss − ½ (|w_s b_js / A_ss − g_j| − l1)₊² / (c_j + b_js² / A_ss)
 
-without the absolute values where weights must be at least 0. All n · |S| swaps are ranked at the
-price of the products H_jS, which nested columns make cheap (`laconic.subset.nested_columns`). The
-step along one column alone has an exact gain under the exponential loss
-(`SubsetProblem.step_gains`); adding is ranked by that gain times H_jj / c_j.
+If weights must be at least 0, the absolute values are left out. Ranking all n · |S| swaps costs
+only the products H_jS, which nested columns make cheap (`laconic.subset.nested_columns`). Under the
+exponential loss, the gain of a step along one column alone is known exactly
+(`SubsetProblem.step_gains`). Columns to add are ranked by that gain times H_jj / c_j.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from laconic.subset import solver
 from laconic.subset.plain_moves import Move, MovesFrom, PlainMoves, smallest
 from laconic.subset.problem import TOLERANCE, Fit, Searchable, SubsetProblem
 
-# Curvature below this part of its own: a column that the support already says.
+# A column counts as explained by the support if less than this part of its curvature is left.
 SPANNED = 1e-6
-# Longest step of a weight that the model is trusted with.
+# Longest step of a weight for which the model is trusted.
 FAR = 3.0
 
 
 def moves_from(problem: Searchable[Fit], fit: Fit) -> MovesFrom[Fit]:
-    """The moves from a fit, ranked as well as the problem allows."""
+    """Return the moves from a fit, with the best ranking that the problem allows."""
     return Moves(problem, fit) if isinstance(problem, SubsetProblem) else PlainMoves(problem, fit)
 
 
 class Moves:
-    """The moves from one fit to columns of 0 and 1 or signs, re-optimised by the quadratic model.
+    """The moves from one fit, for columns of 0 and 1 or of signs, ranked by the quadratic model.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Moves:
     def __init__(self, problem: SubsetProblem, fit: Fit) -> None:
         self.problem, self.fit = problem, fit
         self.k = len(fit.support)
-        # One row more than the support needs: room for a column that comes in.
+        # One more row than the support needs, as room for a new column.
         self._S = problem.matrix(fit.support, spare=1)
         S, price = self._S[:-1], np.full(self.k + 1, problem.l1)
         self._added = problem.objective(self._S, price, self.k)
@@ -68,19 +69,19 @@ class Moves:
         self._barred[list(fit.support)] = True
 
     def adds(self, count: int) -> list[Move]:
-        """The best columns to add, best first."""
+        """Return the best columns to add, best first."""
         problem = self.problem
         gains = problem.step_gains(self._slope, self._own) * (self._own / self._left)
         gains[self._barred] = 0.0
         return [Move(-gains[j], -1, int(j)) for j in smallest(-gains, count) if gains[j] > 0]
 
     def drops(self, count: int) -> list[Move]:
-        """The cheapest columns to drop, cheapest first."""
+        """Return the columns that are cheapest to drop, cheapest first."""
         rise = 0.5 * self.fit.weights[: self.k] ** 2 / self._spare
         return [Move(rise[s], int(s), -1) for s in smallest(rise, count)]
 
     def swaps(self, count: int) -> list[Move]:
-        """The best swaps, one for each column of the support, best first."""
+        """Return the best swaps, at most one for each column of the support, best first."""
         if self.k == 0:
             return []
         shared = self._along[:, : self.k] / self._spare
@@ -91,7 +92,7 @@ class Moves:
         np.maximum(pull, 0.0, out=pull)
         pull *= pull
         shared *= self._along[:, : self.k]
-        shared += self._left[:, None]  # the curvature that is left of j once s is gone
+        shared += self._left[:, None]  # curvature of j that is not explained without s
         pull /= shared
         pull[self._barred] = -np.inf
         into = pull.argmax(axis=0)
@@ -101,7 +102,7 @@ class Moves:
         return [Move(change[s], int(s), int(into[s])) for s in best if most[s] >= 0]
 
     def make(self, move: Move, target: float = np.inf) -> Fit:
-        """The fit after a move; not to the end where it cannot reach ``target``."""
+        """Return the fit after a move. The solve stops early if it cannot reach ``target``."""
         start, inverse = self.start(move), self._inverse_after(move)
         support, places = list(self.fit.support), list(range(len(self.fit.weights)))
         if move.out >= 0:
@@ -109,14 +110,14 @@ class Moves:
         if move.into >= 0:
             at = bisect_left(support, move.into)
             support.insert(at, move.into)
-            places.insert(at, move.out)  # the last one, -1, where none goes
+            places.insert(at, move.out)  # -1, the last place, if no column goes
         w, value, promised = self._settled(move, start, inverse, target)
         return Fit(tuple(support), w[places] if move.into >= 0 else w, value, promised)
 
     def _settled(
         self, move: Move, start: np.ndarray, inverse: np.ndarray, target: float
     ) -> tuple[np.ndarray, float, float]:
-        """Weights in the order of `start`, the value, and what the last step promised."""
+        """Return weights in the order of `start`, the value, and the last step's predicted gain."""
         problem, k = self.problem, self.k
         S = self._S if move.out < 0 else self._S[:-1]
         if move.into < 0:
@@ -131,10 +132,10 @@ class Moves:
         return found
 
     def start(self, move: Move) -> np.ndarray:
-        """Weights after a move by the quadratic model.
+        """Return the weights after a move, by the quadratic model.
 
-        Those of the old support and of the intercept, if there is one. A column that comes in has
-        the place of the one that goes, or the last.
+        They are in the order of the old support, followed by the intercept if there is one. A new
+        column takes the place of the dropped column. If no column is dropped, it is last.
         """
         n, fit = len(self.fit.weights), self.fit
         shift, step = np.zeros(n), 0.0
@@ -158,7 +159,7 @@ class Moves:
         return shift
 
     def _step(self, move: Move) -> float:
-        """The weight of the column that comes in, by the quadratic model."""
+        """Return the weight of the new column, by the quadratic model."""
         j, pull, bend = move.into, -self._slope[move.into], self._left[move.into]
         if move.out >= 0:
             shared = self._along[j, move.out] / self._spare[move.out]
@@ -168,10 +169,11 @@ class Moves:
         return float(size if pull > 0 else -size)
 
     def _inverse_after(self, move: Move) -> np.ndarray:
-        """Inverse curvature among the rows that `start` has weights for."""
+        """Return the inverse curvature among the rows for which `start` has weights."""
         inverse, out, n = self._inverse, move.out, len(self._inverse)
         if move.into >= 0:
-            # H with one more row and column: from H⁻¹, H⁻¹h and what is left of h.
+            # The inverse of H with one more row and column h, from H⁻¹, H⁻¹h and the curvature of
+            # h that is left.
             along = np.full(n + 1, -1.0)
             along[:n] = self._along[move.into]
             grown = along[:, None] * (along / self._left[move.into])

@@ -1,10 +1,10 @@
-"""Sums over many columns at the cost of few: columns of 0 and 1 that contain one another.
+"""Fast sums over many columns of 0 and 1, if the columns contain one another.
 
-The rows where ``x > t`` holds shrink as t grows, so the thresholds of one feature form a *chain* of
-sets of rows, each within the next. Along a chain a row has a level, the first set that holds it;
-sums over all sets of the chain are running sums over the levels. A pass over the rows then serves a
-whole chain, where columns by themselves take a pass each. Nothing is assumed of the columns: one
-that fits no chain is a chain of its own.
+The set of rows where ``x > t`` holds shrinks as t grows. So the thresholds of one feature form a
+*chain* of sets of rows, each inside the next. In a chain, a row's level is the first set that holds
+the row. The sums over all sets of the chain are running sums over the levels. So one pass over the
+rows serves a whole chain, while separate columns would need one pass each. The columns can be
+anything. A column that fits into no chain is a chain of its own.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ class Chains(NamedTuple):
     """Columns arranged in chains."""
 
     levels: np.ndarray
-    """(n_chains, n_rows): the first set of the chain that holds the row; its length if none."""
+    """(n_chains, n_rows): the first set of the chain that holds the row. It is the length of the
+    chain if no set does."""
     offsets: np.ndarray
-    """Where each chain begins in ``order``, and the end."""
+    """Start of each chain in ``order``, and the end of the last."""
     order: np.ndarray
-    """Columns, chain after chain, each from the smallest set to the largest."""
+    """Column numbers, chain after chain, each from the smallest set to the largest."""
     sizes: np.ndarray
-    """How many rows each column's set has."""
+    """Number of rows in each column's set."""
     packed: np.ndarray
-    """(n_columns, n_words): the sets, a bit a row."""
+    """(n_columns, n_words): the sets, with one bit per row."""
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
-        """Sums of (n_rows, k) values over the rows of each column's set: (n_columns, k)."""
+        """Return sums (n_columns, k) of (n_rows, k) values over the rows of each column's set."""
         lengths = np.diff(self.offsets)
-        bases = self.offsets + np.arange(len(self.offsets))  # rows of no set have a level, too
+        bases = self.offsets + np.arange(len(self.offsets))  # rows in no set have a level, too
         bins = np.zeros((bases[-1], rows.shape[1]))
         accumulate_many(self.levels, bases, np.ascontiguousarray(rows), bins)
         out = np.empty((len(self.order), rows.shape[1]))
@@ -46,12 +47,12 @@ class Chains(NamedTuple):
         return out
 
     def extended(self, member: np.ndarray) -> Chains:
-        """The chains with more columns, each put between the sets of a chain if it fits there."""
+        """Return the chains with more columns. Each goes into a chain if it fits there."""
         levels, offsets, order, sizes, packed = self
         for one in member:
             number, size, bits = len(order), int(one.sum()), _packed(one[None])[0]
             length = np.diff(offsets)
-            at = np.zeros(len(length), dtype=np.int64)  # sets of each chain that are no larger
+            at = np.zeros(len(length), dtype=np.int64)  # sets in each chain of this size or less
             if len(order):
                 at = np.add.reduceat(sizes[order] <= size, offsets[:-1], dtype=np.int64)
             before = order[np.maximum(offsets[:-1] + at - 1, 0)]
@@ -75,7 +76,9 @@ class Chains(NamedTuple):
 
 
 def find_chains(member: np.ndarray) -> Chains:
-    """Arrange columns in chains, larger sets behind the nearest smaller one that they contain.
+    """Arrange columns in chains, smaller sets first.
+
+    Each set joins the chain whose last set is the largest that it contains.
 
     Parameters
     ----------
@@ -95,7 +98,7 @@ def find_chains(member: np.ndarray) -> Chains:
     order = by_size[np.argsort(chain[by_size], kind="stable")]
     counts = np.bincount(chain, minlength=0)
     offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
-    # Sets of a chain contain one another, so a row is in as many as come from its level on.
+    # Sets of a chain contain one another, so a row is in all sets from its level on.
     kind = np.uint16 if n < 2**15 else np.uint32
     within = np.add.reduceat(member[order], offsets[:-1], axis=0, dtype=kind)
     levels = counts.astype(kind)[:, None] - within
@@ -103,7 +106,7 @@ def find_chains(member: np.ndarray) -> Chains:
 
 
 def _packed(member: np.ndarray) -> np.ndarray:
-    """Sets as words of 64 bits."""
+    """Return the sets as words of 64 bits."""
     n, m = member.shape
     packed = np.zeros((n, -(-max(m, 1) // WORD) * WORD // 8), dtype=np.uint8)
     packed[:, : -(-m // 8)] = np.packbits(member, axis=1)

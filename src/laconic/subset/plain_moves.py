@@ -1,7 +1,7 @@
-"""The moves of a local search: add, drop and swap columns, for any problem.
+"""The moves of a local search, for any problem: add, drop and swap columns.
 
-Both local searches, at one price and at every size, go by them. A problem of columns of 0 and 1 or
-signs ranks its moves better: see `laconic.subset.moves`.
+Both local searches, at one price and at every size, use them. For columns of 0 and 1 or of signs,
+`laconic.subset.moves` ranks the moves better.
 """
 
 from __future__ import annotations
@@ -20,45 +20,46 @@ class Move(NamedTuple):
     """A column to drop, one to add, or both."""
 
     change: float
-    """Predicted change of the value; -inf where nothing is predicted."""
+    """Predicted change of the value, or -inf if there is no prediction."""
     out: int
-    """Place in the support of the column that goes; -1 for none."""
+    """Place in the support of the column to drop, or -1 for none."""
     into: int
-    """Number of the column that comes; -1 for none."""
+    """Number of the column to add, or -1 for none."""
 
 
 class MovesFrom(Protocol[F]):
-    """The moves from one fit; each list may be made while it is read."""
+    """The moves from one fit. Each list may be computed while it is read."""
 
     fit: F
 
     def adds(self, count: int) -> Iterable[Move]:
-        """What to add, best first."""
+        """Return columns to add, best first."""
 
     def drops(self, count: int) -> Iterable[Move]:
-        """What to drop, cheapest first."""
+        """Return columns to drop, cheapest first."""
 
     def swaps(self, count: int) -> Iterable[Move]:
-        """What to swap, most promising first."""
+        """Return swaps, most promising first."""
 
     def make(self, move: Move, target: float = np.inf) -> F:
-        """The fit after a move; it need not be complete where it cannot reach ``target``."""
+        """Return the fit after a move. The solve may stop early if it cannot reach ``target``."""
 
 
 class RefittedMoves(ABC, Generic[F]):
-    """The moves from one fit, each of which takes a refit or two.
+    """The moves from one fit. Each move needs one or two refits.
 
     Parameters
     ----------
     problem : Movable
-        Columns may be groups, and weights of any shape.
+        Columns may be groups, and weights may have any shape.
     fit
     tried : set, optional
-        Supports that something was put into before: swaps pass them over, and add to them.
+        Supports, with one column dropped, from which swaps were tried before. Swaps skip these
+        supports, and add new ones to the set.
     """
 
     tries = 1
-    """Columns tried in the place of one that goes."""
+    """Number of columns to try in place of a dropped one."""
 
     def __init__(
         self, problem: Movable[F], fit: F, tried: set[tuple[int, ...]] | None = None
@@ -69,24 +70,24 @@ class RefittedMoves(ABC, Generic[F]):
 
     @abstractmethod
     def ranked(self, fit: F, *barred: int) -> Iterator[tuple[float, int]]:
-        """What columns outside a fit would gain, and their numbers, best first."""
+        """Yield the gains and numbers of columns outside a fit, best first."""
 
     def adds(self, count: int, *barred: int) -> list[Move]:
-        """The best columns to add, best first."""
+        """Return the best columns to add, best first."""
         best = islice(self.ranked(self.fit, *barred), count)
         return [Move(-gain, -1, column) for gain, column in best]
 
     def drops(self, count: int) -> list[Move]:
-        """The cheapest columns to drop, cheapest first."""
+        """Return the columns that are cheapest to drop, cheapest first."""
         if not self.fit.support:
             return []
         rise = self._movable.losses_of_dropping(self.fit)
         return [Move(float(rise[s]), int(s), -1) for s in smallest(rise, count)]
 
     def swaps(self, count: int) -> Iterator[Move]:
-        """Swaps of the cheapest columns, each for the best ones once it is gone.
+        """Yield swaps. Each drops one of the cheapest columns and adds one of the best others.
 
-        They are found while they are asked for: each takes a refit.
+        Each swap needs a refit, so the swaps are computed only when they are asked for.
         """
         for drop in self.drops(count):
             support, gone = self.fit.support, self.fit.support[drop.out]
@@ -101,12 +102,12 @@ class RefittedMoves(ABC, Generic[F]):
                 yield Move(rise - gain, drop.out, column)
 
     def make(self, move: Move, target: float = np.inf) -> F:
-        """The fit after a move; not to the end where it cannot reach ``target``."""
+        """Return the fit after a move. The solve stops early if it cannot reach ``target``."""
         reduced = self._without(move.out)
         return reduced if move.into < 0 else self._movable.with_column(reduced, move.into, target)
 
     def _without(self, out: int) -> F:
-        """The fit without a column; without none, itself. The last one is kept."""
+        """Return the fit without a column, or the fit itself for -1. The last result is kept."""
         if out < 0:
             return self.fit
         if self._last[0] != out:
@@ -115,14 +116,14 @@ class RefittedMoves(ABC, Generic[F]):
 
 
 class PlainMoves(RefittedMoves[F]):
-    """Moves of any problem that says what columns gain by a step along them alone.
+    """Moves of any problem that gives the gain of a step along each column alone.
 
     Parameters
     ----------
     problem : Searchable
     fit
     charges : float or ndarray of shape (n_columns,)
-        What columns cost: those come first that gain most beyond it.
+        Prices of the columns. Columns are ranked by their gain minus their price.
     """
 
     def __init__(self, problem: Searchable[F], fit: F, charges: float | np.ndarray = 0.0) -> None:
@@ -130,7 +131,7 @@ class PlainMoves(RefittedMoves[F]):
         self._problem, self._charges = problem, charges
 
     def ranked(self, fit: F, *barred: int) -> Iterator[tuple[float, int]]:
-        """Columns that gain anything, best first."""
+        """Yield the gains and numbers of columns with a positive gain, best first."""
         gains = self._problem.gains(fit)
         gains[list(barred)] = -np.inf
         order = np.argsort(self._charges - gains, kind="stable")
@@ -139,7 +140,7 @@ class PlainMoves(RefittedMoves[F]):
 
 
 def smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the smallest values, in order; ties by place."""
+    """Return the places of the smallest values, in order. Equal values are ordered by place."""
     if count < len(values):
         few = np.argpartition(values, count)[:count]
         limit = values[few].max()

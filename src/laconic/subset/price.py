@@ -1,4 +1,4 @@
-"""What supports cost, and which of them are allowed."""
+"""Prices of supports, and the caps that decide which supports are allowed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ Support = tuple[int, ...]
 
 
 class Price:
-    """A price on the cost of a support, a cap on its size, and one on its cost.
+    """The price of a support, a cap on its size and a cap on its cost.
 
     Parameters
     ----------
     each : float
-        λ: the price of a support is this times its cost.
+        λ. The price of a support is λ times its cost.
     cap : int
-        Largest size.
+        Largest size of a support.
     cost : callable, optional
-        Cost of a support; its size without.
+        Returns the cost of a support. Without it, the cost is the size.
     budget : float
-        Largest cost.
+        Largest cost of a support.
     """
 
     def __init__(
@@ -37,23 +37,23 @@ class Price:
         self._budget = budget
 
     def of(self, support: Support) -> float:
-        """The price of a support."""
+        """Return the price of a support."""
         return self.each * (len(support) if self._cost is None else self._cost(support))
 
     def of_each(self, n_columns: int) -> np.ndarray | float:
-        """The prices of single columns."""
+        """Return the prices of single columns."""
         if self._cost is None:
             return self.each
         return np.array([self.of((column,)) for column in range(n_columns)])
 
     def allows(self, support: Support) -> bool:
-        """Whether a support is within the caps."""
+        """Return whether a support is within the caps."""
         if len(support) > self.cap:
             return False
         return self._cost is None or self._cost(support) <= self._budget
 
     def dearest(self, support: Support) -> float:
-        """The most that dropping one column of a support saves."""
+        """Return the largest price that dropping one column of a support saves."""
         if self._cost is None or not support:
             return self.each
         whole = self.of(support)

@@ -1,4 +1,4 @@
-"""The problem that every subset search solves: which columns to keep, under a price or a cap."""
+"""The problem of every subset search: choose which columns to keep, with a price or a cap."""
 
 from __future__ import annotations
 
@@ -12,70 +12,76 @@ from laconic.losses import BINARY_LOSSES, BinaryLoss
 from laconic.subset import solver
 from laconic.subset.nested_columns import Chains, find_chains
 
-# Predicted relative gain below which a solve ends; the values compared are then good to about this.
+# Predicted relative gain below which a solve ends. Values are then accurate to about this.
 TOLERANCE = 1e-10
-# Columns that correlate by more than this are alike.
+# Columns whose correlation is larger than this are alike.
 ALIKE = 0.7
 
 
 class Fit(NamedTuple):
-    """Weights optimised on one support."""
+    """Optimised weights on one support."""
 
     support: tuple[int, ...]
-    """Numbers of the columns, ascending."""
+    """Numbers of the columns, in ascending order."""
     weights: np.ndarray
-    """Their weights, and the intercept last where there is one."""
+    """Weights of the columns. The intercept, if there is one, is last."""
     value: float
-    """Mean loss plus the l1 term: the objective without the price on columns."""
+    """Mean loss plus the l1 term, which is the objective without the price on columns."""
     promised: float = np.nan
-    """Gain that the last step of the solve predicted; NaN where that is not known."""
+    """Predicted gain of the last step of the solve, or NaN if it is not known."""
 
     @property
     def converged(self) -> bool:
-        """Whether the solve came to its end: the gain predicted last is next to nothing."""
+        """Whether the solve converged: the last predicted gain is within the tolerance."""
         return bool(abs(self.promised) <= TOLERANCE * max(self.value, solver.SMALL))
 
 
 class Found(Protocol):
-    """What a search knows of a fit."""
+    """What a search needs to know about a fit."""
 
     @property
     def support(self) -> tuple[int, ...]:
-        """What it chose, ascending."""
+        """Numbers of the chosen columns, in ascending order."""
 
     @property
     def value(self) -> float:
-        """The objective without any price on its size."""
+        """The objective without the price on columns."""
 
 
 F = TypeVar("F", bound=Found)
 
 
 class Movable(Protocol[F]):
-    """What moves need of a problem: fits with a column more or less, and what dropping costs."""
+    """The methods of a problem that moves need."""
 
     def with_column(self, fit: F, column: int, target: float = np.inf) -> F:
-        """The fit with one more column; it need not be the best where that is above ``target``."""
+        """Return the fit with one more column.
+
+        It need not be optimal if the optimum is above ``target``.
+        """
 
     def without(self, fit: F, column: int, target: float = np.inf) -> F:
-        """The fit with one column less; ``target`` as above."""
+        """Return the fit with one column less. ``target`` is as in `with_column`."""
 
     def losses_of_dropping(self, fit: F) -> np.ndarray:
-        """Increase when each column of the support is dropped, nearly."""
+        """Return the approximate increase if a column of the support is dropped, for each."""
 
 
 class Searchable(Movable[F], Protocol[F]):
-    """What a search needs of a problem; columns may be atoms of several columns each."""
+    """The methods of a problem that a search needs.
+
+    A column may be an atom, which has several columns of its own.
+    """
 
     @property
     def n_columns(self) -> int:
-        """Columns to choose from."""
+        """Number of columns to choose from."""
 
     def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> F:
-        """Optimise the weights of a support, from ``start`` where given."""
+        """Optimise the weights of a support, from ``start`` if given."""
 
     def gains(self, fit: F) -> np.ndarray:
-        """Decrease by a step along every column alone; -inf for those in."""
+        """Return the decrease by a step along each column alone, -inf for columns in the fit."""
 
 
 @dataclass
@@ -91,13 +97,13 @@ class SubsetProblem:
     weight : ndarray of shape (n_rows,)
         Row weights that sum to one.
     loss : {"exponential", "logistic", "squared_hinge"}
-        Of the margin y f(x).
+        Loss of the margin y f(x).
     l1 : float
-        ν for the mean loss; the paper's, for the sum, is m times this.
+        ν for the mean loss. The paper's ν is for the sum of the losses, so it is m times this.
     nonnegative : bool
         Whether weights must be at least 0, as in the paper.
     intercept : bool
-        Whether there is a constant term, without price or penalty.
+        Whether there is a constant term, which has no price and no penalty.
     """
 
     columns: np.ndarray
@@ -117,7 +123,7 @@ class SubsetProblem:
     def __post_init__(self) -> None:
         self._loss = BINARY_LOSSES[self.loss]()
         self._most = solver.LOST * float(self._loss.at(np.float64(0.0))[0])
-        self.l1 = float(self.l1)  # as the compiled parts want it
+        self.l1 = float(self.l1)  # the compiled parts need a float
         columns = np.ascontiguousarray(self.columns.T, dtype=np.int8)
         self._two_sided = columns.min(axis=1, initial=0) < 0
         self._narrow = columns * self.y.astype(np.int8)
@@ -125,33 +131,36 @@ class SubsetProblem:
 
     @property
     def n_columns(self) -> int:
-        """Columns to choose from."""
+        """Number of columns to choose from."""
         return self.columns.shape[1]
 
     @property
     def chains(self) -> Chains:
         """The columns as nested sets of rows."""
-        # Before Python 3.12, `cached_property` has one lock for all problems: a child that is
-        # forked while another thread is in here would wait for it for ever.
+        # Before Python 3.12, `cached_property` has one lock for all problems. A child process that
+        # is forked while another thread holds the lock would wait for ever.
         if self._chains is None:
             self._chains = find_chains(self._sets())
         return self._chains
 
     def take_over(self, smaller: SubsetProblem) -> None:
-        """Extend the chains of a problem that has the first columns of this one, if it has any."""
+        """Reuse the chains, if known, of a problem that has the first columns of this one."""
         if smaller._chains is not None:
             self._chains = smaller._chains.extended(self._sets(smaller.n_columns))
 
     def _sets(self, first: int = 0) -> np.ndarray:
-        """Which rows the columns from ``first`` on are positive in, (n_columns, n_rows)."""
+        """Return for the columns from ``first`` on in which rows they are positive.
+
+        The shape is (n_columns, n_rows).
+        """
         return self._narrow[first:] * self.y.astype(np.int8) > 0
 
     def fit(
         self, support: tuple[int, ...], start: np.ndarray | None = None, target: float = np.inf
     ) -> Fit:
-        """Optimise the weights of a support, from ``start`` where given.
+        """Optimise the weights of a support, from ``start`` if given.
 
-        Where the value cannot come down to ``target``, the weights may be left short of the best.
+        If the value cannot fall to ``target``, the solve may stop before the optimum.
         """
         price = np.full(len(support), self.l1)
         return Fit(support, *self.solve(self.matrix(support), price, start, target=target))
@@ -167,7 +176,7 @@ class SubsetProblem:
     ) -> tuple[np.ndarray, float, float]:
         """Minimise mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over weights of signed columns.
 
-        Returns the weights, the objective, and the decrease that the last Newton step promised.
+        Return the weights, the objective and the predicted decrease of the last Newton step.
         """
         start = np.zeros(len(S)) if start is None else start
         objective = self.objective(S, price, len(price), tilt)
@@ -176,7 +185,7 @@ class SubsetProblem:
     def objective(
         self, S: np.ndarray, price: np.ndarray, k: int, tilt: np.ndarray | None = None
     ) -> solver.SubsetObjective:
-        """What is minimised over the weights of ``S``, whose row ``k`` may be the intercept."""
+        """Return the objective over the weights of ``S``, whose row ``k`` may be the intercept."""
         free = -1
         if self.intercept:
             free, price = k, np.concatenate([price[:k], np.zeros(1), price[k:]])
@@ -185,7 +194,7 @@ class SubsetProblem:
         )
 
     def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
-        """The first columns that do not correlate by more than `ALIKE` with one before, a few."""
+        """Return up to ``count`` of the first columns that are not alike, by `ALIKE`."""
         kept: list[int] = []
         scaled = np.empty((0, len(self.y)))
         for column in ranked:
@@ -200,19 +209,22 @@ class SubsetProblem:
         return kept
 
     def with_column(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one more column; ``target`` as in `fit`."""
+        """Return the fit with one more column. ``target`` is as in `fit`."""
         at = int(np.searchsorted(fit.support, column))
         support = (*fit.support[:at], column, *fit.support[at:])
         return self.fit(support, np.insert(fit.weights, at, 0.0), target)
 
     def without(self, fit: Fit, column: int, target: float = np.inf) -> Fit:
-        """The fit with one column less; ``target`` as in `fit`."""
+        """Return the fit with one column less. ``target`` is as in `fit`."""
         at = fit.support.index(column)
         support = fit.support[:at] + fit.support[at + 1 :]
         return self.fit(support, np.delete(fit.weights, at), target)
 
     def losses_of_dropping(self, fit: Fit) -> np.ndarray:
-        """Increase when each column of the support is dropped, by the quadratic model."""
+        """Return the increase if a column is dropped, for each column of the support.
+
+        The increase is that of the quadratic model.
+        """
         n = len(fit.support)
         S = self.matrix(fit.support)
         second = self.derivatives(S, fit.weights)[2]
@@ -220,7 +232,10 @@ class SubsetProblem:
         return 0.5 * fit.weights[:n] ** 2 / np.maximum(np.diag(inverse)[:n], 1e-300)
 
     def gains(self, fit: Fit) -> np.ndarray:
-        """Decrease by the best step along every column alone; nothing for those in."""
+        """Return the decrease by the best step along each column alone.
+
+        It is -inf for columns in the fit.
+        """
         S = self.matrix(fit.support)
         first, second = self.derivatives(S, fit.weights)[1:]
         _, slope, own = self.across(S[:0], first, second)
@@ -229,11 +244,13 @@ class SubsetProblem:
         return out
 
     def step_gains(self, slope: np.ndarray, bend: np.ndarray) -> np.ndarray:
-        """Decrease by the best step along a column alone, from its slope and curvature at zero.
+        """Return the decrease by the best step along each column alone.
 
-        Exact for the exponential loss: with P and N the loss of the rows that agree and disagree,
-        so that the slope is N − P and the curvature P + N, P e^-d + N e^d + l1 d is least at
-        e^d = 2P / (l1 + √(l1² + 4PN)). By the quadratic model for the other losses.
+        ``slope`` and ``bend`` are the column's slope and curvature at zero. The result is exact for
+        the exponential loss. Let P and N be the loss of the rows that agree and disagree with the
+        column. Then the slope is N − P, the curvature is P + N, and P e^-d + N e^d + l1 d is
+        smallest at e^d = 2P / (l1 + √(l1² + 4PN)). For other losses the result is that of the
+        quadratic model.
         """
         pull = -slope if self.nonnegative else np.abs(slope)
         over = np.maximum(pull - self.l1, 0.0)
@@ -250,9 +267,9 @@ class SubsetProblem:
     def across(
         self, S: np.ndarray, first: np.ndarray, second: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Curvature of every column with the rows of ``S``, slope and curvature of its own.
+        """Return each column's curvature with the rows of ``S``, its slope and its own curvature.
 
-        ``first`` and ``second`` are derivatives of the loss in the margins.
+        ``first`` and ``second`` are derivatives of the loss with respect to the margins.
         """
         n = len(S)
         rows = np.empty((len(second), n + 2))
@@ -266,7 +283,10 @@ class SubsetProblem:
         return sums[:, :n], sums[:, n], own
 
     def matrix(self, support: Sequence[int], spare: int = 0) -> np.ndarray:
-        """Signed columns of a support, the labels beside an intercept, and ``spare`` rows more."""
+        """Return the signed columns of a support as rows.
+
+        With an intercept, a row of labels follows. Then come ``spare`` rows of zeros.
+        """
         n = len(support)
         S = np.zeros((n + int(self.intercept) + spare, len(self._labels)))
         S[:n] = self._narrow[list(support)]
@@ -275,11 +295,11 @@ class SubsetProblem:
         return S
 
     def copy_column(self, column: int, out: np.ndarray) -> None:
-        """Fill a row with a signed column; with zeros for column -1."""
+        """Fill a row with a signed column, or with zeros for column -1."""
         out[:] = self._narrow[column] if column >= 0 else 0.0
 
     def derivatives(
         self, S: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Mean loss, and its first and second derivatives in the margins."""
+        """Return the mean loss, and its first and second derivatives in the margins."""
         return solver.differentiate(self._loss, weights @ S, self.weight)

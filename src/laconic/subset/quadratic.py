@@ -1,20 +1,21 @@
-"""The least point of a quadratic model with prices on its weights: what a Newton step goes to.
+"""Minimise a quadratic model with prices on its weights, to find a Newton step.
 
 Notes
 -----
-With g and H the gradient and the curvature at w, the model is
+Let g and H be the gradient and the curvature at w. The model is
 
     q(x) = g·(x − w) + ½ (x − w)ᵀ H (x − w) + Σ_j price_j (|x_j| − |w_j|) ,
 
-over x, or over x ≥ 0. Its least point is found face by face. The face of a point has the weights
-that are not zero, with their signs, and those at zero that the slope of the model moves out of it.
-The Newton step of the face can still take some of the latter the other way, because of what the
-others do; these leave the face, and the step is taken anew. Some remain: each that leaves has
-slope_j step_j > 0, and the sum over the face is below zero. A step stops where the first weight
-reaches zero, which is then off the face, or on one of the other sign.
+over all x, or over x ≥ 0. It is minimised face by face. The face of a point consists of the weights
+that are not zero, with their signs, and of the weights at zero that the slope of the model moves
+away from zero. The Newton step of the face can still move some weights at zero the other way,
+because of the other weights. These weights leave the face, and the step is computed again. Not all
+of them leave: each weight that leaves has slope_j step_j > 0, but the sum over the face is below
+zero. A step stops where the first weight reaches zero. That weight is then off the face, or on a
+face with its other sign.
 
-So q falls with every step, no face comes back, and the end is the least point. Wherever it stops,
-q(x) < q(w) makes x − w a direction in which the objective itself falls, at a rate of at least
+So q falls with every step, no face comes back, and the last point is the minimum. Wherever the
+steps stop, q(x) < q(w). So the objective itself falls in the direction x − w, at a rate of at least
 ½ (x − w)ᵀ H (x − w).
 """
 
@@ -23,21 +24,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-# Share of the fall so far below which a step to the next face is not worth taking.
+# A step to the next face must gain more than this part of the gain so far.
 NOTHING = 1e-12
-# What is first added to a diagonal, by its mean, if rounding makes a matrix indefinite.
+# First ridge, as a part of the mean of the diagonal, if rounding makes a matrix indefinite.
 LEAST_RIDGE = 1e-15
-# The sign of a weight that may have either.
+# Mark of a weight that may have either sign.
 EITHER = 2.0
 
 
 def choose_orthant(
     w: np.ndarray, gradient: np.ndarray, price: np.ndarray, positive: bool, free: int
 ) -> np.ndarray:
-    """The sign that each weight may have: its own, or where the gradient asks it to go.
+    """Return the sign that each weight may have.
 
-    Zero for a weight that stays at zero, two for those that have no price and no bound: weight
-    ``free``, and all whose price is zero where they may have either sign.
+    A weight that is not zero keeps its sign. A weight at zero gets the sign of the direction in
+    which the objective falls, or 0 if it stays at zero. `EITHER` marks weights without a price and
+    a bound. These are weight ``free`` and, if weights may be negative, all weights of price zero.
     """
     sign = np.sign(w)
     still = w == 0
@@ -55,7 +57,7 @@ def choose_orthant(
 
 
 def solve_positive(H: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve with a positive definite matrix; one that rounding made indefinite gets a ridge."""
+    """Solve H x = b for positive definite H. If rounding made H indefinite, add a ridge."""
     _, found, info = dposv(H, b)
     ridge = LEAST_RIDGE
     while info:
@@ -67,9 +69,9 @@ def solve_positive(H: np.ndarray, b: np.ndarray) -> np.ndarray:
 def step_on_face(
     H: np.ndarray, slope: np.ndarray, price: np.ndarray, x: np.ndarray, sign: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Newton step of the weights that have a sign, and how far the model falls with it.
+    """Return the Newton step of the weights that have a sign, and how far the model falls with it.
 
-    Weights at zero that it would take the other way lose their sign.
+    Weights at zero that the step would move against their sign lose it: ``sign`` is changed.
     """
     while True:
         on = np.flatnonzero(sign)
@@ -95,11 +97,11 @@ def least_of_model(
     positive: bool,
     free: int,
 ) -> np.ndarray:
-    """The least point of the model at ``w``; the price of weight ``free`` must be zero."""
+    """Return the minimum of the model at ``w``. The price of weight ``free`` must be zero."""
     kinks = np.full(len(w), True) if positive else price > 0
     if free >= 0:
         kinks[free] = False
-    if (w != 0)[kinks].all():  # most often no weight stands or stops at a kink
+    if (w != 0)[kinks].all():  # usually no weight is at a kink or reaches one
         x = w - solve_positive(H, gradient + price * np.sign(w))
         if not (x * w < 0)[kinks].any():
             return x
@@ -119,7 +121,7 @@ def least_of_model(
             end = x + part * step
             end[(end * x < 0) & (sign != EITHER)] = 0.0
             end[first] = 0.0
-        elif sign.all():  # the face has every weight, so this is the least point
+        elif sign.all():  # the face has every weight, so this is the minimum
             return end
         else:
             part = 1.0

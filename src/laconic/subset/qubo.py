@@ -1,27 +1,29 @@
-"""Line 10 of TotalQBoost's algorithm 1 as the paper has it: discrete weights, left to a sampler.
+"""Line 10 of TotalQBoost's algorithm 1 as in the paper: a sampler chooses discrete weights.
 
 Notes
 -----
 *Weights* (section 3.5) are fixed-point numbers of a few bits, w_j = sign_j · unit · Σ_b 2^b q_jb
-with q_jb in {0, 1}. The unit follows the continuous optimum: the largest number is `SPREAD` times
-the largest weight at the present point. So does the sign, where weights may be negative: that of
-the weight, or of the way that the loss falls where the weight is zero.
+with q_jb in {0, 1}. The unit comes from the continuous weights at the present point: the largest
+fixed-point number is `SPREAD` times the largest of these weights. The sign also comes from the
+present point, if weights may be negative. It is the sign of the weight. For a weight of zero it is
+the sign of the direction in which the loss falls.
 
-*The loss* is its second-order model around the present point, with the intercept, which costs
-nothing, minimised out. That is quadratic in the bits, and the l1 term is linear in them.
+*The loss* is replaced by its second-order model around the present point. The intercept, which has
+no price, is at its optimum for all other weights. The model is quadratic in the bits, and the l1
+term is linear in them.
 
-*The price* needs one more bit for every column, and no strength to tune:
+*The price* needs one more bit z_j for every column, and no penalty strength to tune:
 
     price · 1[w_j ≠ 0] = min over z_j of price · (z_j + (1 − z_j) Σ_b q_jb) ,
 
-since z_j = 0 charges for every bit that is set, and z_j = 1 charges once.
+because z_j = 0 charges for every bit that is set, and z_j = 1 charges once.
 
-*A cap* is Σ_j z_j ≤ cap with slack bits. One column too many is charged the average that a
-column up to the cap gains, as a rule no less than what the next one does; a support that is too
-large all the same loses its cheapest columns.
+*A cap* is the constraint Σ_j z_j ≤ cap with slack bits. One column too many is charged the average
+gain of the columns up to the cap. This is usually at least the gain of the next column. If a
+support is still too large, its cheapest columns are dropped.
 
-The supports of the best samples get continuous weights (lines 12 and 13). The best of them is the
-next point, until a support comes back.
+The supports of the best samples get continuous weights (lines 12 and 13). The best of these fits is
+the next point. The search ends when a support comes back.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ import numpy as np
 from laconic.subset.moves import Moves
 from laconic.subset.problem import Fit, SubsetProblem
 
-# Largest fixed-point weight, by the largest weight at the present point.
+# Largest fixed-point weight, as a multiple of the largest weight at the present point.
 SPREAD = 1.5
-# Samples of one call whose supports are fitted, best energies first.
+# Number of supports that are fitted after one call of the sampler, best energies first.
 TRIED = 8
-# Work of one call of the samplers on this machine. No clock stops them: a seed is an answer.
+# Work of one call of the samplers on this machine. No clock stops them, so a seed fixes the answer.
 TABU = {"num_reads": 4, "timeout": None, "num_restarts": 4, "lower_bound_z": 100_000}
 ANNEAL = {"num_reads": 16, "num_sweeps": 500}
 
@@ -56,7 +58,7 @@ def qubo_search(
     rounds: int = 20,
     seed: int = 0,
 ) -> Fit:
-    """The best fit that a sampler finds for value + price · |support|, |support| ≤ cap.
+    """Return the best fit that a sampler finds for value + price · |support|, |support| ≤ cap.
 
     Parameters
     ----------
@@ -64,22 +66,22 @@ def qubo_search(
     price : float
         λ for the mean loss.
     cap : int
-        Largest support.
+        Largest size of a support.
     starts : iterable of supports
-        Supports that the answer must be at least as good as.
+        The result is at least as good as each of these supports that is within the cap.
     sampler : dimod sampler
-        Anything with ``sample(model, **parameters)``.
+        Any object with a method ``sample(model, **parameters)``.
     parameters : mapping, optional
-        Given to the sampler with every model.
+        Arguments for the sampler, passed with every model.
     bits : int
-        Of one weight.
+        Number of bits of one weight.
     rounds : int
-        Most models to make.
+        Largest number of models, one per call of the sampler.
     seed : int
-        Seed of the samplers that take one.
+        Seed for samplers that take one.
     """
     if not 1 <= bits <= 16:
-        raise ValueError(f"bits must be from 1 to 16, not {bits!r}")
+        raise ValueError(f"bits must be from 1 to 16, not {bits!r}.")
     every = problem.fit(tuple(range(problem.n_columns)))
     known = [problem.fit(()), *(problem.fit(tuple(sorted(s))) for s in starts)]
     best = min((f for f in known if len(f.support) <= cap), key=_objective(price))
@@ -107,10 +109,10 @@ def qubo_search(
 def binary_model(
     problem: SubsetProblem, point: Fit, price: float, cap: int, worth: float, values: np.ndarray
 ) -> Any:
-    """The objective around a point as a dimod model of bits (see the module's notes).
+    """Return the objective around a point as a dimod model of bits (see the module's notes).
 
-    Bit b of column j is variable ``j * len(values) + b`` and worth ``values[b]``; bit z_j is
-    variable ``n_columns * len(values) + j``.
+    Bit b of column j is variable ``j * len(values) + b`` and adds ``values[b]`` to the weight. Bit
+    z_j is variable ``n_columns * len(values) + j``.
     """
     dimod = _ocean("dimod")
     n, bits = problem.n_columns, len(values)
@@ -137,9 +139,9 @@ def binary_model(
 
 
 def quadratic_model(problem: SubsetProblem, point: Fit) -> tuple[float, np.ndarray, np.ndarray]:
-    """Second-order model of the mean loss around a point, as c + aᵀw + ½ wᵀHw over all columns.
+    """Return c, a and H of the second-order model c + aᵀw + ½ wᵀHw of the mean loss around a point.
 
-    The intercept is at its best for every w.
+    w holds the weights of all columns. The intercept is at its optimum for every w.
     """
     n, at = problem.n_columns, _all_weights(problem, point)
     S = problem.matrix(range(n))
@@ -156,7 +158,11 @@ def quadratic_model(problem: SubsetProblem, point: Fit) -> tuple[float, np.ndarr
 def signs(
     problem: SubsetProblem, point: Fit, linear: np.ndarray, curvature: np.ndarray
 ) -> np.ndarray:
-    """The sign that each weight may have: its own at the point, or that of the way down."""
+    """Return the sign that each weight may have.
+
+    It is the weight's sign at the point. For a weight of zero it is the sign of the direction in
+    which the loss falls.
+    """
     if problem.nonnegative:
         return np.ones(problem.n_columns)
     w = _all_weights(problem, point)[: problem.n_columns]
@@ -164,27 +170,27 @@ def signs(
 
 
 def tabu_sampler() -> Any:
-    """Palubeckis' multistart tabu search, which the paper ran."""
+    """Return Palubeckis' multistart tabu search, which the paper used."""
     return _ocean("dwave.samplers").TabuSampler()
 
 
 def annealing_sampler() -> Any:
-    """Simulated annealing."""
+    """Return simulated annealing."""
     return _ocean("dwave.samplers").SimulatedAnnealingSampler()
 
 
 def _ocean(module: str) -> Any:
-    """A module of D-Wave's Ocean, or an error that says what to install."""
+    """Import a module of D-Wave's Ocean. If it is missing, the error says what to install."""
     try:
         return import_module(module)
     except ImportError as missing:
         raise ImportError(
-            f"the search by binary quadratic models needs {module}: pip install laconic[dwave]"
+            f"This search needs the module {module}. Install it with: pip install laconic[dwave]"
         ) from missing
 
 
 def _all_weights(problem: SubsetProblem, point: Fit) -> np.ndarray:
-    """Weights of all columns at a point, and the intercept last where there is one."""
+    """Return the weights of all columns at a point. The intercept, if there is one, is last."""
     n, out = len(point.support), np.zeros(problem.n_columns + int(problem.intercept))
     out[list(point.support)] = point.weights[:n]
     out[problem.n_columns :] = point.weights[n:]
@@ -198,14 +204,17 @@ def _objective(price: float) -> Any:
 def _seeded(
     sampler: Any, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """The parameters, with a fresh seed where the sampler takes one and none was given."""
+    """Return the parameters, with a new seed if the sampler takes one and none was given."""
     seed = int(rng.integers(2**31))
     takes = "seed" in (getattr(sampler, "parameters", None) or {})
     return {"seed": seed, **parameters} if takes else dict(parameters)
 
 
 def _supports(sampler: Any, samples: Any, n_columns: int, bits: int) -> list[tuple[int, ...]]:
-    """Different supports of the samples, of bits or of spins, best energies first."""
+    """Return the different supports of the samples, best energies first.
+
+    Samples may be bits or spins.
+    """
     try:
         where = [samples.variables.index(v) for v in range(n_columns * bits)]
         order = np.argsort(samples.record.energy, kind="stable")
@@ -214,8 +223,8 @@ def _supports(sampler: Any, samples: Any, n_columns: int, bits: int) -> list[tup
         rows = np.empty((0, n_columns * bits), dtype=bool)
     if not len(rows):
         raise TypeError(
-            f"the sample method of {type(sampler).__name__} must answer with a dimod.SampleSet "
-            f"that has a value for every variable of the model, not {samples!r:.100}"
+            f"The method sample of {type(sampler).__name__} must return a dimod.SampleSet "
+            f"with a value for every variable of the model, not {samples!r:.100}."
         )
     rows = rows.reshape(-1, n_columns, bits)
     used = [tuple(np.flatnonzero(row.any(axis=1)).tolist()) for row in rows]
@@ -223,7 +232,7 @@ def _supports(sampler: Any, samples: Any, n_columns: int, bits: int) -> list[tup
 
 
 def _within(problem: SubsetProblem, support: tuple[int, ...], cap: int) -> Fit:
-    """Fit a support, less its cheapest columns where it is too large or they have no weight."""
+    """Fit a support. Drop columns of weight zero, and the cheapest columns above the cap."""
     fit = problem.fit(support)
     used = fit.weights[: len(support)] != 0
     if not used.all():

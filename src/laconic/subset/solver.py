@@ -1,10 +1,10 @@
-"""Weights of given columns, by Newton steps: what every subset search asks for most.
+"""Optimise the weights of given columns by Newton steps, the main work of every subset search.
 
-Columns come *signed*: row j of ``S`` holds y_i x_ij, so that margins are w S and a search never
-sees labels. Entries are -1, 0 or 1.
+Columns are *signed*: row j of ``S`` holds y_i x_ij. So the margins are w S, and a search never sees
+labels. Entries are -1, 0 or 1.
 
-All of it is left to NumPy, BLAS and LAPACK. Supports are small, but rows are many: a kernel of the
-same steps would be no quicker, and takes ten seconds to compile.
+NumPy, BLAS and LAPACK do all the work. Supports are small, but rows are many. A compiled kernel of
+the same steps would not be faster, and would take ten seconds to compile.
 """
 
 from __future__ import annotations
@@ -18,32 +18,39 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from laconic.losses import BinaryLoss
 from laconic.subset.quadratic import choose_orthant, least_of_model
 
-# Times that a fall of the objective may be more than `reach` says; more where the Newton step is by
-# the curvature of another point, or the first ones from no weights.
+# A solve is given up if `reach`, with the predicted gain times `HOPE`, is still above the target.
+# `STALE_HOPE` takes the place of `HOPE` if the Newton step uses the curvature of another point, and
+# for the first steps from zero weights.
 HOPE, STALE_HOPE = 2.0, 12.0
-# Steps by one curvature go on while what they promise shrinks by this factor each.
+# One curvature is used for several steps as long as each predicted gain is at most this part of the
+# one before.
 SHRINK = 0.4
-# A value of less than this counts as this where gains are compared with it, since the loss of
-# separable data has no least value to come near.
+# When gains are compared with a value, a smaller value counts as this. The loss of separable data
+# has no minimum that a solve could come near.
 SMALL = 1e-3
-# Added to curvatures, by their mean: weights that rows all but agree on do not run away.
+# Added to curvatures, as a part of their mean. It keeps weights finite that the rows hardly
+# determine.
 RIDGE = 1e-8
-# In solves finer than this: once steps promise a relative gain below `NEAR` the ridge
-# is less, down to what keeps curvatures invertible, since steps would crawl where the loss is flat.
+# If the tolerance of a solve is below `FINE`, the ridge shrinks once the predicted relative gain is
+# below `NEAR`, because steps would be too short where the loss is flat. It shrinks at most by the
+# factor `LEAST_DAMP`, so that curvatures stay invertible.
 FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
-# Times the loss of no weights above which Newton steps take longer from a start than from none.
+# If the value at a start is more than this many times the loss of zero weights, Newton steps from
+# zero weights are faster.
 LOST = 20.0
-# Steps from no weights that are not given up as soon as others: the first ones promise little.
+# Number of first steps from zero weights that are given up less readily. They predict little gain.
 PATIENCE = 8
-# Longest change of a weight in a step: longer ones overflow the loss and teach nothing. After so
-# many steps of that length in a row, a tilted objective has no least point, or one beyond interest.
+# Longest change of a weight in a step. Longer ones overflow the loss and teach nothing. After
+# `RUNAWAY` steps of that length in a row, a tilted objective has no minimum, or one too far away to
+# matter.
 FAR, RUNAWAY = 20.0, 15
 
 
 class SubsetObjective(NamedTuple):
     """Mean loss + Σ_j (price_j |w_j| − tilt_j w_j) over the weights of the rows of ``S``.
 
-    Row ``free`` of ``S``, if that is not -1, is not bounded, and its price must be zero.
+    The weight of row ``free`` of ``S`` has no bound, and its price must be zero. ``free`` is -1 if
+    there is no such row.
     """
 
     loss: BinaryLoss
@@ -53,11 +60,11 @@ class SubsetObjective(NamedTuple):
     positive: bool
     free: int
     most: float
-    """A start of a higher value is worse than one at zero."""
+    """If the value at a start is above this, the solve starts from zero weights instead."""
     tilt: np.ndarray | None = None
 
     def at(self, w: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value, and the dual weights u = −l′ of the rows."""
+        """Return the value, and the dual weights u = −l′ of the rows."""
         losses, u = self.loss.at(w @ self.S)
         value = self.weight @ losses + self.price @ np.abs(w)
         if self.tilt is not None:
@@ -65,7 +72,7 @@ class SubsetObjective(NamedTuple):
         return float(value), u
 
     def slope(self, u: np.ndarray) -> np.ndarray:
-        """Gradient of all but the prices."""
+        """Return the gradient of the objective without the prices."""
         slope: np.ndarray = -(self.S @ (self.weight * u))
         return slope if self.tilt is None else slope - self.tilt
 
@@ -73,22 +80,25 @@ class SubsetObjective(NamedTuple):
 def differentiate(
     loss: BinaryLoss, margins: np.ndarray, weight: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Weighted mean loss, and its first and second derivatives in the margins."""
+    """Return the weighted mean loss, and its first and second derivatives in the margins."""
     losses, u = loss.at(margins)
     return float(weight @ losses), -weight * u, weight * loss.bend(u)
 
 
 def reach(value: float, decrement: float) -> float:
-    """Least value along the Newton step under the exponential loss: P e^-d + N e^d at its best.
+    """Return the smallest value along the Newton step under the exponential loss.
 
-    P + N is the value and ½ (P − N)² / (P + N) what the quadratic model promises, so that the
-    least, 2 √(PN), is this.
+    Along the step the value is P e^-d + N e^d, with P + N the present value. The predicted gain of
+    the quadratic model is ½ (P − N)² / (P + N). These two numbers give the minimum, 2 √(PN).
     """
     return value * math.sqrt(max(1.0 - 2.0 * decrement / value, 0.0)) if value != 0 else 0.0
 
 
 def curvature(S: np.ndarray, second: np.ndarray, damp: float = 1.0) -> np.ndarray:
-    """Curvature among the rows of ``S``, with a ridge: rows that repeat do not spoil it."""
+    """Return the curvature among the rows of ``S``.
+
+    A ridge keeps it invertible if rows repeat.
+    """
     rooted = S * np.sqrt(second)
     H: np.ndarray = rooted @ rooted.T  # half the work of a product of two matrices
     diagonal = H.ravel()[:: len(H) + 1]
@@ -99,16 +109,16 @@ def curvature(S: np.ndarray, second: np.ndarray, damp: float = 1.0) -> np.ndarra
 def solve(
     objective: SubsetObjective, start: np.ndarray, tol: float, target: float = np.inf
 ) -> tuple[np.ndarray, float, float]:
-    """Minimise the objective: each step goes to the least point of its quadratic model.
+    """Minimise the objective. Each step goes towards the minimum of its quadratic model.
 
-    Gives up where the objective can hardly come down to ``target``, or has no least point.
+    The solve gives up if the objective can hardly fall to ``target``, or has no minimum.
 
     Returns
     -------
     weights : ndarray
     value : float
     promised : float
-        Predicted gain of the last step; infinity if there seems to be no least point.
+        Predicted gain of the last step, or infinity if there seems to be no minimum.
     """
     w = start
     value, u = objective.at(w)
@@ -121,7 +131,7 @@ def solve(
         damp, noise = 1.0, 0.0
         if tol < FINE:
             damp = max(min(1.0, decrement / (NEAR * max(value, SMALL))), LEAST_DAMP)
-            # Differences of the objective below its own rounding say nothing about the step.
+            # Differences of the objective below its rounding say nothing about the step.
             noise = 4.0 * np.finfo(np.float64).eps * abs(value)
         step, slope, decrement = _newton_step(objective, w, u, damp)
         if not decrement > 0:
@@ -145,10 +155,11 @@ def solve(
 def _newton_step(
     objective: SubsetObjective, w: np.ndarray, u: np.ndarray, damp: float
 ) -> tuple[np.ndarray, float, float]:
-    """Step to the least point of the quadratic model, its slope, and the decrease it promises.
+    """Return the step to the minimum of the quadratic model, its slope and its predicted gain.
 
-    Weights at zero that the gradient does not ask to leave it stay there. The slope, of the
-    objective at the beginning of the step, has prices for the straight way to its end.
+    Weights at zero that the gradient does not move away from zero stay there. The slope is that of
+    the objective at the start of the step. For the prices it takes the change of Σ_j price_j |w_j|
+    over the whole step.
     """
     S, price, positive, free = objective.S, objective.price, objective.positive, objective.free
     gradient = objective.slope(u)
@@ -182,7 +193,7 @@ def _search_line(
     t: float,
     noise: float,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Halve a step until it lowers the objective, but for ``noise``."""
+    """Halve a step until it lowers the objective, up to ``noise``. Return None if it never does."""
     for _ in range(50):
         trial = w + t * step
         new, u = objective.at(trial)
@@ -195,11 +206,11 @@ def _search_line(
 def settle(
     objective: SubsetObjective, start: np.ndarray, inverse: np.ndarray, tol: float, target: float
 ) -> tuple[np.ndarray, float, float]:
-    """`solve` from a start that is nearly right, with an inverse curvature that nearly is, too.
+    """Minimise the objective like `solve`, from a good start with a good inverse curvature.
 
-    Steps by a given inverse cost two products with ``S`` each, and most starts that cannot reach
-    the target show it after a few. Where steps no longer shrink fast, the curvature is taken anew;
-    where a weight would change its sign, the rest is left to `solve`.
+    A step with a given inverse costs two products with ``S``. Most starts that cannot reach the
+    target show this after a few steps. If the steps no longer shrink fast, the curvature is
+    computed again. If a weight would change its sign, `solve` does the rest.
     """
     w, price = start, objective.price
     value, u = objective.at(w)
@@ -234,7 +245,7 @@ def settle(
 
 
 def _crosses(objective: SubsetObjective, w: np.ndarray, trial: np.ndarray) -> bool:
-    """Whether a weight would pass a kink of its price or the bound of the positive ones."""
+    """Return whether a weight would pass the kink of its price, or the bound at zero."""
     passes = (trial * w <= 0) & (objective.price > 0)
     if objective.positive:
         passes |= trial <= 0
