@@ -66,7 +66,9 @@ class Pieces(TransformerMixin, BaseEstimator):
     n_centres : int, default=1500
         Number of candidate centres. They are found by mini-batch k-means of the distinct rows, with
         their weights. If there are at most this many distinct rows, these rows are the centres. The
-        order of the rows does not matter, and a row of weight 2 counts as the same row twice.
+        order of the rows does not matter, and a row of weight 2 counts as the same row twice. There
+        is one exception: more than 65,536 rows in parts, of which a sample is drawn by row numbers
+        (see *Parts* below).
     n_radii : int, default=35
         Number of radii of each centre, at most 255.
     min_share, max_share : float, default=0.01 and 0.5
@@ -104,8 +106,10 @@ class Pieces(TransformerMixin, BaseEstimator):
     *Parts.* Rows in parts have the same balls as rows in one memory, if there are at most 65,536
     rows in all. If there are more, the centres, the radii, the mean and the shares are found from
     65,536 rows, taken at even distances by their numbers. The results are then the same for any two
-    or more parts. Every row still counts for the balls that contain it. A row that is on a sphere
-    up to rounding may be inside for one division into parts and outside for another.
+    or more parts. But they depend on the order of the rows, and a row of weight 2 may be left out
+    of the sample, while one of its two copies would be in. Every row still counts for the balls
+    that contain it. A row that is on a sphere up to rounding may be inside for one division into
+    parts and outside for another.
 
     Examples
     --------

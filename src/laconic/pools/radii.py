@@ -66,8 +66,9 @@ def find_balls(
 ) -> tuple[Balls, Held | None]:
     """Return the balls around centres that hold given shares of the rows.
 
-    ``X`` is in units of two to the ``power``. Unless ``soft`` is None, the rows are coded in the
-    same pass over the distances. The codes are the same as those of `hold`.
+    ``X`` is in units of two to the ``power``. The weights may have any sum: the rows may be a
+    sample, with the weights that they have among all rows. Unless ``soft`` is None, the rows are
+    coded in the same pass over the distances. The codes are the same as those of `hold`.
     """
     mean = np.average(X, axis=0, weights=weight)
     table = _table(X, mean)
@@ -84,7 +85,8 @@ def find_balls(
             held.code(j, d2, radii[j])
 
     _measure(X, centres, see, threads)
-    spread = float(np.sqrt(weight @ np.square(table[:, :-1], dtype=np.float64).sum(axis=1)))
+    squares = np.square(table[:, :-1], dtype=np.float64).sum(axis=1)
+    spread = float(np.sqrt(weight @ squares / weight.sum()))
     return Balls(centres, radii, inside, nearest, mean, spread, power), held
 
 
