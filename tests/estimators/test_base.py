@@ -1,10 +1,10 @@
 """The base of all estimators: one way from rows to labels, and what is checked once for all."""
 
-import inspect
-
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +15,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.estimators.base import LaconicClassifier
+from problems import blobs
 
 ESTIMATORS = [
     ShareBoostClassifier(2),
@@ -28,12 +28,28 @@ every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=[kind.__name__ for 
 X, y = load_iris(return_X_y=True)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_have_the_base_and_none_predicts_in_its_own_way(kind):
-    assert issubclass(kind, LaconicClassifier)
-    for method in ("predict", "predict_proba", "_scores", "_new_rows", "describe"):
-        own = inspect.getattr_static(kind, method)
-        assert own is inspect.getattr_static(LaconicClassifier, method), method
+@pytest.mark.parametrize("seed", range(4))
+@every
+def test_answers_are_those_of_the_predictor_on_any_rows(estimator, seed):
+    """New rows, dense or sparse, in either precision, with two to four classes, at every stage."""
+    rng = np.random.default_rng(seed)
+    rows, codes = blobs(150, seed=seed, classes=2 + seed % 3)
+    labels = np.array(["z", "a long name", "m", "b"])[codes]
+    model = clone(estimator).fit(rows.astype([np.float64, np.float32][seed // 2]), labels)
+    new = rng.uniform(-8, 8, (200, rows.shape[1]))
+    new[rng.random(new.shape) < 0.2] = 0.0
+    for given in (new, new.astype(np.float32), sparse.csr_matrix(new)):
+        scores = model.predictor_.scores(given)
+        best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+        assert np.array_equal(model.predict(given), model.classes_[best])
+        assert np.array_equal(model.predictor_.predict(given), model.predict(given))
+        if hasattr(model, "predict_proba"):
+            p = model.predictor_.predict_proba(given)
+            assert np.array_equal(model.predict_proba(given), p)
+        if hasattr(model, "staged_predict"):
+            sizes = model.path_.sizes if hasattr(model, "path_") else range(len(model.holes_) + 1)
+            for size, staged in zip(sizes, model.staged_predict(given), strict=True):
+                assert np.array_equal(staged, model.at(size).predictor_.predict(given))
 
 
 @every

@@ -11,10 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.estimators.base import LaconicClassifier
 from laconic.holes.routed import RoutedPredictor
-from laconic.holes.stages import staged_labels
 from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
-from laconic.numeric.magnitudes import check_squares
 
 Self = TypeVar("Self", bound="HolesModel")
 
@@ -59,9 +57,8 @@ class HolesModel(LaconicClassifier):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted labels with 0, 1, 2, … holes."""
-        X = self._new_rows(X)
-        check_squares(X, np.dtype(np.float64))
-        yield from staged_labels(self.estimator_, self._every_hole, X, self.classes_.dtype)
+        rows = self._new_rows(X)
+        yield from self.at(len(self._every_hole))._routed.staged_labels(rows)
 
     # -- predicting ----------------------------------------------------------------------------
 

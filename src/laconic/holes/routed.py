@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from laconic.holes.local_models import predicted_labels
-from laconic.holes.model_scores import class_probabilities, class_scores, flat_parts, link_of
+from laconic.holes.model_scores import class_probabilities, class_scores, flat_model, link_of
 from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
-from laconic.model.regions import RegionsMap, newest_hole
+from laconic.model.regions import RegionsMap, inside_balls, newest_hole
 from laconic.numeric.magnitudes import check_squares
 from laconic.numeric.once import once
 
@@ -20,8 +20,9 @@ class RoutedPredictor:
     """One predictor made of a classifier outside and one in every hole, of any class.
 
     It has the methods of `Predictor` for rows of numbers: ``encoded_scores``, ``encoded_labels``,
-    ``encoded_probabilities`` and ``has_probabilities``. If all models can be written as flat
-    arrays, `flat` predicts. Otherwise every row goes to the model that decides it.
+    ``encoded_probabilities`` and ``has_probabilities``. Every row goes to the model that decides
+    it. A model that can be written as flat arrays answers through these arrays. If all models can,
+    `flat` joins their arrays.
 
     Parameters
     ----------
@@ -63,20 +64,43 @@ class RoutedPredictor:
 
     def encoded_labels(self, X: Any) -> np.ndarray:
         """Return labels by the newest hole that contains a row, or by the classifier outside."""
-        if isinstance(self._written, Predictor):
-            return self._written.encoded_labels(X)
         out = np.empty(X.shape[0], dtype=self.classes.dtype)
-        for model, rows in self._routes(X):
-            out[rows] = predicted_labels(model, X[rows], out.dtype)
+        for number, rows in self._routes(X):
+            out[rows] = self._labels(number, X[rows])
         return out
+
+    def staged_labels(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the labels with 0, 1, 2, … holes.
+
+        A new hole changes only the labels of the rows inside it. So every model is asked once.
+        """
+        check_squares(X, np.dtype(np.float64))
+        inside = inside_balls(X, self.centre, self.radius)
+        out = self._labels(0, X)
+        yield out.copy()
+        for number, hole in enumerate(inside.T, start=1):
+            rows = np.flatnonzero(hole)
+            if len(rows):
+                out[rows] = self._labels(number, X[rows])
+            yield out.copy()
+
+    def _labels(self, number: int, X: Any) -> np.ndarray:
+        """Return the labels that a model gives to some rows."""
+        flat = self._flat[number]
+        if isinstance(flat, Predictor):
+            return flat.encoded_labels(X)
+        return predicted_labels(self.models[number], X, self.classes.dtype)
 
     def encoded_scores(self, X: Any) -> np.ndarray:
         """Return the scores of all classes. The model that decides a row gives its scores."""
-        if isinstance(self._written, Predictor):
-            return self._written.encoded_scores(X)
-        out, link = np.empty((X.shape[0], len(self.classes))), link_of(self.models)
-        for model, rows in self._routes(X):
-            out[rows] = class_scores(model, X[rows], self.classes, link)
+        out = np.empty((X.shape[0], len(self.classes)))
+        for number, rows in self._routes(X):
+            flat, some = self._flat[number], X[rows]
+            out[rows] = (
+                flat.encoded_scores(some)
+                if isinstance(flat, Predictor)
+                else class_scores(self.models[number], some, self.classes)
+            )
         return out
 
     def encoded_probabilities(self, X: Any) -> np.ndarray:
@@ -88,8 +112,8 @@ class RoutedPredictor:
         if isinstance(self._written, Predictor) and self._written.has_probabilities:
             return self._written.encoded_probabilities(X)
         out = np.empty((X.shape[0], len(self.classes)))
-        for model, rows in self._routes(X):
-            out[rows] = class_probabilities(model, X[rows], self.classes)
+        for number, rows in self._routes(X):
+            out[rows] = class_probabilities(self.models[number], X[rows], self.classes)
         return out
 
     @property
@@ -102,13 +126,13 @@ class RoutedPredictor:
         check_squares(X, np.dtype(np.float64))
         return newest_hole(X, self.centre, self.radius)
 
-    def _routes(self, X: Any) -> Iterator[tuple[Any, np.ndarray]]:
-        """Yield every model that decides any rows, with the numbers of these rows."""
+    def _routes(self, X: Any) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the number of every model that decides any rows, with the numbers of these rows."""
         region = self.region(X)
-        for number, model in enumerate(self.models):
+        for number in range(len(self.models)):
             rows = np.flatnonzero(region == number)
             if len(rows):
-                yield model, rows
+                yield number, rows
 
     # -- flat arrays ---------------------------------------------------------------------------
 
@@ -122,25 +146,36 @@ class RoutedPredictor:
         return self._written
 
     @once
-    def _written(self) -> Predictor | str:
-        """The models as flat arrays, or a text that says why that is not possible."""
+    def _flat(self) -> list[Predictor | str]:
+        """Each model as flat arrays, or a text that says why that is not possible."""
+        found: list[Predictor | str] = []
         link = link_of(self.models)
-        shape = self.classes, self.n_features
+        for model in self.models:
+            try:
+                found.append(flat_model(model, self.classes, self.n_features, link))
+            except (TypeError, ValueError) as error:
+                found.append(str(error))
+        return found
+
+    @once
+    def _written(self) -> Predictor | str:
+        """All models as flat arrays, or a text that says why that is not possible."""
+        parts = [part for part in self._flat if isinstance(part, Predictor)]
+        if len(parts) < len(self._flat):
+            return next(why for why in self._flat if isinstance(why, str))
+        rows = np.array([hole.row for hole in self.holes], dtype=np.int64)
         try:
-            parts = [flat_parts(model, *shape, link) for model in self.models]
-            rows = np.array([hole.row for hole in self.holes], dtype=np.int64)
-            maps = [part for part, _, _ in parts]
-            map = RegionsMap(maps, self.centre, self.radius, self.share, rows)
+            map = RegionsMap([p.map for p in parts], self.centre, self.radius, self.share, rows)
             return Predictor(
                 map,
-                np.vstack([np.vstack([w, b]) for _, w, b in parts]),
+                np.vstack([np.vstack([part.weights, part.intercept]) for part in parts]),
                 np.zeros(len(self.classes)),
                 self.classes,
-                link,
+                parts[0].loss,
                 map.widths,
                 self.n_features,
                 self.feature_names,
                 units=self.units,
             )
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             return str(error)

@@ -49,9 +49,14 @@ def ball_distances(X: Any, centres: Any) -> np.ndarray:
     return out
 
 
+def inside_balls(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Return which rows have ‖v − c‖ ≤ radius for which balls, (n_rows, n_balls)."""
+    return np.asarray(ball_distances(X, centre) <= np.square(radius))
+
+
 def inside_ball(X: Any, centre: np.ndarray, radius: float) -> np.ndarray:
     """Return the numbers of the rows with ‖v − c‖ ≤ radius."""
-    return np.flatnonzero(ball_distances(X, centre[None])[:, 0] <= radius**2)
+    return np.flatnonzero(inside_balls(X, centre[None], np.array([radius])))
 
 
 def newest_hole(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
@@ -64,7 +69,7 @@ def newest_hole(X: Any, centre: np.ndarray, radius: np.ndarray) -> np.ndarray:
     out = np.zeros(X.shape[0], dtype=np.int64)
     if len(radius) == 0:
         return out
-    inside = ball_distances(X, centre) <= np.square(radius)
+    inside = inside_balls(X, centre, radius)
     covered = inside.any(axis=1)
     out[covered] = len(radius) - inside[covered, ::-1].argmax(axis=1)
     return out
