@@ -5,16 +5,21 @@ with a constant column, one in which a category never occurs, and one in which a
 missing.
 """
 
+import threading
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES, MarginLoss
 from laconic.numeric.threads import Threads
 from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
+from laconic.pools.parts import Unfinished
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows, rows_in_memory
 from problems import random_problem
@@ -66,12 +71,12 @@ POOLS = {
 }
 
 
-def in_shards(model, X, y, cuts=CUTS):
+def in_shards(model, X, y, cuts=CUTS, **limits):
     """The model fitted with the rows cut in every way."""
     fits = []
     for each in cuts:
         fit = clone(model)
-        fit._limits = Limits(cuts=each)
+        fit._limits = Limits(cuts=each, **limits)
         fits.append(fit.fit(X, y))
     return fits
 
@@ -137,15 +142,81 @@ def test_totalq(name, loss):
     assert_same_paths(in_shards(model, X, y if loss in LOSSES else y > 0))
 
 
+class Watched(MarginLoss):
+    """Notes which threads evaluate it."""
+
+    seen: ClassVar[set[int]] = set()
+
+    def evaluate(self, *block):
+        self.seen.add(threading.get_ident())
+        return super().evaluate(*block)
+
+
 @pytest.mark.parametrize("name", POOLS)
 def test_threads_change_no_bit(name, assert_identical):
+    """Blocks are small and all sums are shared out, so that threads have something to do."""
     pool, (X, y) = POOLS[name]
     for booster in (ShareBoostClassifier, TotalQBoostClassifier):
         fits = []
         for n_jobs in (1, 2, 3):
-            fits += in_shards(booster(2, pool=pool, n_jobs=n_jobs), X, y, CUTS[-1:])
+            Watched.seen.clear()
+            model = booster(2, pool=pool, loss=Watched(), n_jobs=n_jobs)
+            fits += in_shards(model, X, y, CUTS[-1:], serial=0, block_rows=8)
+            assert bool(Watched.seen - {threading.get_ident()}) == (n_jobs > 1)
         assert_identical(fits[0], fits[1])
         assert_identical(fits[0], fits[2])
+
+
+class Placed(Columns):
+    """Notes the parts that it is bound to: their first rows, and the number of all rows."""
+
+    seen: ClassVar[list[tuple[int, int]]] = []
+
+    def bind(self, X, weight, threads, survey=None, place=None):
+        self.seen.append((0, X.shape[0]) if place is None else (place.first, place.total))
+        return super().bind(X, weight, threads, survey, place)
+
+
+@pytest.mark.filterwarnings("ignore:cross-validation chooses no atom")
+def test_models_of_folds_have_shards_in_proportion():
+    X, y = table()
+    fold = [(0, 80), (26, 80), (66, 80)]  # 40 and 100 of 120 rows
+    for prices in (0.01, [0.02, 0.01]):
+        one, cut = (
+            TotalQBoostClassifier(4, pool=Placed(), loss="log", price=prices, cv=KFold(3))
+            for _ in range(2)
+        )
+        one.fit(X, y)
+        Placed.seen.clear()
+        cut._limits = Limits(cuts=(40, 100))
+        cut.fit(X, y)
+        assert Placed.seen == [*3 * fold, (0, 120), (40, 120), (100, 120)]
+        np.testing.assert_array_equal(cut.cv_scores_, one.cv_scores_)
+        assert cut.price_ == one.price_
+    share = ShareBoostClassifier(2, pool=Placed(), cv=KFold(3))
+    share._limits = Limits(cuts=(40, 100))
+    Placed.seen.clear()
+    share.fit(X, y)
+    assert Placed.seen == [*3 * fold, (0, 120), (40, 120), (100, 120)]
+
+
+def test_folds_too_small_for_a_cut_have_fewer_shards():
+    limits = Limits(cuts=(1, 2, 30, 118, 119), rows=120)
+    X = np.arange(60)
+    assert [len(part) for (part,) in limits.parts(X)] == [1, 14, 44, 1]
+    assert [len(part) for (part,) in limits.parts(np.arange(120))] == [1, 1, 28, 88, 1, 1]
+    assert [len(part) for (part,) in limits.parts(X[:1])] == [1]
+
+
+@pytest.mark.parametrize("of", [{"price": [0.02, 0.01]}, {"l1": [0.02, 0.01]}])
+def test_models_of_a_path_have_shards(of):
+    X, y = table()
+    model = TotalQBoostClassifier(4, pool=Placed(), loss="log")
+    model._limits = Limits(cuts=(40, 100))
+    Placed.seen.clear()
+    fits = model.fit_path(X, y, **of)
+    assert Placed.seen == [(0, 120), (40, 120), (100, 120)]
+    assert all(fit._limits == model._limits for fit in fits)
 
 
 def test_weak_learners_need_one_memory():
@@ -219,6 +290,12 @@ def test_parts_that_do_not_go_together_are_refused():
             n = 6 if place.first == 0 else 5
             return super().bind(X[:, :n], weight, threads, survey._replace(peak=survey.peak[:n]))
 
+    class Endless(Columns):
+        def merge(self, surveys, threads):
+            return Unfinished(super().merge(surveys, threads))
+
+    with pytest.raises(RuntimeError, match=r"Endless\.merge still returns Unfinished after 1000"):
+        bind_parts(Endless(), parts, Threads(1))
     with pytest.raises(TypeError, match=r"Forgetful\.merge must return"):
         bind_parts(Forgetful(), parts, Threads(1))
     with pytest.raises(ValueError, match=r"must have the same atoms for all parts.*5 and 6 atoms"):

@@ -263,16 +263,18 @@ class BoostedClassifier(PathClassifier):
             sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True
         )
         given = ready.X, ready.y, weight, self.cv, self.scoring, groups
-        return cross_validate_sizes(self._of_a_fold(), *given)
+        return cross_validate_sizes(self._of_a_fold(ready), *given)
 
-    def _of_a_fold(self: Self) -> Self:
+    def _of_a_fold(self: Self, ready: Ready) -> Self:
         """Return a copy of this estimator for the rows of a fold.
 
-        These rows are arrays without feature names, so names in its settings become numbers.
+        These rows are arrays without feature names, so names in its settings become numbers. They
+        are fewer, and are cut into shards in proportion.
         """
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
         # A generator of folds cannot be cloned, so cv is removed before cloning.
         fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
+        fold._limits = self._limits._replace(rows=ready.rows.shape[0])
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)

@@ -37,9 +37,14 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
     loss_: Any
     path_: Path
     _limits = Limits()
-    """Limits by which the work over the rows is cut into parts."""
+    """Limits by which the work over the rows is cut into parts. Clones keep them."""
     _given_names: list[str] | None = None
     _class_factors: np.ndarray
+
+    def __sklearn_clone__(self: Self) -> Self:
+        other: Self = super().__sklearn_clone__()
+        other._limits = self._limits
+        return other
 
     def _use(self, size: int) -> None:
         """Use the path's model of ``size`` atoms."""

@@ -77,7 +77,7 @@ class PricedClassifier(BoostedClassifier):
         prices = check_prices(self.price)
         if prices is None:
             return super()._cross_validate(ready, sample_weight, groups)
-        fold = self._of_a_fold().set_params(price=prices[0])
+        fold = self._of_a_fold(ready).set_params(price=prices[0])
         weight = sample_weight
         given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
         scores = cross_validate_prices(fold, *given, verbose=self.verbose)

@@ -15,6 +15,10 @@ from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Pool
 
 
+# Most times that all parts are surveyed. Patches are surveyed once for every size of templates.
+MOST_SURVEYS = 1000
+
+
 class Place(NamedTuple):
     """The place of a part among all rows. Samples are drawn by the numbers of rows."""
 
@@ -65,8 +69,8 @@ class PoolOfParts(Pool, Protocol):
     def merge(self, surveys: Sequence[Any], threads: Threads) -> Any:
         """Return what ``bind`` must know about all parts. Surveys are in the order of the rows.
 
-        If the answer is `Unfinished`, all parts are surveyed once more. The new surveys find the
-        answer in their ``place``.
+        If the answer is `Unfinished`, all parts are surveyed once more, up to 1000 times. The new
+        surveys find the answer in their ``place``.
         """
 
     def bind(
@@ -124,13 +128,18 @@ def surveyed(
     threads: Threads,
 ) -> Any:
     """Return the merged survey of all parts, each ``(X, weight)``. Survey as often as needed."""
-    merged: Any = Unfinished(None)
-    while isinstance(merged, Unfinished):
-        known = [place._replace(known=merged.known) for place in places]
-        at = zip(parts, known, strict=True)
+    known = None
+    for _ in range(MOST_SURVEYS):
+        at = zip(parts, (place._replace(known=known) for place in places), strict=True)
         surveys = [pool.survey(X, weight, place, threads) for (X, weight), place in at]
         merged = pool.merge(surveys, threads)
-    return merged
+        if not isinstance(merged, Unfinished):
+            return merged
+        known = merged.known
+    raise RuntimeError(
+        f"{type(pool).__name__}.merge still returns Unfinished after {MOST_SURVEYS} surveys of all "
+        "parts; it must return a merged survey in the end"
+    )
 
 
 def _places(

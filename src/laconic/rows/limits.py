@@ -31,13 +31,19 @@ class Limits(NamedTuple):
     """Most weights whose Hessian is written down. With more, conjugate gradients are faster."""
     cuts: tuple[int, ...] = ()
     """Row numbers at which rows in memory are cut into shards."""
+    rows: int | None = None
+    """Number of rows that the cuts are for. Other numbers of rows, as those of a fold, are cut in
+    proportion. None means that the cuts are for any number of rows."""
 
     def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
         """Cut arrays of all rows into the arrays of every shard.
 
         They are views, except for sparse matrices in CSC format.
         """
-        if not self.cuts:
+        n_rows, cuts = arrays[0].shape[0], self.cuts
+        if self.rows not in (None, n_rows):
+            cuts = tuple(sorted({cut * n_rows // self.rows for cut in cuts} - {0, n_rows}))
+        if not cuts:
             return [arrays]
-        ends = pairwise([0, *self.cuts, arrays[0].shape[0]])
+        ends = pairwise([0, *cuts, n_rows])
         return [tuple(rows_between(array, first, last) for array in arrays) for first, last in ends]
