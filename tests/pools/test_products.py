@@ -9,7 +9,7 @@ from scipy import sparse
 from laconic.model.atoms import Column, Product, ProductsMap, Stump
 from laconic.numeric.threads import Threads
 from laconic.pools.products import Products, Tiles, _pieces
-from laconic.pools.scaling import column_scales, column_sizes
+from laconic.pools.scaling import column_scales, survey_columns
 
 N, D, K = 83, 11, 3
 
@@ -41,7 +41,7 @@ def data(n=N, d=D, k=K, dtype=np.float64):
 
 def explicit(X, scale, weight):
     """The matrix of all scaled products that the pool never writes down, in float64."""
-    scaled = X * column_scales(column_sizes(X, scale, weight), scale)
+    scaled = X * column_scales(survey_columns(X, scale, weight), scale)
     return np.stack([scaled[:, i] * scaled[:, j] for i, j in combinations(range(X.shape[1]), 2)], 1)
 
 

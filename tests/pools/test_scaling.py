@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laconic.pools.scaling import column_scales, column_sizes, merged_sizes
+from laconic.pools.scaling import column_scales, merge_columns, survey_columns
 
 N, D = 57, 9
 
 
 def scales_of(X, scale, weight, *cut):
-    return column_scales(column_sizes(X, scale, weight, *cut), scale)
+    return column_scales(survey_columns(X, scale, weight, *cut), scale)
 
 
 def memmapped(X, folder):
@@ -178,7 +178,7 @@ def test_parts_have_the_scales_of_the_whole(scale, storage, tmp_path):
     X = X if scale else np.clip(X, -1e10, 1e10)
     parts = []
     for rows in (slice(0, 20), slice(20, 21), slice(21, None)):
-        parts.append(column_sizes(STORAGES[storage](X[rows], tmp_path), scale, weight[rows]))
-    found = column_scales(merged_sizes(parts), scale)
+        parts.append(survey_columns(STORAGES[storage](X[rows], tmp_path), scale, weight[rows]))
+    found = column_scales(merge_columns(parts), scale)
     np.testing.assert_allclose(found, whole, rtol=1e-12)
     assert found[2] == whole[2]  # a constant column stays as it is

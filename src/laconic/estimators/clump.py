@@ -51,7 +51,8 @@ class ErrorClumpingClassifier(LaconicClassifier):
     The problem is convex, and it is solved to a proven gap. Finding neighbours takes O(m² d)
     operations at the speed of BLAS, and at most about m²/8 bytes. Every step after that takes a
     few passes over the rows and the graph. Sparse rows stay sparse: 20,000 rows with 100,000
-    columns and 10 values each take 0.4 GB and some seconds.
+    columns and 10 values each take 0.4 GB and some seconds. All rows must be in one memory, because
+    any two rows may be neighbours.
 
     Parameters
     ----------

@@ -46,6 +46,9 @@ class HolePunchingClassifier(HolesModel):
     many holes as errors. ``min_rows``, ``guard``, ``early_stopping`` and ``prune`` guard against
     this.
 
+    All rows must be in one memory, because a hole may contain any of them, and the classifiers of
+    scikit-learn are fitted to whole arrays.
+
     Parameters
     ----------
     estimator : classifier, default=None
@@ -129,7 +132,8 @@ class HolePunchingClassifier(HolesModel):
     radius_ : float
         ρ.
     predictor_ : Predictor
-        The deployable result, if every model is linear, a constant or one of Laconic's.
+        The deployable result, if every model is linear, a constant or one of Laconic's. A subclass
+        that predicts in its own way has none.
     status_ : str
         Why the fit ended.
     n_features_in_, feature_names_in_

@@ -15,7 +15,7 @@ from laconic.model.pieces import Piece, PiecesMap
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.local_columns import LocalColumns
-from laconic.pools.radii import TOGETHER, Balls, Held
+from laconic.pools.radii import TOGETHER, Balls, CodedRows
 
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces
@@ -38,19 +38,19 @@ class BoundPieces(BoundPool):
     ----------
     settings : Pieces
     balls : Balls
-    held : Held
+    coded : CodedRows
         This part of the rows, with codes.
     threads : Threads
     """
 
     local_atoms = True
 
-    def __init__(self, settings: Pieces, balls: Balls, held: Held, threads: Threads) -> None:
+    def __init__(self, settings: Pieces, balls: Balls, coded: CodedRows, threads: Threads) -> None:
         self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)
         self._centres, self._radii, self._shares, self._nearest, self._mean = balls[:5]
         self._power = balls.power
-        self._table, self._codes, self._depths = held
+        self._table, self._codes, self._depths = coded
         self._n_radii = self._radii.shape[1]
         self._n_features = n = len(self._mean)
         self.dtype = self._table.dtype

@@ -157,7 +157,11 @@ def sampled(
 
 
 def _stride(most: int, first: int, total: int) -> slice:
-    """Return which rows of a part are sampled. Its first row has number ``first`` of ``total``."""
+    """Return which rows of a part are sampled. Its first row has number ``first`` of ``total``.
+
+    Unlike `Place.sample`, this is a slice, so dense rows are read without a list of their numbers.
+    Of more than ``most`` rows, it takes between half of ``most`` and ``most``.
+    """
     step = max(-(-total // most), 1)
     return slice(-first % step, None, step)
 

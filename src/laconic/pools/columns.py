@@ -14,7 +14,7 @@ from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
-from laconic.pools.scaling import ScaledPool, Sizes, column_scales, needs_double
+from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, needs_double
 
 # Number of stored entries of a sparse matrix that one task sums: a few milliseconds of work.
 SPARSE_TASK = 1 << 21
@@ -48,7 +48,7 @@ class Columns(ScaledPool):
         X: Any,
         weight: np.ndarray,
         threads: Threads,
-        survey: Sizes | None = None,
+        survey: ColumnsSurvey | None = None,
         place: Place | None = None,
     ) -> BoundColumns:
         """Prepare for the training rows. Find the scales, and keep X as it is."""

@@ -17,8 +17,8 @@ from laconic.pools.quantiles import Weighted, summary, united
 from laconic.pools.stump_limits import StumpLimits
 
 
-class Seen(NamedTuple):
-    """What a part says about one feature."""
+class FeatureSurvey(NamedTuple):
+    """The survey of one feature in one part. A survey of stumps is a list of these."""
 
     distinct: np.ndarray
     """Distinct values in ascending order. All are listed for a categorical feature. For another
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     """Whether the sample is complete, not a summary."""
 
 
-def seen(
+def survey_features(
     X: Any,
     features: slice,
     weight: np.ndarray,
@@ -39,20 +39,20 @@ def seen(
     categorical: np.ndarray,
     place: Place,
     limits: StumpLimits,
-) -> list[Seen]:
-    """Return what a part says about a few neighbouring features."""
+) -> list[FeatureSurvey]:
+    """Return the surveys of a few neighbouring features in a part."""
     found = []
     values = codings.listed(X, features, codings.most_listed(bins), limits.read)
     for feature, (distinct, missing) in enumerate(values, features.start):
         if categorical[feature]:
             if len(distinct) > codings.most_listed(bins):
                 distinct = codings.distinct_values(X, feature)
-            found.append(Seen(distinct, missing))
+            found.append(FeatureSurvey(distinct, missing))
         else:
             most = X.shape[0] if bins is None else limits.sample
             sample = _sample(X, feature, weight, missing, place, most)
             short = summary(sample, limits.listed, limits.points)
-            found.append(Seen(distinct, missing, short, short is sample))
+            found.append(FeatureSurvey(distinct, missing, short, short is sample))
     return found
 
 
@@ -69,9 +69,9 @@ def _sample(
 
 
 def merged(
-    parts: Sequence[Seen], bins: int | None, categorical: bool, limits: StumpLimits
+    parts: Sequence[FeatureSurvey], bins: int | None, categorical: bool, limits: StumpLimits
 ) -> Coding:
-    """Return the coding of a feature, from what all parts say about it."""
+    """Return the coding of a feature, from its surveys in all parts."""
     missing = any(part.missing for part in parts)
     distinct = np.unique(np.concatenate([part.distinct for part in parts]))
     if categorical or (bins is not None and len(distinct) <= bins):

@@ -14,7 +14,6 @@ import numpy as np
 from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Pool
 
-
 # Most times that all parts are surveyed. Patches are surveyed once for every size of templates.
 MOST_SURVEYS = 1000
 

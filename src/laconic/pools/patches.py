@@ -22,7 +22,7 @@ from laconic.pools.scaling import LARGEST
 from laconic.pools.templates import Windows, draw, learn_templates, mask_centres, windows_of
 
 
-class Learning(NamedTuple):
+class PatchesKnown(NamedTuple):
     """What is known about all images before the templates of the next size are learned."""
 
     learned: tuple[np.ndarray, ...]
@@ -33,7 +33,7 @@ class Learning(NamedTuple):
     """The random generator in its state after that draw."""
 
 
-class Glimpse(NamedTuple):
+class PatchesSurvey(NamedTuple):
     """The survey of one part of the images."""
 
     low: float
@@ -44,10 +44,10 @@ class Glimpse(NamedTuple):
     shape: tuple[int, int]
     windows: Windows
     """The drawn windows that are in this part."""
-    learning: Learning
+    known: PatchesKnown
 
 
-class Learned(NamedTuple):
+class MergedPatches(NamedTuple):
     """The merged survey of all images."""
 
     map: PatchesMap
@@ -168,7 +168,7 @@ class Patches(TransformerMixin, BaseEstimator):
 
     # -- as a pool -----------------------------------------------------------------------------
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpse:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> PatchesSurvey:
         """Return the range of the pixels, and the drawn windows that are in these images.
 
         The windows have one size only. The draw for the next size depends on how these are
@@ -179,16 +179,18 @@ class Patches(TransformerMixin, BaseEstimator):
             raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
         sizes = self._sizes(shape)
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        learning = place.known or self._drawn((), place.total, shape, self._random(place.seed))
-        size = sizes[len(learning.learned)]
-        windows = windows_of(X, place.first, learning.drawn, shape, size)
-        return Glimpse(float(X.min()), float(X.max()), place.total, shape, windows, learning)
+        known = place.known or self._drawn((), place.total, shape, self._random(place.seed))
+        size = sizes[len(known.learned)]
+        windows = windows_of(X, place.first, known.drawn, shape, size)
+        return PatchesSurvey(float(X.min()), float(X.max()), place.total, shape, windows, known)
 
-    def merge(self, surveys: Sequence[Glimpse], threads: Threads) -> Learned | Unfinished:
+    def merge(
+        self, surveys: Sequence[PatchesSurvey], threads: Threads
+    ) -> MergedPatches | Unfinished:
         """Learn the templates of one size. They do not depend on the division into parts."""
         low, high = min(part.low for part in surveys), max(part.high for part in surveys)
         self._check_pixels(max(high, -low))
-        shape, (learned, _, random) = surveys[0].shape, surveys[0].learning
+        shape, (learned, _, random) = surveys[0].shape, surveys[0].known
         sizes = self._sizes(shape)
         self._check_masks(shape, max(sizes))
         n, windows = int(self.n_templates), [part.windows for part in surveys]
@@ -198,14 +200,14 @@ class Patches(TransformerMixin, BaseEstimator):
             return Unfinished(self._drawn(learned, surveys[0].n_images, shape, random))
         if isinstance(self.random_state, np.random.RandomState):
             self.random_state.set_state(random.get_state())
-        return Learned(self._every(shape, sizes, learned), low, high)
+        return MergedPatches(self._every(shape, sizes, learned), low, high)
 
     def bind(
         self,
         X: Any,
         weight: np.ndarray,
         threads: Threads,
-        survey: Learned | None = None,
+        survey: MergedPatches | None = None,
         place: Place | None = None,
     ) -> BoundPatches:
         """Learn templates from the training images and compute every atom on them."""
@@ -217,9 +219,9 @@ class Patches(TransformerMixin, BaseEstimator):
         learned = survey or self._learned(X, weight, threads)
         return BoundPatches(X, weight, *learned, self.scale, self.storage, threads)
 
-    def _learned(self, X: Any, weight: np.ndarray, threads: Threads) -> Learned:
+    def _learned(self, X: Any, weight: np.ndarray, threads: Threads) -> MergedPatches:
         """Return the merged survey of images in one memory."""
-        learned: Learned = surveyed(self, [(X, weight)], [Place(0, X.shape[0])], threads)
+        learned: MergedPatches = surveyed(self, [(X, weight)], [Place(0, X.shape[0])], threads)
         return learned
 
     def _random(self, seed: int | None) -> np.random.RandomState:
@@ -234,10 +236,12 @@ class Patches(TransformerMixin, BaseEstimator):
         n_images: int,
         shape: tuple[int, int],
         random: np.random.RandomState,
-    ) -> Learning:
+    ) -> PatchesKnown:
         """Draw windows of the next size, and return what is known then."""
         size = self._sizes(shape)[len(learned)]
-        return Learning(learned, draw(n_images, shape, size, int(self.n_templates), random), random)
+        return PatchesKnown(
+            learned, draw(n_images, shape, size, int(self.n_templates), random), random
+        )
 
     def _every(
         self, shape: tuple[int, int], sizes: list[int], learned: Sequence[np.ndarray]

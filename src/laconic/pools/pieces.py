@@ -22,7 +22,7 @@ from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
 from laconic.pools.bound_pieces import BoundPieces
 from laconic.pools.parts import Place
-from laconic.pools.radii import Balls, Held, find_balls, hold
+from laconic.pools.radii import Balls, CodedRows, code_rows, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
 # Codes are bytes, and one code means that a row is outside every ball.
@@ -31,7 +31,7 @@ MOST_RADII = 255
 BATCH, EPOCHS = 4096, 20
 
 
-class Glimpsed(NamedTuple):
+class PiecesSurvey(NamedTuple):
     """The survey of one part of the rows."""
 
     peaks: np.ndarray
@@ -150,7 +150,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         self.centres = centres
         self.random_state = random_state
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Glimpsed:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> PiecesSurvey:
         """Return the rows of this part that centres and radii are found from.
 
         These are all rows if all parts together have at most 65,536. Otherwise 65,536 rows of all
@@ -162,9 +162,9 @@ class Pieces(TransformerMixin, BaseEstimator):
             self._expect(X, place.total)
         at = place.sample(X.shape[0], self._sampled)
         rows = X if len(at) == X.shape[0] else X[at]
-        return Glimpsed(column_peaks(X), _dense(rows), weight[at], place.first + at)
+        return PiecesSurvey(column_peaks(X), _dense(rows), weight[at], place.first + at)
 
-    def merge(self, surveys: Sequence[Glimpsed], threads: Threads) -> Balls:
+    def merge(self, surveys: Sequence[PiecesSurvey], threads: Threads) -> Balls:
         """Find the centres and radii."""
         X, weight, numbers = (
             np.concatenate(arrays) for arrays in zip(*(part[1:] for part in surveys), strict=True)
@@ -189,12 +189,12 @@ class Pieces(TransformerMixin, BaseEstimator):
             self._check()
             self._expect(X, X.shape[0])
             X = _dense(X)
-            balls, held = self._balls(X, weight, column_peaks(X), soft, threads)
-            assert held is not None
+            balls, coded = self._balls(X, weight, column_peaks(X), soft, threads)
+            assert coded is not None
         else:
             balls = survey
-            held = hold(_in_units(_dense(X), balls.power), balls, soft, threads)
-        return BoundPieces(self, balls, held, threads)
+            coded = code_rows(_in_units(_dense(X), balls.power), balls, soft, threads)
+        return BoundPieces(self, balls, coded, threads)
 
     def _balls(
         self,
@@ -203,7 +203,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         peaks: np.ndarray,
         soft: bool | None,
         threads: Threads,
-    ) -> tuple[Balls, Held | None]:
+    ) -> tuple[Balls, CodedRows | None]:
         """Return the balls of some rows; see `find_balls`. ``peaks`` are the peaks of all rows."""
         power = self._power(peaks, X.dtype)
         X = _in_units(X, power)

@@ -21,8 +21,8 @@ from laconic.pools.scaling import (
     LARGEST,
     LARGEST_UNIT,
     SMALLEST_UNIT,
+    ColumnsSurvey,
     ScaledPool,
-    Sizes,
     column_scales,
     needs_double,
 )
@@ -80,7 +80,7 @@ class Products(ScaledPool):
         X: Any,
         weight: np.ndarray,
         threads: Threads,
-        survey: Sizes | None = None,
+        survey: ColumnsSurvey | None = None,
         place: Place | None = None,
     ) -> BoundProducts:
         """Prepare for the training rows. Find the scales of the features, and keep X as it is."""
@@ -97,7 +97,7 @@ class Products(ScaledPool):
         self._check_sizes(sizes, factors)
         return BoundProducts(X, factors, threads, self._tiles)
 
-    def _check_sizes(self, found: Sizes, factors: np.ndarray) -> None:
+    def _check_sizes(self, found: ColumnsSurvey, factors: np.ndarray) -> None:
         """Refuse features whose products overflow, or are so small that their weights overflow."""
         peaks = found.peak
         with np.errstate(divide="ignore"):

@@ -36,7 +36,7 @@ class Balls(NamedTuple):
     """The unit of lengths is two to this power."""
 
 
-class Held(NamedTuple):
+class CodedRows(NamedTuple):
     """A part of the rows, with codes of the distances to all centres."""
 
     table: np.ndarray
@@ -63,16 +63,16 @@ def find_balls(
     power: int,
     soft: bool | None,
     threads: Threads,
-) -> tuple[Balls, Held | None]:
+) -> tuple[Balls, CodedRows | None]:
     """Return the balls around centres that hold given shares of the rows.
 
     ``X`` is in units of two to the ``power``. The weights may have any sum: the rows may be a
     sample, with the weights that they have among all rows. Unless ``soft`` is None, the rows are
-    coded in the same pass over the distances. The codes are the same as those of `hold`.
+    coded in the same pass over the distances. The codes are the same as those of `code_rows`.
     """
     mean = np.average(X, axis=0, weights=weight)
     table = _table(X, mean)
-    held = None if soft is None else _uncoded(table, len(centres), soft)
+    coded = None if soft is None else _uncoded(table, len(centres), soft)
     radii, inside = (np.empty((len(centres), len(shares))) for _ in range(2))
     nearest = np.empty(len(centres), dtype=np.int64)
 
@@ -81,20 +81,20 @@ def find_balls(
         nearest[j] = order[0]
         squares, inside[j] = _squared_radii(d2[order], weight[order], shares)
         radii[j] = np.sqrt(squares)
-        if held is not None:
-            held.code(j, d2, radii[j])
+        if coded is not None:
+            coded.code(j, d2, radii[j])
 
     _measure(X, centres, see, threads)
     squares = np.square(table[:, :-1], dtype=np.float64).sum(axis=1)
     spread = float(np.sqrt(weight @ squares / weight.sum()))
-    return Balls(centres, radii, inside, nearest, mean, spread, power), held
+    return Balls(centres, radii, inside, nearest, mean, spread, power), coded
 
 
-def hold(X: np.ndarray, balls: Balls, soft: bool, threads: Threads) -> Held:
+def code_rows(X: np.ndarray, balls: Balls, soft: bool, threads: Threads) -> CodedRows:
     """Return rows with their codes for the balls. ``X`` is in units of the balls' power of two."""
-    held = _uncoded(_table(X, balls.mean), len(balls.centres), soft)
-    _measure(X, balls.centres, lambda j, d2: held.code(j, d2, balls.radii[j]), threads)
-    return held
+    coded = _uncoded(_table(X, balls.mean), len(balls.centres), soft)
+    _measure(X, balls.centres, lambda j, d2: coded.code(j, d2, balls.radii[j]), threads)
+    return coded
 
 
 def _table(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -104,9 +104,11 @@ def _table(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return table
 
 
-def _uncoded(table: np.ndarray, n_centres: int, soft: bool) -> Held:
+def _uncoded(table: np.ndarray, n_centres: int, soft: bool) -> CodedRows:
     codes = np.empty((n_centres, len(table)), dtype=np.uint8)
-    return Held(table, codes, np.empty((n_centres, len(table) if soft else 0), dtype=table.dtype))
+    return CodedRows(
+        table, codes, np.empty((n_centres, len(table) if soft else 0), dtype=table.dtype)
+    )
 
 
 def _measure(

@@ -25,8 +25,8 @@ SMALLEST_UNIT, LARGEST_UNIT = 1e-301, 1e301
 SINGLE = 2.0**-60, 2.0**60
 
 
-class Sizes(NamedTuple):
-    """Sizes of the columns of some rows."""
+class ColumnsSurvey(NamedTuple):
+    """The survey of columns: their sizes in some rows."""
 
     peak: np.ndarray
     """Largest absolute values."""
@@ -39,7 +39,9 @@ class Sizes(NamedTuple):
     """Weighted standard deviations divided by the peaks."""
 
 
-def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = ENTRIES) -> Sizes:
+def survey_columns(
+    X: Any, scale: str | None, weight: np.ndarray, entries: int = ENTRIES
+) -> ColumnsSurvey:
     """Return the sizes from which the scales of columns are found.
 
     Parameters
@@ -62,7 +64,7 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = E
     X = X if is_sparse else np.asarray(X)
     peak = column_peaks(X, entries)
     if scale != "std":
-        return Sizes(peak, X.dtype)
+        return ColumnsSurvey(peak, X.dtype)
     # Deviations are those of x / max|x|, whose squares neither overflow nor vanish.
     weight, unit = np.asarray(weight, dtype=np.float64), np.where(peak > 0.0, peak, 1.0)
     share = float(weight.sum())
@@ -70,16 +72,16 @@ def column_sizes(X: Any, scale: str | None, weight: np.ndarray, entries: int = E
         weight = weight / share
     deviate = _deviation_sparse if is_sparse else _deviation_dense
     mean, deviation = deviate(X, weight, unit, entries)
-    return Sizes(peak, X.dtype, share, mean, deviation)
+    return ColumnsSurvey(peak, X.dtype, share, mean, deviation)
 
 
-def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
+def merge_columns(parts: Sequence[ColumnsSurvey]) -> ColumnsSurvey:
     """Return the sizes of all rows, from the sizes of the parts."""
     if len(parts) == 1:
         return parts[0]
     peak = np.max([part.peak for part in parts], axis=0)
     if parts[0].mean is None:
-        return Sizes(peak, parts[0].dtype)
+        return ColumnsSurvey(peak, parts[0].dtype)
     weight = np.array([part.weight for part in parts])
     share = (weight / weight.sum())[:, None]
     unit = np.where(peak > 0.0, peak, 1.0)
@@ -92,10 +94,12 @@ def merged_sizes(parts: Sequence[Sizes]) -> Sizes:
     offset = means - means[0]
     mean = np.sum(share * offset, axis=0)
     variance = np.sum(share * (deviations**2 + (offset - mean) ** 2), axis=0)
-    return Sizes(peak, parts[0].dtype, float(weight.sum()), means[0] + mean, np.sqrt(variance))
+    return ColumnsSurvey(
+        peak, parts[0].dtype, float(weight.sum()), means[0] + mean, np.sqrt(variance)
+    )
 
 
-def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
+def column_scales(sizes: ColumnsSurvey, scale: str | None) -> np.ndarray:
     """Return the factor of every column: scaled column = factor times input column.
 
     A column that is all zero (for ``"max"``) or constant (for ``"std"``) has factor 1, because
@@ -104,8 +108,8 @@ def column_scales(sizes: Sizes, scale: str | None) -> np.ndarray:
 
     Parameters
     ----------
-    sizes : Sizes
-        Sizes of all rows.
+    sizes : ColumnsSurvey
+        The merged survey of all rows.
     scale : {"max", "std"} or None
         ``"max"``: 1 / max_i |x_ir|, so that scaled values are in [-1, 1]. ``"std"``: 1 / the
         weighted standard deviation. ``None``: 1.
@@ -143,17 +147,17 @@ class ScaledPool:
 
     scale: str | None
 
-    def sizes(self, X: Any, weight: np.ndarray) -> Sizes:
+    def sizes(self, X: Any, weight: np.ndarray) -> ColumnsSurvey:
         """Return the sizes of the columns of some rows."""
-        return column_sizes(X, self.scale, weight)
+        return survey_columns(X, self.scale, weight)
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Sizes:
+    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> ColumnsSurvey:
         """Return the sizes of the columns of a part."""
         return self.sizes(X, weight)
 
-    def merge(self, surveys: Sequence[Sizes], threads: Threads) -> Sizes:
+    def merge(self, surveys: Sequence[ColumnsSurvey], threads: Threads) -> ColumnsSurvey:
         """Return the sizes of the columns over all parts."""
-        return merged_sizes(surveys)
+        return merge_columns(surveys)
 
 
 def column_peaks(X: Any, entries: int = ENTRIES) -> np.ndarray:

@@ -21,7 +21,7 @@ from laconic.pools.stump_limits import StumpLimits
 
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding
-    from laconic.pools.cuts import Seen
+    from laconic.pools.cuts import FeatureSurvey
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Stumps:
     *Parts.* If the rows come in parts, the atoms are the same as for rows in one memory, up to the
     rounding of sums of weights. There are two exceptions. First, a numeric feature may be cut into
     bins and have more than 65,536 distinct values in the sample of a part. Its cuts are then found
-    from summaries, and their ranks have an error of less than 0.05 %. Second, with ``bins=None`` a
+    from summaries, and their ranks are off by less than 0.1 %. Second, with ``bins=None`` a
     numeric feature may have more than 65,536 distinct values. Its thresholds are then the points of
     a summary, at most 65,536. Between two neighbouring thresholds there is less than 0.1 % of the
     weight, or a single value. Categories are always listed, however many there are.
@@ -87,13 +87,14 @@ class Stumps:
         present = threads.map(lambda b: coder.n_present(X, b, limits.read), blocks)
         return np.concatenate(list(present))
 
-    def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> list[Seen]:
+    def survey(
+        self, X: Any, weight: np.ndarray, place: Place, threads: Threads
+    ) -> list[FeatureSurvey]:
         """Return what this part says about the values of every feature.
 
         Of a categorical feature these are all categories. Of another feature these are the values
         and weights of the rows that the cuts are found from. If a part has more than 65,536 such
-        values, it gives a summary, whose ranks are too low by less than 0.05 %. See
-        `laconic.pools.quantiles.summary`.
+        values, it gives a summary; see `laconic.pools.quantiles.summary`.
         """
         from laconic.pools import cuts
 
@@ -101,10 +102,10 @@ class Stumps:
         X, weight, blocks = _checked(X, weight)
         categorical = self._checked_categorical(X.shape[1])
         how = (weight, bins, categorical, place, self._limits)
-        found = threads.map(lambda b: cuts.seen(X, b, *how), blocks)
+        found = threads.map(lambda b: cuts.survey_features(X, b, *how), blocks)
         return [feature for block in found for feature in block]
 
-    def merge(self, surveys: Sequence[list[Seen]], threads: Threads) -> list[Coding]:
+    def merge(self, surveys: Sequence[list[FeatureSurvey]], threads: Threads) -> list[Coding]:
         """Return the coding of every feature.
 
         If no summary was made, the codings and atoms are the same as for rows in one part.
