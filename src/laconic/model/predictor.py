@@ -239,8 +239,9 @@ class Predictor:
         """``predict_proba(X)``: class probabilities (n_rows, n_classes), by the link of the loss.
 
         If scores do not stand for probabilities, the predictor does not have this attribute. (A
-        hole-punching classifier has it if each of its models has it.) Error clumping never has it. Regions do not have it if their models have no
-        probabilities, or probabilities of different kinds.
+        hole-punching classifier has it if each of its models has it.) Error clumping never has it.
+        Regions do not have it if their models have no probabilities, or probabilities of different
+        kinds.
         """
         self._meaning()
         return self._probabilities
