@@ -741,3 +741,29 @@ def test_the_model_learns_from_rows_that_are_not_set_aside(tmp_path, capsys):
     fit = ["fit", table, "--target", "y", "--out", model, "--test-fraction", "0.25"]
     assert main([*map(str, fit), "--max-atoms", "1"]) == 0
     assert "learned from the 90 rows that were not set aside" in capsys.readouterr().out
+
+
+# -- broken tables ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('a,b,y\n1,2,x\n3,"4,z\n5,6,x\n', "a quotation mark in row 2 is not closed."),
+        ("a,b,y\n1,2,x\n3,4,5,z\n", "line 3 has 4 cells, where 3 are expected."),
+    ],
+)
+def test_broken_tables_are_told_in_plain_words(text, told, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    table.write_text(text)
+    err = said(capsys, "fit", table, "--target", "y", "--out", tmp_path / "m.laconic")
+    assert err == f"laconic: error: {table} cannot be read as a table: {told}\n"
+
+
+def test_a_model_that_is_replaced_is_named_so(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    fit = [*map(str, ["fit", table, "--target", "y", "--out", model, "--max-atoms", "1"])]
+    for done in ("saved", "replaced"):
+        assert main(fit) == 0
+        assert f"{done}  {model}" in capsys.readouterr().out

@@ -63,7 +63,7 @@ def read_table(
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
-            raise UserError(f"{file} cannot be read as a table: {error}") from error
+            raise UserError(f"{file} cannot be read as a table: {_broken(str(error))}") from error
     frame.columns = [str(name) for name in frame.columns]
     _check_twice(file, frame.columns.tolist())
     if len(frame) == 0:
@@ -149,6 +149,15 @@ def _read_csv(
     if again:
         frame[again] = read(again, keep_default_na=False, na_values=[""])[again]
     return frame
+
+
+def _broken(told: str) -> str:
+    """Return in plain words what pandas says of a broken table."""
+    if found := re.search(r"EOF inside string starting at row (\d+)", told):
+        return f"a quotation mark in row {found[1]} is not closed."
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", told):
+        return f"line {found[2]} has {found[3]} cells, where {found[1]} are expected."
+    return told
 
 
 def _warn_of_codes(file: str, spelled: Any) -> None:
