@@ -722,6 +722,21 @@ def test_codes_with_leading_zeros_are_pointed_out(tmp_path, capsys):
         assert "codes such as" not in capsys.readouterr().err
 
 
+def test_labels_with_leading_zeros_keep_them(tmp_path, capsys):
+    table, model, out = (tmp_path / name for name in ("t.csv", "m.laconic", "p.csv"))
+    frame = rows()
+    frame["y"] = np.where(frame.y == "late", "01", np.where(frame.n > 4, "1", "2"))
+    frame.to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--pool", "stumps"]
+    assert main([*map(str, fit)]) == 0
+    assert Predictor.load(model).classes.tolist() == ["01", "1", "2"]
+    assert main(["predict", str(model), str(table), "--out", str(out)]) == 0
+    assert pd.read_csv(out, dtype=str).prediction.tolist() == frame.y.tolist()
+    capsys.readouterr()
+    assert main(["holes", str(model), str(table), "--target", "y"]) == 0
+    assert "does not know" not in capsys.readouterr().out
+
+
 def test_few_rows_want_a_higher_price(tmp_path, capsys):
     table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
     rows().to_csv(table, index=False)
