@@ -108,7 +108,7 @@ class CorrectAll:
         if not state.entries or Refinement.of(state).max_atoms != self.max_atoms:
             state.own = self.begin()
 
-    def first(self) -> PathEntry:
+    def first(self, state: State) -> PathEntry:
         """Return the model of the intercept and the atoms that are always included."""
         base = self.solve(np.zeros((0, self.rows.n_outputs)))
         loss = base.loss

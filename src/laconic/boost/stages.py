@@ -23,6 +23,8 @@ class Own(ABC):
 
     layout: ClassVar[Mapping[str, Array]] = {}
     """Layout of the arrays, which `laconic.files.layout` checks."""
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Names of the arrays that older files do not have."""
 
     @classmethod
     def of(cls: type[T], state: State) -> T:
@@ -114,7 +116,7 @@ class Settle(Protocol):
         If that is not possible, raise a `ValueError` that gives the reason.
         """
 
-    def first(self) -> PathEntry:
+    def first(self, state: State) -> PathEntry:
         """Return the model before the first round: the intercept and atoms that are always in."""
 
     def take_up(self, state: State) -> None:
