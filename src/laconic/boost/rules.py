@@ -184,7 +184,7 @@ _TRIALS: dict[str, Callable[[Penalty, Corrector], Rule]] = {
 RULES = ("gradient", "projection", *_TRIALS)
 
 
-def check_rule(rule: Any) -> None:
+def _check_rule(rule: Any) -> None:
     """Refuse anything but the name of a rule or an object with a method ``choose``."""
     if isinstance(rule, str):
         if rule not in RULES:
@@ -197,7 +197,7 @@ def check_rule(rule: Any) -> None:
 
 def find_rule(rule: Any, penalty: Penalty, corrector: Corrector) -> Rule:
     """Return the rule of that name. A rule object is returned unchanged."""
-    check_rule(rule)
+    _check_rule(rule)
     if rule == "gradient":
         return GradientRule()
     if rule == "projection":
