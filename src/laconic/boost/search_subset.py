@@ -14,7 +14,7 @@ from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder
 from laconic.boost.search_state import SearchState
 from laconic.boost.shares import shares_of_fall
-from laconic.boost.stages import State
+from laconic.boost.stages import Settle, State
 from laconic.correct.objective import Objective
 from laconic.penalties import L1
 from laconic.subset import Fit, find_method
@@ -24,7 +24,7 @@ from laconic.subset.price import Price
 
 
 @dataclass
-class SearchSubset:
+class SearchSubset(Settle):
     """Lines 8 to 15 of TotalQBoost's algorithm 1: H grows, and the model is a subset of H.
 
     The rows hold H, all atoms that were ever generated. A search decides which of them have

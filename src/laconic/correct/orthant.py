@@ -17,8 +17,8 @@ LITTLE = 0.1
 # Largest number of weights for which a Hessian is computed from products.
 FEW = 300
 # Longest change of a weight in a step. Longer ones overflow the loss and teach nothing. After
-# `PATIENCE` steps of that length in a row, the limit doubles with every step, because columns that
-# are nearly alike can need weights of many thousands.
+# `PATIENCE` steps in a row that had to be cut to the limit, the limit doubles with every such step,
+# because columns that are nearly alike can need weights of many thousands.
 FAR, PATIENCE = 20.0, 3
 
 
