@@ -1,6 +1,6 @@
 """The restricted master problem (TotalQBoost 3.2): loss + l1 ‖w‖₁ over the columns taken so far.
 
-There are two forms of one contract, `laconic.subset.problem.Searchable`. Columns of signs with a
+There are two forms of one contract, `laconic.subset.contract.Searchable`. Columns of signs with a
 loss of the margin go to `laconic.subset`, whose kernels handle only these. Atoms of any kind and
 width, with any loss, use the sums that `Rows` computes. Columns of the problem are numbered in the
 order in which they came.
@@ -20,7 +20,9 @@ from laconic.losses import BINARY_LOSSES
 from laconic.penalties import L1
 from laconic.rows.rows import Rows
 from laconic.subset import check_options, find_method
-from laconic.subset.problem import Fit, Searchable, SubsetProblem
+from laconic.subset.contract import Fit, Searchable
+from laconic.subset.plain_moves import PlainMoves
+from laconic.subset.problem import SubsetProblem
 
 
 class Master(Protocol):
@@ -240,6 +242,14 @@ class RowsProblem:
             [self._groups[atom] for atom in fit.support],
             self._inside(fit.support),
         )
+
+    def moves(self, fit: Fit) -> PlainMoves[Fit]:
+        """Return the moves from a fit."""
+        return PlainMoves(self, fit)
+
+    def openings(self, empty: Fit, count: int) -> list[int]:
+        """Return no openings. Each small model would take several passes over the rows."""
+        return []
 
     def _at(self, fit: Fit) -> Objective:
         objective = Objective(self.rows, self.penalty)
