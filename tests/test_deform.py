@@ -123,7 +123,7 @@ def test_strengths_are_bounds():
         ({"fill": np.nan}, "fill must be a finite number"),
         ({"fill": -np.inf}, "fill must be a finite number"),
         ({"fill": "white"}, "fill must be a finite number"),
-        ({"shape": None}, "no square image"),
+        ({"shape": None}, "not a square image"),
         ({"shape": (5, 5)}, "25 pixels"),
     ],
 )

@@ -722,6 +722,21 @@ def test_codes_with_leading_zeros_are_pointed_out(tmp_path, capsys):
         assert "codes such as" not in capsys.readouterr().err
 
 
+def test_labels_with_leading_zeros_keep_them(tmp_path, capsys):
+    table, model, out = (tmp_path / name for name in ("t.csv", "m.laconic", "p.csv"))
+    frame = rows()
+    frame["y"] = np.where(frame.y == "late", "01", np.where(frame.n > 4, "1", "2"))
+    frame.to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--out", model, "--pool", "stumps"]
+    assert main([*map(str, fit)]) == 0
+    assert Predictor.load(model).classes.tolist() == ["01", "1", "2"]
+    assert main(["predict", str(model), str(table), "--out", str(out)]) == 0
+    assert pd.read_csv(out, dtype=str).prediction.tolist() == frame.y.tolist()
+    capsys.readouterr()
+    assert main(["holes", str(model), str(table), "--target", "y"]) == 0
+    assert "does not know" not in capsys.readouterr().out
+
+
 def test_few_rows_want_a_higher_price(tmp_path, capsys):
     table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
     rows().to_csv(table, index=False)
@@ -741,3 +756,29 @@ def test_the_model_learns_from_rows_that_are_not_set_aside(tmp_path, capsys):
     fit = ["fit", table, "--target", "y", "--out", model, "--test-fraction", "0.25"]
     assert main([*map(str, fit), "--max-atoms", "1"]) == 0
     assert "learned from the 90 rows that were not set aside" in capsys.readouterr().out
+
+
+# -- broken tables ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('a,b,y\n1,2,x\n3,"4,z\n5,6,x\n', "a quotation mark in row 2 is not closed."),
+        ("a,b,y\n1,2,x\n3,4,5,z\n", "line 3 has 4 cells, where 3 are expected."),
+    ],
+)
+def test_broken_tables_are_told_in_plain_words(text, told, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    table.write_text(text)
+    err = said(capsys, "fit", table, "--target", "y", "--out", tmp_path / "m.laconic")
+    assert err == f"laconic: error: {table} cannot be read as a table: {told}\n"
+
+
+def test_a_model_that_is_replaced_is_named_so(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.laconic"
+    rows().to_csv(table, index=False)
+    fit = [*map(str, ["fit", table, "--target", "y", "--out", model, "--max-atoms", "1"])]
+    for done in ("saved", "replaced"):
+        assert main(fit) == 0
+        assert f"{done}  {model}" in capsys.readouterr().out

@@ -727,7 +727,7 @@ def test_score_card():
     card = out.getvalue()
     assert "3 stumps" in card
     assert "points" in card
-    assert "a sum above zero means good, otherwise bad" in card
+    assert "a sum above zero means good, otherwise bad" in " ".join(card.split())
     # The card's own arithmetic: points where the answer is yes, and the constant.
     sums = model.transform(X) @ model.atom_coef_[0] + model.intercept_[0]
     assert np.array_equal(np.where(sums > 0, "good", "bad"), model.predict(X))

@@ -439,7 +439,7 @@ def test_images_must_be_rows_of_pixels():
         ({"template_size": 10}, "10 does not fit into images of 9x12"),
         ({"template_size": 0}, "positive integers"),
         ({"template_size": (3, 3)}, "each size once"),
-        ({"mask_grid": 0}, "mask_grid must be a positive integer, or two"),
+        ({"mask_grid": 0}, "mask_grid must be a positive integer or a pair"),
         ({"mask_grid": (3, 50)}, "mask_grid 3x50 has more cells than a template"),
         ({"mask_sigma": 0.1}, "at least 0.5"),
         ({"mask_sigma": np.nan}, "at least 0.5"),

@@ -112,8 +112,8 @@ class PathEntry:
 class Path:
     """Models of growing size, all from one run.
 
-    Index the path by size: ``path[5]`` is the entry of five atoms. Without refinement, each entry
-    has the atoms of the previous entry and one more.
+    Index the path by size: ``path[5]`` is the entry of five atoms. In a path of
+    ShareBoost without refinement, each entry has the atoms of the previous entry and one more.
     """
 
     def __init__(self, entries: list[PathEntry]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
@@ -114,6 +115,7 @@ def run(args: argparse.Namespace) -> int:
     with told_already(labels=False):
         model = fit_options.make_model(args, X, SEED).fit(X, y)
     # Save before anything is shown, as the reader of the output may go away.
+    done = "replaced" if Path(args.out).is_file() else "saved"
     unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
     if args.plot:
         unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
@@ -139,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
         )
     console.out(card(model) + "\n", highlight=False)
     if not unsaved[0]:
-        say(console, f"saved  {args.out}", f"laconic predict {args.out} TABLE.csv")
+        say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot and not unsaved[1]:
         say(console, f"saved  {args.plot}", "the picture of the path")
     if any(unsaved):

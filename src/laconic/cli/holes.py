@@ -97,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
     # Columns that the model reads as categories or dates are read as they are spelled.
     known, dated = _named(model, "categories"), _named(model, "units")
     spelled = [*known, *dated, *args.categorical]
+    if _labels_are_text(model):
+        spelled.append(args.target)
     X, labels = labelled_table(args.table, args.target, spelled, args.decimal, args.dates, dated)
     beside = [name for name in args.categorical if name != args.target]
     check_present(X, beside, args.table)
@@ -130,6 +132,16 @@ def run(args: argparse.Namespace) -> int:
         console.print()
         say(console, f"saved  {args.html}", "open it in a browser (no network needed)")
     return 0
+
+
+def _labels_are_text(model: Any) -> bool:
+    """Return whether a table must have the model's labels as they are spelled."""
+    from laconic.report.models import known_labels
+
+    known = known_labels(model)
+    if known is None or getattr(model, "label_groups", None) is not None:
+        return False
+    return all(isinstance(label, str) for label in known.tolist())
 
 
 def load_model(file: str, trust: bool) -> Any:

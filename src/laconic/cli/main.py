@@ -84,7 +84,7 @@ def _plain_warnings() -> Iterator[None]:
 def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="laconic",
-        description="Fit compact classifiers: few shared features, few weak learners, few pieces.",
+        description="Fit small classifiers from a few features or a few yes-or-no questions.",
     )
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=None)

@@ -32,6 +32,8 @@ PACKED = {
     rb"\x28\xb5\x2f\xfd": ("zstd file", "zst"),
     rb"PAR1[^\s -~\x80-\xff]": ("Parquet file", "parquet"),
 }
+# A code such as 01004, which is not the number 1004.
+_CODE = r"0\d+"
 # The line that tells Excel the separator of the cells.
 _SEP_LINE = re.compile(r'\ufeff?"?sep=([,;\t])"?\s*', re.IGNORECASE)
 
@@ -50,7 +52,8 @@ def read_table(
     ``text`` names columns to read as they are spelled. ``decimal`` is the decimal sign of a text
     file, which is found if it is None. ``dates`` is the order of dates that are not written in
     ISO 8601. ``dated`` names columns in ``text`` that hold dates. ``unread`` names columns that are
-    not used. If it is given, a warning names the other columns with codes such as 01004.
+    not used. If it is given, a warning names the other columns with codes such as 01004, and a
+    target with such codes is read as text.
     """
     text, dated = list(text), list(dated)
     pandas = need("pandas", "data")
@@ -63,7 +66,7 @@ def read_table(
             sign = f"byte 0x{error.object[error.start]:02x}"
             raise UserError(_not_utf8(file, sign, "latin1")) from error
         except ValueError as error:  # what pandas raises for a file it cannot make sense of
-            raise UserError(f"{file} cannot be read as a table: {error}") from error
+            raise UserError(f"{file} cannot be read as a table: {_broken(str(error))}") from error
     frame.columns = [str(name) for name in frame.columns]
     _check_twice(file, frame.columns.tolist())
     if len(frame) == 0:
@@ -141,6 +144,10 @@ def _read_csv(
         passed = {*text, *unread}
         numbers = [n for n in frame.columns if frame[n].dtype.kind in "if" and n not in passed]
         _warn_of_codes(file, read(numbers, nrows=FIRST_ROWS)[numbers])
+        if target is not None and target in frame and frame[target].dtype.kind in "if":
+            labels = read([target], usecols=[target])[target]
+            if labels.str.fullmatch(_CODE).any():
+                frame[target] = labels  # labels are names, so they keep their zeros
     gaps = frame.columns[frame.isna().any()]
     spelled = {*text, *(n for n in gaps if is_text(frame[n]))}
     if target in gaps and frame[target].isna().all():
@@ -151,11 +158,20 @@ def _read_csv(
     return frame
 
 
+def _broken(told: str) -> str:
+    """Return in plain words what pandas says of a broken table."""
+    if found := re.search(r"EOF inside string starting at row (\d+)", told):
+        return f"a quotation mark in row {found[1]} is not closed."
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", told):
+        return f"line {found[2]} has {found[3]} cells, where {found[1]} are expected."
+    return told
+
+
 def _warn_of_codes(file: str, spelled: Any) -> None:
     """Warn of columns of numbers with codes such as 01004, which lose their zeros."""
     for name in spelled.columns:
         codes = spelled[name].dropna()
-        codes = codes[codes.str.fullmatch(r"0\d+")]
+        codes = codes[codes.str.fullmatch(_CODE)]
         if len(codes):
             warnings.warn(
                 f"{file}: column {name!r} has codes such as {codes.iloc[0]}, which are read as "

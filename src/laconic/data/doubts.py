@@ -233,9 +233,9 @@ def warn_of_columns(X: Any, matrix: Any, categories: Any, units: Any, names: Any
         many = len(named) > 1
         shown = ", ".join(map(repr, named[:5])) + (", …" if named[5:] else "")
         warnings.warn(
-            f"column{'s' * many} {shown} of X seem{'s' * (not many)} to name rows: nearly every "
-            f"row has its own value; leave {'them' if many else 'it'} out unless new rows will "
-            "share these values",
+            f"column{'s' * many} {shown} of X seem{'s' * (not many)} to name rows: most values "
+            f"occur only once, or the numbers count the rows; leave {'them' if many else 'it'} out "
+            "unless new rows will share these values",
             stacklevel=stacklevel_of_user(),
         )
 

@@ -238,9 +238,10 @@ class Predictor:
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """``predict_proba(X)``: class probabilities (n_rows, n_classes), by the link of the loss.
 
-        If scores do not stand for probabilities, neither the predictor nor its classifier has this
-        attribute. Error clumping never has it. Regions do not have it if their models have no
-        probabilities, or probabilities of different kinds.
+        If scores do not stand for probabilities, the predictor does not have this attribute. (A
+        hole-punching classifier has it if each of its models has it.) Error clumping never has it.
+        Regions do not have it if their models have no probabilities, or probabilities of different
+        kinds.
         """
         self._meaning()
         return self._probabilities

@@ -105,9 +105,7 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> NamedTable:
         spread = Z.std() or 1.0
         return NamedTable(columns, Z / spread, np.arange(len(columns)), image_shape)
     if all(column.left_out for column in columns):
-        raise ValueError(
-            "every column of X has its own value in nearly every row. Give columns to compare."
-        )
+        raise ValueError("every column of X seems to name rows. Give columns to compare.")
     parts = [_points(column) for column in columns]
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     return NamedTable(columns, np.hstack(parts), owner)
