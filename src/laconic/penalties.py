@@ -4,8 +4,9 @@ Weights have the shape (n_columns, n_outputs) and are in scaled units. The first
 intercept, if there is one. It is never penalised, so correctors pass only the other rows. Each
 penalty knows its convex conjugate. The corrector needs it for its certificate.
 
-A solver declares what it needs of a penalty. `check_penalty` checks this before the solver starts,
-so a solver never runs with a penalty whose optimum it cannot find.
+A solver declares what it needs of a penalty. `check_penalty` checks this. Estimators call it before
+they look at the data, and every solver calls it before it starts. So a solver never runs with a
+penalty whose optimum it cannot find.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def check_penalty(solver: Solver, penalty: Any) -> None:
     if penalty.kink > 0 and not solver.takes_kinks:
         raise ValueError(
             f"{who} cannot minimise with a penalty of type {name}: it needs a smooth penalty, but "
-            f"this one has a kink of {penalty.kink:g} at zero; use laconic.correct.Orthant"
+            f"this one has a kink of {penalty.kink:g} at zero. Use a smooth one, such as SmoothL1, "
+            'which is penalty="l1" of ShareBoostClassifier. If you can choose the solver, use '
+            "laconic.correct.Orthant, which takes kinks."
         )
 
 

@@ -31,7 +31,7 @@ def test_atoms_always_in_come_first():
     loop = share_loop(3)
     old = loop.settle
     settle = CorrectAll(old.record, old.corrector, old.penalty, 3, include=[7, 2])
-    entry = settle.first()
+    entry = settle.first(State(settle.begin()))
     assert entry.numbers == (7, 2)
     settle.rows.reset([])
     empty = settle.solve(np.zeros((0, 3)))

@@ -43,9 +43,24 @@ def test_weights_go_to_a_fit_and_back(form):
     _, *masters = signs_rows()
     master = masters[form]
     fit = master.problem().fit((0, 2))
-    again = master.start(master.weights(fit), fit.support, fit.value)
+    W, intercept = master.weights(fit), master.intercept(fit)
+    again = master.start(W, fit.support, fit.value, None)
     np.testing.assert_allclose(again.weights, fit.weights, rtol=1e-12, atol=1e-14)
     assert (again.support, again.value) == (fit.support, fit.value)
+    exact = master.start(W, fit.support, fit.value, intercept)
+    assert np.array_equal(exact.weights, fit.weights)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_a_fit_without_its_columns_of_weight_zero_is_the_same_model(form):
+    _, *masters = signs_rows()
+    master = masters[form]
+    small = master.problem().fit((0, 2))
+    fit = small._replace(support=(0, 1, 2), weights=master.grown(small))
+    narrow = master.narrowed(fit, (0, 2))
+    assert narrow.support == (0, 2)
+    assert np.array_equal(master.weights(narrow), master.weights(fit))
+    assert np.array_equal(narrow.weights, small.weights)
 
 
 @pytest.mark.parametrize("form", [0, 1])

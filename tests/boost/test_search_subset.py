@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from loops import total_loop
 
+from laconic import TotalQBoostClassifier
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.costs import FixedCosts
 from laconic.boost.search_state import SearchState
+from problems import random_problem
 
 
 def same_path(one, two):
@@ -174,3 +176,74 @@ def test_the_fall_of_the_loss_is_shared_out_among_the_atoms():
     for entry in state.entries:
         assert sum(entry.gains) == pytest.approx(state.entries[0].loss - entry.loss, rel=1e-9)
         assert min(entry.gains, default=0.0) >= 0
+
+
+# -- resumed fits ----------------------------------------------------------------------------------
+
+
+def random_settings(rng):
+    """Settings of a small fit, and the number of its classes."""
+    classes = int(rng.choice([2, 2, 3]))
+    loss = rng.choice(["auto", "log"] if classes == 3 else ["auto", "logistic", "log"])
+    settings = {
+        "max_rounds": 5,
+        "price": float(rng.choice([0.0, 0.003, 0.03])),
+        "l1": float(rng.choice([1e-6, 1e-4, 1e-2])),
+        "loss": str(loss),
+        "pool": str(rng.choice(["stumps", "stumps", "columns"])),
+        "hot_start": int(rng.choice([0, 0, 3, 9])),
+        "fit_intercept": bool(rng.random() < 0.8),
+        "n_jobs": 1,
+    }
+    if rng.random() < 0.3:
+        settings["max_atoms"] = int(rng.integers(1, 4))
+    if rng.random() < 0.3:
+        settings |= {"costs": rng.choice([1.0, 2.0, 5.0], 4)}
+        if rng.random() < 0.5:
+            settings["max_cost"] = 8.0
+    if settings["pool"] == "columns" and rng.random() < 0.5:
+        settings["include"] = [2]
+    return settings, classes
+
+
+@pytest.mark.parametrize("include", [[], [50]], ids=["signs", "rows"])
+@pytest.mark.parametrize("settings", [{}, {"hot_start": 4}, {"search": None}], ids=str)
+def test_the_state_has_all_that_the_next_round_starts_from(settings, include):
+    """Columns of weight zero are not part of it, because the model does not pay for them."""
+    loop = total_loop(12, include=include, price=0.001, l1=0.01, **settings)
+    settle, left_out = loop.settle, []
+
+    def compare(state):
+        entry, own = state.entries[-1], SearchState.of(state)
+        fit = settle._fit_of(entry, own.intercepts[-1])
+        assert settle._fit.support == fit.support
+        assert np.array_equal(settle._fit.weights, fit.weights)
+        assert settle._fit[2:] == fit[2:]
+        left_out.append(len(own.generated) - len(fit.support))
+
+    loop.hooks = [compare]
+    loop.grow(loop.begin())
+    assert max(left_out) > 0
+
+
+def first_new_round(state):
+    """Stop a fit after its first round, as a kill after that round would."""
+    return True
+
+
+@pytest.mark.filterwarnings("ignore:no atom is worth its price")
+@pytest.mark.parametrize("tens", range(10))
+def test_a_fit_that_is_killed_after_every_round_ends_to_the_bit(tens, tmp_path, assert_identical):
+    for seed in range(10 * tens, 10 * tens + 10):
+        settings, classes = random_settings(np.random.default_rng(seed))
+        X, y = random_problem(seed=seed, m=50, d=4, k=classes)
+        whole = TotalQBoostClassifier(**settings).fit(X, y)
+        settings["checkpoint"] = tmp_path / str(seed)
+        for _ in whole.rounds_:
+            one_round = TotalQBoostClassifier(callbacks=[first_new_round], **settings)
+            assert one_round.fit(X, y).status_ == "stopped by a callback"
+        resumed = TotalQBoostClassifier(**settings).fit(X, y)
+        assert_identical(resumed, whole)
+        assert resumed.status_ == whole.status_
+        assert resumed.generated_ == whole.generated_
+        same_path(resumed.rounds_, whole.rounds_)

@@ -24,7 +24,8 @@ from laconic import (
 from laconic.boost.rules import RULES
 from laconic.cli import fit_options
 from laconic.cli.main import main
-from laconic.estimators.sizes import PRICES, one_standard_error
+from laconic.estimators.priced import PRICES
+from laconic.estimators.sizes import one_standard_error
 from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
 from laconic.subset import METHODS

@@ -87,12 +87,14 @@ class Hollow:
         ({"penalty": object()}, TypeError, "has no 'alpha'"),
         ({"penalty": L2}, TypeError, "is a class; pass an object"),
         ({"penalty": Hollow()}, TypeError, "Newton.*Hollow.*kink"),
-        ({"penalty": L1(0.1)}, ValueError, "kink"),
+        ({"penalty": L1(0.1)}, ValueError, 'kink of 0.1.*penalty="l1" of ShareBoostClassifier'),
+        ({"penalty": L1(0.1), "rule": "step"}, ValueError, "kink of 0.1"),
+        ({"penalty": L2(-1.0)}, ValueError, "alpha of L2 to be finite and >= 0, not -1"),
     ],
 )
-def test_what_is_missing_is_named(data, settings, error, message):
+def test_what_is_missing_is_named_before_the_data_is_touched(settings, error, message):
     with pytest.raises(error, match=message):
-        ShareBoostClassifier(2, **settings).fit(*data)
+        ShareBoostClassifier(2, **settings).fit(None, None)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from subset_problems import PRICES, brute_force, make
 
 from laconic.subset import solver
 from laconic.subset.at_every_size import SizeTable, Tries, local_search
-from laconic.subset.moves import Moves
+from laconic.subset.contract import Fit
 from laconic.subset.plain_moves import PlainMoves
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.problem import SubsetProblem
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -96,7 +96,7 @@ def test_restarts_never_make_it_worse():
         assert a.value <= b.value * (1 + 1e-7)
 
 
-def test_any_problem_with_the_four_methods_can_be_searched():
+def test_any_problem_with_the_contract_can_be_searched():
     """Groups of columns, here pairs, through `PlainMoves`."""
     pairs = Pairs(make(37, n_columns=12, l1=0.0, nonnegative=False))
     fits = local_search(pairs, 3)
@@ -108,7 +108,7 @@ def test_any_problem_with_the_four_methods_can_be_searched():
 def test_steps_that_were_tried_are_not_tried_again():
     """A second sweep over a table that nothing betters makes no fit at all."""
     pairs = Pairs(make(37, n_columns=12, l1=0.0, nonnegative=False))
-    table = SizeTable(lambda fit: PlainMoves(pairs, fit), 4)
+    table = SizeTable(pairs.moves, 4)
     table.offer(pairs.fit(()))
     table.sweep(4)
     before = table.fits(), pairs.fits
@@ -121,7 +121,7 @@ def test_limits_say_what_counts():
     fits = [problem.fit(()), problem.fit((3,)), problem.fit((7,))]
     low, high = sorted(fits[1:], key=lambda fit: fit.value)
     for worth, kept in ((0.0, low), (1.0, high)):
-        table = SizeTable(lambda fit: Moves(problem, fit), 2, Tries(worth=worth))
+        table = SizeTable(problem.moves, 2, Tries(worth=worth))
         table.offer(high, low)
         assert table.fits() == [kept]
 
@@ -145,6 +145,12 @@ class Pairs:
 
     def without(self, fit, column):
         return self.fit(tuple(c for c in fit.support if c != column))
+
+    def moves(self, fit):
+        return PlainMoves(self, fit)
+
+    def openings(self, empty, count):
+        return []
 
     def gains(self, fit):
         out = np.full(6, -np.inf)

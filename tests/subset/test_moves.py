@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from subset_problems import make
 
+from laconic.subset.contract import TOLERANCE, Move
 from laconic.subset.moves import Moves
-from laconic.subset.plain_moves import Move
-from laconic.subset.problem import TOLERANCE
 
 SUPPORT = (1, 4, 6)
 

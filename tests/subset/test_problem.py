@@ -99,3 +99,44 @@ def test_gains_of_adding(loss, nonnegative):
         else:
             assert (gains[j] > 0) == (decrease > 1e-9)
     assert np.all(gains[[1, 4]] == -np.inf)
+
+
+def hard_columns(n):
+    """Columns of 0 and 1, and labels, that need weights which grow like Fibonacci's numbers."""
+    offset = np.arange(n) - np.arange(n)[:, None]
+    columns = ((offset == 0) | ((offset > 0) & (offset % 2 == 1))).astype(int)
+    return columns, np.where(np.linalg.inv(columns)[0] < 0, -1, 1)
+
+
+def least_by_scipy(problem, start):
+    """The least objective over all columns, as a smooth problem of w = p − n with p, n ≥ 0."""
+    n, S = problem.n_columns, problem.matrix(range(problem.n_columns))
+
+    def objective(split):
+        margins = (split[:n] - split[n:]) @ S
+        slope = S @ (problem.weight * SLOPE[problem.loss](margins))
+        value = problem.weight @ LOSS[problem.loss](margins) + problem.l1 * split.sum()
+        return value, np.concatenate([slope, -slope]) + problem.l1
+
+    split = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-14, "maxcor": 50}
+    return minimize(
+        objective, split, jac=True, method="L-BFGS-B", bounds=[(0, None)] * 2 * n, options=options
+    ).fun
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # L-BFGS-B tries weights that overflow
+@pytest.mark.parametrize("loss", list(LOSS))
+@pytest.mark.parametrize("n", [14, 18])
+def test_columns_that_are_nearly_dependent_get_their_large_weights(n, loss):
+    """With a tiny l1. A limit on the length of steps must not end the solve before."""
+    columns, y = hard_columns(n)
+    problem = SubsetProblem(columns, y, np.full(n, 1 / n), loss, 1e-7, False, False)
+    fit = problem.fit(tuple(range(n)))
+    assert fit.converged
+    assert np.abs(fit.weights).max() > {14: 600, 18: 4100}[n]
+    for start in (fit.weights, np.zeros(n)):
+        assert fit.value <= least_by_scipy(problem, start) * (1 + 1e-6)
+    margins = fit.weights @ problem.matrix(range(n))
+    value = problem.weight @ LOSS[loss](margins) + problem.l1 * np.abs(fit.weights).sum()
+    assert fit.value == pytest.approx(value, rel=1e-12)

@@ -104,10 +104,11 @@ class Checkpoint(Saver):
         """Fill a new state from the records of a file."""
         lists, known = _lists(state), dict[int, Any]()
         self._held = {name: [] for name in lists}
-        layout = {**_LAYOUT, **state.own.layout}
+        known_arrays, later = {**_LAYOUT, **state.own.layout}, state.own.later
         for header, arrays in records:
             # Older files also have the arrays of other stages, which are empty.
-            arrays = {name: a for name, a in arrays.items() if name in layout or len(a)}
+            arrays = {name: a for name, a in arrays.items() if name in known_arrays or len(a)}
+            layout = {n: a for n, a in known_arrays.items() if n in arrays or n not in later}
             dimensions = {"pool": pool.n_atoms, "outputs": n_outputs, "items": len(header["items"])}
             arrays = check_arrays(arrays, layout, dimensions)
             self._take_up(header, arrays, pool, known)

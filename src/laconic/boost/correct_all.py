@@ -10,7 +10,7 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder, weights_of
-from laconic.boost.stages import Own, State
+from laconic.boost.stages import Own, Settle, State
 from laconic.correct.objective import Corrector, Solution
 from laconic.files.layout import whole_number
 from laconic.penalties import Penalty
@@ -58,7 +58,7 @@ class Refinement(Own):
         return len(self.entries) <= len(entries)
 
 
-class CorrectAll:
+class CorrectAll(Settle):
     """Steps 5 and 6 of ShareBoost's algorithm 1.
 
     Parameters
@@ -108,7 +108,7 @@ class CorrectAll:
         if not state.entries or Refinement.of(state).max_atoms != self.max_atoms:
             state.own = self.begin()
 
-    def first(self) -> PathEntry:
+    def first(self, state: State) -> PathEntry:
         """Return the model of the intercept and the atoms that are always included."""
         base = self.solve(np.zeros((0, self.rows.n_outputs)))
         loss = base.loss
@@ -142,14 +142,6 @@ class CorrectAll:
         solution = self.solve(weights_of(before, self.rows.intercept))
         Refinement.of(state).clear()  # any refinement was for a shorter path
         return self.record.entry(solution, (*before.gains, before.loss - solution.loss))
-
-    def due(self, state: State, last: bool) -> bool:
-        """Return False: all atoms stay, so there is nothing to search for."""
-        return False
-
-    def search_again(self, state: State) -> PathEntry:
-        """Return the model unchanged."""
-        return state.entries[-1]
 
     def solve(self, start: np.ndarray, target: float = np.inf) -> Solution:
         """Correct the model's columns from ``start``, padded with zeros for new columns.

@@ -54,7 +54,7 @@ class Loop:
             enough = self._replay(state)
             self.settle.take_up(state)
         else:
-            state.entries.append(self.settle.first())
+            state.entries.append(self.settle.first(state))
             enough = self._enough(state.entries[-1])
             if self.told(state):
                 return False

@@ -1,6 +1,6 @@
 """The restricted master problem (TotalQBoost 3.2): loss + l1 ‖w‖₁ over the columns taken so far.
 
-There are two forms of one contract, `laconic.subset.problem.Searchable`. Columns of signs with a
+There are two forms of one contract, `laconic.subset.contract.Searchable`. Columns of signs with a
 loss of the margin go to `laconic.subset`, whose kernels handle only these. Atoms of any kind and
 width, with any loss, use the sums that `Rows` computes. Columns of the problem are numbered in the
 order in which they came.
@@ -20,7 +20,9 @@ from laconic.losses import BINARY_LOSSES
 from laconic.penalties import L1
 from laconic.rows.rows import Rows
 from laconic.subset import check_options, find_method
-from laconic.subset.problem import Fit, Searchable, SubsetProblem
+from laconic.subset.contract import Fit, Searchable
+from laconic.subset.plain_moves import PlainMoves
+from laconic.subset.problem import SubsetProblem
 
 
 class Master(Protocol):
@@ -38,8 +40,20 @@ class Master(Protocol):
     def weights(self, fit: Fit) -> np.ndarray:
         """Return a fit as weights (n_columns, n_outputs) of the rows' columns."""
 
-    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
-        """Return weights of the rows' columns as a fit on a support."""
+    def intercept(self, fit: Fit) -> np.ndarray:
+        """Return the intercept (n_outputs,) of a fit, or zeros if there is none."""
+
+    def start(
+        self, W: np.ndarray, support: tuple[int, ...], value: float, intercept: np.ndarray | None
+    ) -> Fit:
+        """Return weights of the rows' columns as a fit on a support.
+
+        With the ``intercept`` of the fit from which the weights come, the fit is the same to the
+        bit. Without it, the intercept is computed from the weights, and so it is rounded.
+        """
+
+    def narrowed(self, fit: Fit, support: tuple[int, ...]) -> Fit:
+        """Return the fit on a part of its support. The other weights must be zero."""
 
     def grown(self, fit: Fit) -> np.ndarray:
         """Return a fit's weights as those of a fit of all columns, with zeros for the others."""
@@ -99,12 +113,24 @@ class SignsMaster:
             W[0] = fit.weights[n] + self.rows.means @ W[:, 0]
         return W
 
-    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
+    def intercept(self, fit: Fit) -> np.ndarray:
+        """Return the intercept of a fit. Its columns are not centred."""
+        return fit.weights[-1:].copy() if self.rows.intercept else np.zeros(1)
+
+    def start(
+        self, W: np.ndarray, support: tuple[int, ...], value: float, intercept: np.ndarray | None
+    ) -> Fit:
         """Return weights of the rows' columns as a fit."""
         free = int(self.rows.intercept)
         w = W[free + np.array(support, dtype=np.int64), 0]
-        base = W[0] - self.rows.means[1:] @ W[1:, 0] if free else np.empty(0)
-        return Fit(support, np.append(w, base), value)
+        if intercept is None:
+            intercept = W[:free, 0] - self.rows.means[free:] @ W[free:, 0]
+        return Fit(support, np.append(w, intercept[:free]), value)
+
+    def narrowed(self, fit: Fit, support: tuple[int, ...]) -> Fit:
+        """Return the fit without the columns that are not in the support."""
+        out = [at for at, column in enumerate(fit.support) if column not in support]
+        return fit._replace(support=support, weights=np.delete(fit.weights, out)) if out else fit
 
     def grown(self, fit: Fit) -> np.ndarray:
         """Return the weights of all columns, then the intercept."""
@@ -133,9 +159,19 @@ class RowsMaster:
         """Return the fit's weights, padded with zeros for columns that came later."""
         return self.rows.padded(fit.weights)
 
-    def start(self, W: np.ndarray, support: tuple[int, ...], value: float) -> Fit:
+    def intercept(self, fit: Fit) -> np.ndarray:
+        """Return the intercept, which is also the one of the rows' columns."""
+        return fit.weights[0].copy() if self.rows.intercept else np.zeros(self.rows.n_outputs)
+
+    def start(
+        self, W: np.ndarray, support: tuple[int, ...], value: float, intercept: np.ndarray | None
+    ) -> Fit:
         """Return the weights, unchanged, as a fit on a support."""
         return Fit(support, W, value)
+
+    def narrowed(self, fit: Fit, support: tuple[int, ...]) -> Fit:
+        """Return the fit on the support. Its weights are those of all columns."""
+        return fit._replace(support=support)
 
     def grown(self, fit: Fit) -> np.ndarray:
         """Return the fit's weights, padded with zeros for columns that came later."""
@@ -206,6 +242,14 @@ class RowsProblem:
             [self._groups[atom] for atom in fit.support],
             self._inside(fit.support),
         )
+
+    def moves(self, fit: Fit) -> PlainMoves[Fit]:
+        """Return the moves from a fit."""
+        return PlainMoves(self, fit)
+
+    def openings(self, empty: Fit, count: int) -> list[int]:
+        """Return no openings. Each small model would take several passes over the rows."""
+        return []
 
     def _at(self, fit: Fit) -> Objective:
         objective = Objective(self.rows, self.penalty)

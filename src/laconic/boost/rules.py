@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from laconic.correct.objective import Corrector, Objective
+from laconic.numeric.newton_steps import backtrack
 from laconic.penalties import Penalty, check_penalty
 from laconic.pools.base import Choice
 from laconic.rows.rows import Rows
@@ -125,6 +127,11 @@ class StepRule(_TrialRule):
             start, gradient = objective.evaluate(zero)
             direction, value, a = -gradient, start, 0.0
             slope = float(np.vdot(gradient, direction))
+
+            def along(a: float, slope: float, step: float) -> tuple[float, float, np.ndarray]:
+                new, gradient = objective.evaluate((a + step) * direction)
+                return new, slope * step, gradient
+
             for _ in range(100):
                 if abs(slope) <= 1e-14 * (1.0 + start):
                     break
@@ -132,15 +139,11 @@ class StepRule(_TrialRule):
                 step = -slope / bend if bend > 0 else 1.0
                 gain = -0.5 * slope * step
                 # φ is convex in a, so halving a Newton step that overshoots must succeed.
-                for _ in range(60):
-                    new, gradient = objective.evaluate((a + step) * direction)
-                    if new <= value + 1e-4 * slope * step:
-                        break
-                    step *= 0.5
-                else:
+                found = backtrack(partial(along, a, slope), step, value, tries=60)
+                if found is None:
                     break
-                a, value = a + step, new
-                slope = float(np.vdot(gradient, direction))
+                step, value, gradient = found
+                a, slope = a + step, float(np.vdot(gradient, direction))
                 if gain <= self.corrector.tol * max(start - value, 1e-300):
                     break
             return start - value
@@ -184,7 +187,7 @@ _TRIALS: dict[str, Callable[[Penalty, Corrector], Rule]] = {
 RULES = ("gradient", "projection", *_TRIALS)
 
 
-def check_rule(rule: Any) -> None:
+def _check_rule(rule: Any) -> None:
     """Refuse anything but the name of a rule or an object with a method ``choose``."""
     if isinstance(rule, str):
         if rule not in RULES:
@@ -197,7 +200,7 @@ def check_rule(rule: Any) -> None:
 
 def find_rule(rule: Any, penalty: Penalty, corrector: Corrector) -> Rule:
     """Return the rule of that name. A rule object is returned unchanged."""
-    check_rule(rule)
+    _check_rule(rule)
     if rule == "gradient":
         return GradientRule()
     if rule == "projection":

@@ -14,7 +14,7 @@ from laconic.boost.path import PathEntry
 from laconic.boost.record import Recorder
 from laconic.boost.search_state import SearchState
 from laconic.boost.shares import shares_of_fall
-from laconic.boost.stages import State
+from laconic.boost.stages import Settle, State
 from laconic.correct.objective import Objective
 from laconic.penalties import L1
 from laconic.subset import Fit, find_method
@@ -24,7 +24,7 @@ from laconic.subset.price import Price
 
 
 @dataclass
-class SearchSubset:
+class SearchSubset(Settle):
     """Lines 8 to 15 of TotalQBoost's algorithm 1: H grows, and the model is a subset of H.
 
     The rows hold H, all atoms that were ever generated. A search decides which of them have
@@ -55,6 +55,12 @@ class SearchSubset:
     sizes
         Result of the search after a hot start: the atoms of H at that time, the best fits of every
         size, and the path entries of these fits.
+
+    Notes
+    -----
+    The next round starts from the last fit as it was found, not from its path entry. Entries are
+    for columns that are centred, so their intercepts are rounded again. The state keeps the
+    intercept of every fit. With it, a resumed state finds the last fit again to the bit.
     """
 
     record: Recorder
@@ -99,14 +105,16 @@ class SearchSubset:
                 f"{self.max_rounds}, or name another file."
             )
         if 0 < found.searched < self.hot_start:
-            del state.entries[found.searched + 1 :]
-            state.own = SearchState(found.generated[: found.searched])
+            rounds = found.searched
+            del state.entries[rounds + 1 :]
+            intercepts = found.intercepts[: rounds + 1]
+            state.own = SearchState(found.generated[:rounds], intercepts=intercepts)
 
-    def first(self) -> PathEntry:
+    def first(self, state: State) -> PathEntry:
         """Return the model of the intercept and the atoms that are always included."""
         self._find_origin()
         self.rows.reset(self.include)
-        return self._entry(self.master.problem().fit(()))
+        return self._made(state, self.master.problem().fit(()))
 
     def _find_origin(self) -> None:
         """Find the model without atoms. The decrease of the loss is counted from there."""
@@ -115,9 +123,13 @@ class SearchSubset:
         self._loss_there = self.rows.evaluate(self._origin)[0]
 
     def take_up(self, state: State) -> None:
-        """Evaluate the rows at the last entry."""
+        """Evaluate the rows at the last entry, and find its fit again."""
         self._find_origin()
-        self.rows.reset([*self.include, *SearchState.of(state).generated])
+        found = SearchState.of(state)
+        self.rows.reset([*self.include, *found.generated])
+        for entry in state.entries[len(found.intercepts) :]:  # of a file that has no intercepts
+            found.intercepts.append(self.master.intercept(self._fit_of(entry)))
+        self._fit = self._fit_of(state.entries[-1], found.intercepts[-1])
         self.rows.evaluate(self._weights_of(state.entries[-1]))
 
     def cut(self, state: State, length: int) -> None:
@@ -128,7 +140,7 @@ class SearchSubset:
             rounds -= 1
         elif search.searched >= rounds:
             search.searched, search.offered, search.bound = -1, [], -np.inf
-        del search.generated[rounds:]
+        del search.generated[rounds:], search.intercepts[length:]
 
     def full(self, state: State) -> bool:
         """Return whether H has reached its largest size."""
@@ -145,7 +157,7 @@ class SearchSubset:
 
     def add(self, state: State, atom: int) -> PathEntry:
         """Search with the new atom, re-optimise the weights, and return the model."""
-        fit, found = self._fit_of(state.entries[-1]), SearchState.of(state)
+        fit, found = self._fit, SearchState.of(state)
         found.generated.append(atom)
         problem = self.master.problem()
         every = tuple(range(problem.n_columns))
@@ -155,7 +167,7 @@ class SearchSubset:
         else:
             found.searched = max(found.searched, 0)
             fit = self._searched(found, descend(problem, self._price, fit, every[-1:]))
-        return self._entry(fit)
+        return self._made(state, fit)
 
     def due(self, state: State, last: bool) -> bool:
         """Return whether the search after a hot start comes next.
@@ -182,15 +194,17 @@ class SearchSubset:
         if self.record.costs is not None:  # the search over sizes ignores costs
             best = descend(self.master.problem(), self._price, best)
         found.searched = len(key)
-        return self._entry(self._searched(found, best))
+        return self._made(state, self._searched(found, best))
 
     def refitted(self, generated: list[int]) -> State:
         """Return a state in which H has these atoms and the model uses all of them."""
-        state = State(SearchState(list(generated)), [self.first()])
+        state = State(SearchState(list(generated)))
+        state.entries.append(self.first(state))
         if generated:
             self.rows.reset([*self.include, *generated])
             problem = self.master.problem()
-            state.entries.append(self._entry(problem.fit(tuple(range(problem.n_columns)))))
+            fit = problem.fit(tuple(range(problem.n_columns)))
+            state.entries.append(self._made(state, fit))
         return state
 
     # -- searching -----------------------------------------------------------------------------
@@ -234,6 +248,13 @@ class SearchSubset:
         return Price(self.price, cap, cost, left)
 
     # -- fits as entries -----------------------------------------------------------------------
+
+    def _made(self, state: State, fit: Fit) -> PathEntry:
+        """Return the next entry of the path. The next round starts from its fit."""
+        entry = self._entry(fit)
+        self._fit = self.master.narrowed(fit, self._support_of(entry))
+        SearchState.of(state).intercepts.append(self.master.intercept(fit))
+        return entry
 
     def _entry(self, fit: Fit) -> PathEntry:
         """Return a fit as a path entry, and leave the rows at the fit.
@@ -279,14 +300,14 @@ class SearchSubset:
             W[0] = entry.base
         return W
 
-    def _fit_of(self, entry: PathEntry) -> Fit:
-        """Return an entry as a fit.
-
-        The fit from which the entry was made is not used, because it can differ by rounding. A
-        resumed state has only entries, and it must continue to the same bits.
-        """
+    def _support_of(self, entry: PathEntry) -> tuple[int, ...]:
+        """Return the columns of the master problem that have weights in an entry."""
         fixed = len(self.include)
         places = (self.rows.atoms.index(number) - fixed for number in entry.numbers)
-        support = tuple(sorted(place for place in places if place >= 0))
-        fit = self.master.start(self._weights_of(entry), support, entry.objective)
+        return tuple(sorted(place for place in places if place >= 0))
+
+    def _fit_of(self, entry: PathEntry, intercept: np.ndarray | None = None) -> Fit:
+        """Return the fit from which an entry was made, up to rounding if its intercept is lost."""
+        W, support = self._weights_of(entry), self._support_of(entry)
+        fit = self.master.start(W, support, entry.objective, intercept)
         return fit._replace(promised=entry.certificate.decrement)

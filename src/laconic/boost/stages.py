@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -23,6 +23,8 @@ class Own(ABC):
 
     layout: ClassVar[Mapping[str, Array]] = {}
     """Layout of the arrays, which `laconic.files.layout` checks."""
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Names of the arrays that older files do not have."""
 
     @classmethod
     def of(cls: type[T], state: State) -> T:
@@ -102,38 +104,50 @@ class Propose(Protocol):
         """Complete the last entry's certificate if this has not been done."""
 
 
-class Settle(Protocol):
+class Settle(ABC):
     """Chooses which of the atoms are in the model, and their weights."""
 
+    on_search: Callable[[int, float, float], None] | None = None
+    """Called during a long search with the number of nodes, the best objective and the bound."""
+
+    @abstractmethod
     def begin(self) -> Own:
         """Return the stage's own part of the state before the first round."""
 
+    @abstractmethod
     def trim(self, state: State) -> None:
         """Cut a state from a file to what a fit with this stage's limits would have reached.
 
         If that is not possible, raise a `ValueError` that gives the reason.
         """
 
-    def first(self) -> PathEntry:
+    @abstractmethod
+    def first(self, state: State) -> PathEntry:
         """Return the model before the first round: the intercept and atoms that are always in."""
 
+    @abstractmethod
     def take_up(self, state: State) -> None:
         """Evaluate the rows at the last entry."""
 
+    @abstractmethod
     def cut(self, state: State, length: int) -> None:
         """Drop the entries after the first ``length``."""
 
+    @abstractmethod
     def full(self, state: State) -> bool:
         """Return whether no more atoms may come in. If so, give the reason in ``state.status``."""
 
+    @abstractmethod
     def add(self, state: State, atom: int) -> PathEntry:
         """Return the model after a new atom has come in."""
 
     def due(self, state: State, last: bool) -> bool:
-        """Return whether a search without a new atom comes next.
+        """Return whether a search without a new atom comes next. By default there is none.
 
         ``last`` is true if no more atoms will come.
         """
+        return False
 
     def search_again(self, state: State) -> PathEntry:
         """Return the model of that search."""
+        raise NotImplementedError

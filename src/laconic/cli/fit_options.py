@@ -122,7 +122,7 @@ def _of_the_loop(args: argparse.Namespace, X: Any, seed: int) -> dict[str, Any]:
 
 
 def _totalq(args: argparse.Namespace, X: Any, seed: int) -> Any:
-    from laconic.estimators.sizes import PRICES
+    from laconic.estimators.priced import PRICES
     from laconic.estimators.totalq import TotalQBoostClassifier
 
     names = ("max_atoms", "loss", "price", "l1", "max_rounds", "hot_start", "search")

@@ -20,6 +20,13 @@ To see this, suppose that neither moves a column. Let P of its k weights have th
 sign −, with P > N. Then all slopes of the column are kink (P − N) / k > 0. So a weight at zero is
 on the face only with the sign −, and more than half of the weights are above zero. Then their
 median is not zero, and the column would shift: a contradiction.
+
+`laconic.subset.solver` is a second Newton method for l1, with a model of its own. Both take the
+lengths of their steps from `laconic.numeric.newton_steps`. The rest differs, because their problems
+do. A subset search solves very many small problems with one output. Each weight has its own price,
+and weights may have to be positive. Its model is cheap, and it is minimised exactly. `Orthant`
+solves larger problems with several outputs, in which columns shift as a whole. There a Hessian at a
+better point gains more than the last faces. So this model is minimised only roughly.
 """
 
 from __future__ import annotations

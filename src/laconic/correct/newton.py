@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 
 from laconic.correct.objective import Objective, Problem, Solution
+from laconic.numeric.newton_steps import backtrack
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
 # Factor by which conjugate gradients reduce the residual of a Newton step, in the preconditioner's
@@ -148,10 +149,14 @@ class Newton:
         noise = objective.noise(value)
         # Where Φ is almost flat, a Newton step can be far too long.
         t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
-        for _ in range(40):
+
+        def trial(t: float) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
             candidate = W + t * step
             new, gradient = objective.evaluate(candidate)
-            if new <= value + 1e-4 * t * slope + noise:
-                return candidate, new, gradient
-            t *= 0.5
-        return None
+            return new, t * slope, (candidate, gradient)
+
+        found = backtrack(trial, t, value, noise, tries=40)
+        if found is None:
+            return None
+        _, new, (candidate, gradient) = found
+        return candidate, new, gradient

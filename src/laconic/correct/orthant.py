@@ -7,6 +7,7 @@ import numpy as np
 from laconic.correct.kinked_model import KinkedModel, least_shift
 from laconic.correct.newton import HOPE, conjugate_gradients
 from laconic.correct.objective import Objective, Problem, Solution
+from laconic.numeric.newton_steps import backtrack, first_part
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
 # If Φ falls by more than this many times the predicted gain of a whole step, the step follows a
@@ -16,10 +17,6 @@ TAIL = 1.15
 LITTLE = 0.1
 # Largest number of weights for which a Hessian is computed from products.
 FEW = 300
-# Longest change of a weight in a step. Longer ones overflow the loss and teach nothing. After
-# `PATIENCE` steps of that length in a row, the limit doubles with every step, because columns that
-# are nearly alike can need weights of many thousands.
-FAR, PATIENCE = 20.0, 3
 
 
 class Orthant:
@@ -72,7 +69,7 @@ class Orthant:
         W = self._shifted(objective, start)
         value, _ = objective.evaluate(W)
         face, slope = self._face(objective, W, inside)
-        decrement, converged, stuck, far = np.inf, False, False, 0
+        decrement, converged, stuck, cut = np.inf, False, False, 0
         tol = max(self.tol, float(np.finfo(problem.dtype).eps) ** 1.5)
         for _ in range(self.max_iter):
             if not slope.any():
@@ -82,7 +79,7 @@ class Orthant:
             if hessian is None:
                 step = self._step(objective, W, face, slope)
                 decrement = -0.5 * float(np.vdot(slope, step))
-                part = self._first_part(step, far)
+                part = first_part(step, cut)
                 moved = self._search(objective, W, slope, step, value, part)
                 known, stuck = stuck, stuck or self._is_stuck(moved, value, decrement)
                 if moved is None and not known:
@@ -92,13 +89,13 @@ class Orthant:
                 step, first_order, decrement = self._model_step(objective, W, face, hessian)
                 if value - HOPE * decrement > target:
                     break
-                part = self._first_part(step, far)
+                part = first_part(step, cut)
                 moved = self._model_search(objective, W, step, first_order, decrement, value, part)
             if moved is None:
                 objective.evaluate(W)
                 break
             W, value = moved
-            far = far + 1 if part < 1.0 else 0
+            cut = cut + 1 if part < 1.0 else 0
             objective.ease(decrement, value)
             face, slope = self._face(objective, W, inside)
             if abs(decrement) <= tol * max(value, 1e-3):  # negative only if something went wrong
@@ -132,12 +129,6 @@ class Orthant:
         slope = np.where(face != 0, G + penalty.kink * face, 0.0)
         face[:free], slope[:free] = 2.0, G[:free]
         return face, slope
-
-    @staticmethod
-    def _first_part(step: np.ndarray, far: int) -> float:
-        """Return the part of a step to try first, after ``far`` steps that were too long."""
-        longest = FAR * 2.0 ** max(far - PATIENCE, 0)
-        return min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
 
     @staticmethod
     def _smooth_gradient(objective: Objective, W: np.ndarray) -> np.ndarray:
@@ -205,21 +196,20 @@ class Orthant:
         step moves s by only 1. Φ falls by 1 − 1/e of its value, while ½ of it was predicted.
         """
         noise = objective.noise(value)
-        t = part
-        for _ in range(50):
-            found = self._shifted(objective, self._along(objective, W, step, t))
-            new, _ = objective.evaluate(found)
-            if new <= value + 1e-4 * t * slope + noise:
-                break
-            t *= 0.5
-        else:
+
+        def trial(t: float) -> tuple[float, float, np.ndarray]:
+            candidate = self._shifted(objective, self._along(objective, W, step, t))
+            return objective.evaluate(candidate)[0], t * slope, candidate
+
+        fallen = backtrack(trial, part, value, noise)
+        if fallen is None:
             return None
+        t, new, found = fallen
         if t < 1.0 or value - new <= TAIL * promised + noise:
             return found, new
         while True:
             t *= 2.0
-            farther = self._shifted(objective, self._along(objective, W, step, t))
-            less, _ = objective.evaluate(farther)
+            less, _, farther = trial(t)
             if not less < new - noise:
                 objective.evaluate(found)
                 return found, new
@@ -286,12 +276,14 @@ class Orthant:
         np.divide(-W, step, out=at_zero, where=step * W < 0)
         at_zero[: objective.free] = np.inf
         first = float(at_zero.min())
-        t = part
-        for _ in range(50):
+
+        def trial(t: float) -> tuple[float, float, np.ndarray]:
             candidate = self._shifted(objective, np.where(at_zero <= t, 0.0, W + t * step))
             new, _ = objective.evaluate(candidate)
-            promised = min(float(np.vdot(slope, candidate - W)), 0.0)
-            if new <= value + 1e-4 * promised + noise:
-                return candidate, new
-            t = first if 0.5 * t < first < t else 0.5 * t
-        return None
+            return new, min(float(np.vdot(slope, candidate - W)), 0.0), candidate
+
+        def shorter(t: float) -> float:
+            return first if 0.5 * t < first < t else 0.5 * t
+
+        found = backtrack(trial, part, value, noise, shorter)
+        return None if found is None else (found[2], found[1])

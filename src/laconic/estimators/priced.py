@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
 from laconic.boost.constraints import dual_value, objective_bound
@@ -20,12 +19,14 @@ from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import State
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.estimators.scorers import FoldScorer
-from laconic.estimators.sizes import one_standard_error, used_folds, whole_fits
+from laconic.estimators.sizes import one_standard_error, part_of, used_folds, whole_fits
 from laconic.estimators.terms import check_prices
 from laconic.look.bars import progress_bar
 from laconic.numeric.threads import Threads
 from laconic.rows.rows import Rows
 
+# Prices to choose from, highest first. A price is of one atom, for the mean loss.
+PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 # A relative gap above this means that a limit stopped an exact search.
 OPEN = 1e-6
 
@@ -35,7 +36,8 @@ Priced = TypeVar("Priced", bound="PricedClassifier")
 class PricedClassifier(BoostedClassifier):
     """An estimator that pays a price for every atom: prices, bounds, paths of models.
 
-    A subclass implements `_master` and `_loop_over`. It calls `_keep_proof` before a size is used.
+    A subclass implements `_master`, `_search_over` and `_loop_of`. It calls `_keep_proof` before a
+    size is used.
     """
 
     price: Any
@@ -51,12 +53,17 @@ class PricedClassifier(BoostedClassifier):
         """Return the problem over the atoms taken."""
         raise NotImplementedError
 
-    def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
-        """Return the loop with this estimator's settings, some of them changed."""
+    def _search_over(self, master: Master, terms: Terms, **changed: Any) -> SearchSubset:
+        """Return the settling stage with this estimator's settings, some of them changed."""
+        raise NotImplementedError
+
+    def _loop_of(self, settle: SearchSubset, ready: Ready, terms: Terms) -> Loop:
+        """Return the loop with this settling stage."""
         raise NotImplementedError
 
     def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
-        return self._loop_over(self._master(rows, ready, terms), ready, terms)
+        settle = self._search_over(self._master(rows, ready, terms), terms)
+        return self._loop_of(settle, ready, terms)
 
     # -- prices --------------------------------------------------------------------------------
 
@@ -78,8 +85,7 @@ class PricedClassifier(BoostedClassifier):
         if prices is None:
             return super()._cross_validate(ready, sample_weight, groups)
         fold = self._of_a_fold(ready).set_params(price=prices[0])
-        weight = sample_weight
-        given = ready.X, ready.y, prices, self.cv, self.scoring, weight, groups
+        given = ready.X, ready.y, prices, self.cv, self.scoring, sample_weight, groups
         scores = cross_validate_prices(fold, *given, verbose=self.verbose)
         self.price_ = prices[one_standard_error(scores)]
         return scores
@@ -195,13 +201,13 @@ def cross_validate_prices(
             unit = f"fits: {len(folds)} folds of {len(prices)} prices"
             task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
         for number, fit, test in folds:
-            part = _safe_indexing(X, fit), y[fit], weight[fit], "price", prices
             with whole_fits() as models:
-                for model in fitted_path(estimator, *part):
+                part = part_of(fit, X, y, weight)
+                for model in fitted_path(estimator, *part, "price", prices):
                     models.append(model)
                     if bar is not None:
                         bar.advance(task)
-            rows = _safe_indexing(X, test), y[test], weight[test]
+            rows = part_of(test, X, y, weight)
             scores.append([scorer(number, model, *rows) for model in models])
     return np.array(scores)
 
@@ -259,19 +265,17 @@ def _at_prices(
     """
     master = shared._master(rows, ready, terms)
     hot = min(shared.hot_start, shared.max_rounds)
-    hot_start = shared._loop_over(master, ready, terms, search=None, max_rounds=hot)
+    settle = shared._search_over(master, terms, search=None, max_rounds=hot)
+    hot_start = shared._loop_of(settle, ready, terms)
     start = hot_start.begin()
     if hot:
         hot_start.grow(start)
-    found = None
     for model in models:
-        state = start.copy()
-        loop = model._loop_over(master, ready, terms)
-        assert isinstance(loop.settle, SearchSubset)
-        loop.settle.sizes = loop.settle.sizes if found is None else found
+        sizes, settle = settle.sizes, model._search_over(master, terms)
+        settle.sizes = sizes
+        state, loop = start.copy(), model._loop_of(settle, ready, terms)
         model._run(loop, state)
         model._keep(loop, state, ready.held)
-        found = loop.settle.sizes
         yield model
 
 
@@ -279,9 +283,9 @@ def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None
     """Fit every l1, each from the model of the next larger l1."""
     start: tuple[int, ...] = ()
     for model in sorted(models, key=lambda m: -m.l1):
-        loop = model._loop(rows, ready, terms)
-        assert isinstance(loop.settle, SearchSubset)
-        state = loop.settle.refitted([n for n in start if n not in terms.include])
+        settle = model._search_over(model._master(rows, ready, terms), terms)
+        loop = model._loop_of(settle, ready, terms)
+        state = settle.refitted([n for n in start if n not in terms.include])
         model._run(loop, state)
         model._keep(loop, state, ready.held)
         start = state.entries[-1].numbers

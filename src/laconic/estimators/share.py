@@ -15,14 +15,14 @@ from laconic.boost.loop import Loop
 from laconic.boost.path import PathEntry, rounds_needed
 from laconic.boost.propose import ByRule
 from laconic.boost.record import Recorder
-from laconic.boost.rules import check_rule, find_rule
+from laconic.boost.rules import find_rule
 from laconic.boost.stages import State
 from laconic.correct import Newton
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
-from laconic.penalties import find_penalty
+from laconic.penalties import check_penalty, find_penalty
 from laconic.rows.rows import Rows
 
 # alpha="auto" is FALLING over the square of the sum of the weights, but at least WEAKEST and
@@ -323,12 +323,13 @@ class ShareBoostClassifier(BoostedClassifier):
 
     def _check_own(self) -> None:
         find_loss(self.loss)
-        find_penalty(self.penalty, 0.0, self.beta)
+        corrector, penalty = Newton(self.tol), find_penalty(self.penalty, 0.0, self.beta)
+        check_penalty(corrector, penalty)
         if not isinstance(self.penalty, str) and self.alpha != "auto":
             raise ValueError(
                 f"a penalty object has its own strength; leave alpha={self.alpha!r} out"
             )
-        check_rule(self.rule)
+        find_rule(self.rule, penalty, corrector)
 
     def _loss_of(self, total: float) -> Loss:
         self.loss_ = self.loss

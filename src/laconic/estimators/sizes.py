@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 
 from laconic.data.doubts import told_already
 from laconic.estimators.scorers import FoldScorer
-
-# Prices to choose from, highest first. A price is of one atom, for the mean loss.
-PRICES = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)
 
 
 def cross_validate_sizes(
@@ -39,8 +37,8 @@ def cross_validate_sizes(
     for number, fit, test in used_folds(X, y, weight, cv, groups):
         fold = clone(estimator)
         with whole_fits() as models:
-            models.append(fold.fit(X[fit], y[fit], sample_weight=weight[fit]))
-        rows = X[test], y[test], weight[test]
+            models.append(fold.fit(*part_of(fit, X, y, weight)))
+        rows = part_of(test, X, y, weight)
         if scorer is None:
             found = [
                 np.average(p == rows[1], weights=rows[2]) for p in fold.staged_predict(rows[0])
@@ -92,6 +90,13 @@ def used_folds(
     if not used:
         raise ValueError("no fold of cv has test rows with a positive weight")
     return used
+
+
+def part_of(
+    rows: np.ndarray, X: Any, y: np.ndarray, weight: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return the given rows of X, y and the weights. X may be sparse, or a frame."""
+    return _safe_indexing(X, rows), y[rows], weight[rows]
 
 
 def _numbers(rows: Any, number: int, n_rows: int) -> np.ndarray:

@@ -362,7 +362,7 @@ class TotalQBoostClassifier(PricedClassifier):
     def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
         return make_master(rows, ready.codes, ready.weight, self.l1, len(terms.include))
 
-    def _loop_over(self, master: Master, ready: Ready, terms: Terms, **changed: Any) -> Loop:
+    def _search_over(self, master: Master, terms: Terms, **changed: Any) -> SearchSubset:
         search = changed.get("search", self.search)
         if search not in (None, "local"):
             auto = self._chooses_loss()
@@ -380,11 +380,14 @@ class TotalQBoostClassifier(PricedClassifier):
             "options": self.search_options or {},
         }
         record = Recorder(master.rows, terms.costs)
-        settle = SearchSubset(record, master, **{**settings, **changed})
-        propose: Propose = Asked(master.rows, self.l1, self.tol)
+        return SearchSubset(record, master, **{**settings, **changed})
+
+    def _loop_of(self, settle: SearchSubset, ready: Ready, terms: Terms) -> Loop:
+        rows, record = settle.rows, settle.record
+        propose: Propose = Asked(rows, self.l1, self.tol)
         if not isinstance(ready.pool, Oracle):
             spent = record.cost(terms.include) if self.search is not None else None
-            propose = Violated(master.rows, self.l1, self.tol, terms.admissible, spent)
+            propose = Violated(rows, self.l1, self.tol, terms.admissible, spent)
         watch = None if ready.held is None else ready.held.again()
         return Loop(propose, settle, record, watch, list(self.callbacks or []))
 
@@ -395,7 +398,6 @@ class TotalQBoostClassifier(PricedClassifier):
         return progress(self.verbose, self.max_rounds, False, "rounds", rounds)
 
     def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
-        assert isinstance(loop.settle, SearchSubset)
         loop.settle.on_search = shown.searched
         loop.grow(state)
 

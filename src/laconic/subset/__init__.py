@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.numeric.threads import Threads
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.contract import Fit
+from laconic.subset.problem import SubsetProblem
 
 __all__ = ["METHODS", "Fit", "SubsetProblem", "SubsetResult", "path", "search"]
 

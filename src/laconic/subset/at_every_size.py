@@ -4,7 +4,8 @@ The search sweeps up and down the sizes. On the way up, each size starts from th
 the size below with one column added. On the way down, it starts from the best support of the size
 above with one column dropped. Then it tries swaps. The search ends after a sweep that changes
 nothing. The result is the best support found *of every size*, which answers every price and every
-cap at once. The quadratic model (`laconic.subset.moves`) ranks the moves. Their true values decide.
+cap at once. The problem ranks its moves, if it can by a quadratic model (`laconic.subset.moves`).
+Their true values decide.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from typing import Generic, NamedTuple
 import numpy as np
 
 from laconic.numeric.threads import Threads
-from laconic.subset.moves import moves_from
-from laconic.subset.plain_moves import Move, MovesFrom
-from laconic.subset.problem import F, Fit, Searchable, SubsetProblem
+from laconic.subset.contract import F, Fit, Move, MovesFrom, Searchable
 from laconic.subset.solver import SMALL
 
 
@@ -34,8 +33,8 @@ class Tries(NamedTuple):
 
 LIMITS = Tries()
 # Small models, of at most `OPENING_SIZE` columns, are grown from up to `OPENINGS` different first
-# columns. These are taken from the `RANKED` best columns and must not be alike.
-OPENING_SIZE, OPENINGS, RANKED = 4, 10, 400
+# columns.
+OPENING_SIZE, OPENINGS = 4, 10
 
 
 def local_search(
@@ -76,16 +75,15 @@ def local_search(
         Number of threads for the searches. None means all cores. The result does not depend on it.
     """
     given = [problem.fit(()), *(problem.fit(tuple(sorted(set(s)))) for s in starts)]
-    moves = partial(moves_from, problem)
     limits = Tries(adds=tries, drops=-(-tries // 2), swaps=-(-3 * tries // 2))
-    table: SizeTable[Fit] = SizeTable(moves, max_atoms, limits)
+    table: SizeTable[Fit] = SizeTable(problem.moves, max_atoms, limits)
     table.offer(*given, *_openings(problem, given[0], min(max_atoms, OPENING_SIZE), limits))
     if restarts <= 0:
         table.sweep(sweeps)
         return table.fits()
 
     def run(rng: np.random.Generator | None) -> list[Fit]:
-        one: SizeTable[Fit] = SizeTable(moves, max_atoms, limits, rng)
+        one: SizeTable[Fit] = SizeTable(problem.moves, max_atoms, limits, rng)
         one.offer(*(given if rng is None else given[:1]))
         one.sweep(sweeps)
         return one.fits()
@@ -102,16 +100,11 @@ def _openings(problem: Searchable[Fit], empty: Fit, largest: int, limits: Tries)
     """Return small models that are grown from different first columns.
 
     The best two or three columns need not include the best single column. Adds, drops and swaps
-    from that column alone may not lead to them. Only problems with given columns have openings.
+    from that column alone may not lead to them.
     """
-    if not isinstance(problem, SubsetProblem):
-        return []
-    moves = partial(moves_from, problem)
-    ranked = [move.into for move in moves(empty).adds(RANKED)]
-    firsts = problem.unlike(ranked, OPENINGS)
     found: list[Fit] = []
-    for first in firsts:
-        table: SizeTable[Fit] = SizeTable(moves, largest, limits)
+    for first in problem.openings(empty, OPENINGS):
+        table: SizeTable[Fit] = SizeTable(problem.moves, largest, limits)
         table.offer(empty, problem.fit((first,)))
         for size in range(2, largest + 1):
             table.grow(size)

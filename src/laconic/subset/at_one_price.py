@@ -12,9 +12,9 @@ from itertools import islice
 
 import numpy as np
 
-from laconic.subset.plain_moves import Move, PlainMoves
+from laconic.subset.contract import Fit, Move, Searchable
+from laconic.subset.plain_moves import PlainMoves
 from laconic.subset.price import Price
-from laconic.subset.problem import Fit, Searchable
 
 # A move counts if it lowers the objective by more than this part of it.
 WORTH = 1e-7

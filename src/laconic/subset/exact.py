@@ -40,7 +40,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.subset.at_every_size import local_search
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.contract import Fit
+from laconic.subset.problem import SubsetProblem
 from laconic.subset.weight_bounds import MISSED, LevelSet
 
 # Relative gap at which a search counts as closed. The solves are accurate to about this.

@@ -22,22 +22,21 @@ exponential loss, the gain of a step along one column alone is known exactly
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from laconic.subset import solver
-from laconic.subset.plain_moves import Move, MovesFrom, PlainMoves, smallest
-from laconic.subset.problem import TOLERANCE, Fit, Searchable, SubsetProblem
+from laconic.subset.contract import TOLERANCE, Fit, Move
+from laconic.subset.plain_moves import smallest
+
+if TYPE_CHECKING:
+    from laconic.subset.problem import SubsetProblem
 
 # A column counts as explained by the support if less than this part of its curvature is left.
 SPANNED = 1e-6
 # Longest step of a weight for which the model is trusted.
 FAR = 3.0
-
-
-def moves_from(problem: Searchable[Fit], fit: Fit) -> MovesFrom[Fit]:
-    """Return the moves from a fit, with the best ranking that the problem allows."""
-    return Moves(problem, fit) if isinstance(problem, SubsetProblem) else PlainMoves(problem, fit)
 
 
 class Moves:

@@ -7,42 +7,13 @@ Both local searches, at one price and at every size, use them. For columns of 0 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Generic, NamedTuple, Protocol
+from typing import Generic
 
 import numpy as np
 
-from laconic.subset.problem import F, Movable, Searchable
-
-
-class Move(NamedTuple):
-    """A column to drop, one to add, or both."""
-
-    change: float
-    """Predicted change of the value, or -inf if there is no prediction."""
-    out: int
-    """Place in the support of the column to drop, or -1 for none."""
-    into: int
-    """Number of the column to add, or -1 for none."""
-
-
-class MovesFrom(Protocol[F]):
-    """The moves from one fit. Each list may be computed while it is read."""
-
-    fit: F
-
-    def adds(self, count: int) -> Iterable[Move]:
-        """Return columns to add, best first."""
-
-    def drops(self, count: int) -> Iterable[Move]:
-        """Return columns to drop, cheapest first."""
-
-    def swaps(self, count: int) -> Iterable[Move]:
-        """Return swaps, most promising first."""
-
-    def make(self, move: Move, target: float = np.inf) -> F:
-        """Return the fit after a move. The solve may stop early if it cannot reach ``target``."""
+from laconic.subset.contract import F, Movable, Move, Searchable
 
 
 class RefittedMoves(ABC, Generic[F]):

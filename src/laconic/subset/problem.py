@@ -4,84 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from laconic.losses import BINARY_LOSSES, BinaryLoss
 from laconic.subset import solver
+from laconic.subset.contract import TOLERANCE, Fit
+from laconic.subset.moves import Moves
 from laconic.subset.nested_columns import Chains, find_chains
 
-# Predicted relative gain below which a solve ends. Values are then accurate to about this.
-TOLERANCE = 1e-10
 # Columns whose correlation is larger than this are alike.
 ALIKE = 0.7
-
-
-class Fit(NamedTuple):
-    """Optimised weights on one support."""
-
-    support: tuple[int, ...]
-    """Numbers of the columns, in ascending order."""
-    weights: np.ndarray
-    """Weights of the columns. The intercept, if there is one, is last."""
-    value: float
-    """Mean loss plus the l1 term, which is the objective without the price on columns."""
-    promised: float = np.nan
-    """Predicted gain of the last step of the solve, or NaN if it is not known."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether the solve converged: the last predicted gain is within the tolerance."""
-        return bool(abs(self.promised) <= TOLERANCE * max(self.value, solver.SMALL))
-
-
-class Found(Protocol):
-    """What a search needs to know about a fit."""
-
-    @property
-    def support(self) -> tuple[int, ...]:
-        """Numbers of the chosen columns, in ascending order."""
-
-    @property
-    def value(self) -> float:
-        """The objective without the price on columns."""
-
-
-F = TypeVar("F", bound=Found)
-
-
-class Movable(Protocol[F]):
-    """The methods of a problem that moves need."""
-
-    def with_column(self, fit: F, column: int, target: float = np.inf) -> F:
-        """Return the fit with one more column.
-
-        It need not be optimal if the optimum is above ``target``.
-        """
-
-    def without(self, fit: F, column: int, target: float = np.inf) -> F:
-        """Return the fit with one column less. ``target`` is as in `with_column`."""
-
-    def losses_of_dropping(self, fit: F) -> np.ndarray:
-        """Return the approximate increase if a column of the support is dropped, for each."""
-
-
-class Searchable(Movable[F], Protocol[F]):
-    """The methods of a problem that a search needs.
-
-    A column may be an atom, which has several columns of its own.
-    """
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns to choose from."""
-
-    def fit(self, support: tuple[int, ...], start: np.ndarray | None = None) -> F:
-        """Optimise the weights of a support, from ``start`` if given."""
-
-    def gains(self, fit: F) -> np.ndarray:
-        """Return the decrease by a step along each column alone, -inf for columns in the fit."""
+# Openings are taken from this many of the best columns.
+RANKED = 400
 
 
 @dataclass
@@ -192,6 +127,14 @@ class SubsetProblem:
         return solver.SubsetObjective(
             self._loss, S, self.weight, price, self.nonnegative, free, self._most, tilt
         )
+
+    def moves(self, fit: Fit) -> Moves:
+        """Return the moves from a fit, ranked by the quadratic model."""
+        return Moves(self, fit)
+
+    def openings(self, empty: Fit, count: int) -> list[int]:
+        """Return the best single columns that are not alike."""
+        return self.unlike([move.into for move in self.moves(empty).adds(RANKED)], count)
 
     def unlike(self, ranked: Sequence[int], count: int) -> list[int]:
         """Return up to ``count`` of the first columns that are not alike, by `ALIKE`."""

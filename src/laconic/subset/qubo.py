@@ -34,8 +34,9 @@ from typing import Any
 
 import numpy as np
 
+from laconic.subset.contract import Fit
 from laconic.subset.moves import Moves
-from laconic.subset.problem import Fit, SubsetProblem
+from laconic.subset.problem import SubsetProblem
 
 # Largest fixed-point weight, as a multiple of the largest weight at the present point.
 SPREAD = 1.5

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from laconic.losses import BinaryLoss
+from laconic.numeric.newton_steps import backtrack, first_part
 from laconic.subset.quadratic import choose_orthant, least_of_model
 
 # A solve is given up if `reach`, with the predicted gain times `HOPE`, is still above the target.
@@ -40,10 +41,9 @@ FINE, NEAR, LEAST_DAMP = 1e-12, 1e-10, 1e-5
 LOST = 20.0
 # Number of first steps from zero weights that are given up less readily. They predict little gain.
 PATIENCE = 8
-# Longest change of a weight in a step. Longer ones overflow the loss and teach nothing. After
-# `RUNAWAY` steps of that length in a row, a tilted objective has no minimum, or one too far away to
-# matter.
-FAR, RUNAWAY = 20.0, 15
+# After this many steps in a row that had to be cut, a tilted objective has no minimum, or one too
+# far away to matter.
+RUNAWAY = 15
 
 
 class SubsetObjective(NamedTuple):
@@ -126,7 +126,7 @@ def solve(
     if not value <= objective.most:
         w, patience = np.zeros_like(w), PATIENCE
         value, u = objective.at(w)
-    decrement, far = np.inf, 0
+    decrement, cut, tilted = np.inf, 0, objective.tilt is not None
     for taken in range(200):
         damp, noise = 1.0, 0.0
         if tol < FINE:
@@ -139,9 +139,9 @@ def solve(
         hope = HOPE if taken >= patience else STALE_HOPE
         if target < np.inf and reach(value, hope * decrement) > target:
             break
-        t = min(1.0, FAR / max(float(np.abs(step).max()), 1e-300))
-        far = far + 1 if t < 1.0 and objective.tilt is not None else 0
-        if far > RUNAWAY:
+        t = first_part(step, 0 if tilted else cut)
+        cut = cut + 1 if t < 1.0 else 0
+        if tilted and cut > RUNAWAY:
             return w, value, np.inf
         moved = _search_line(objective, w, value, step, slope, t, noise)
         if moved is None:
@@ -194,13 +194,17 @@ def _search_line(
     noise: float,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """Halve a step until it lowers the objective, up to ``noise``. Return None if it never does."""
-    for _ in range(50):
-        trial = w + t * step
-        new, u = objective.at(trial)
-        if new <= value + 1e-4 * t * slope + noise and new < value + noise:
-            return trial, new, u
-        t *= 0.5
-    return None
+
+    def trial(t: float) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+        candidate = w + t * step
+        new, u = objective.at(candidate)
+        return new, t * slope, (candidate, u)
+
+    found = backtrack(trial, t, value, noise, strictly=True)
+    if found is None:
+        return None
+    _, new, (candidate, u) = found
+    return candidate, new, u
 
 
 def settle(
