@@ -4,9 +4,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from laconic.correct import Orthant
-from laconic.penalties import L1
+from laconic.correct import Newton, Orthant
+from laconic.losses import ExponentialLoss
+from laconic.numeric.threads import Threads
+from laconic.penalties import L1, L2
+from laconic.pools import Columns
 from laconic.rows.limits import Limits
+from laconic.rows.rows import rows_in_memory
 from problems import make_rows
 
 
@@ -55,3 +59,21 @@ def test_columns_that_are_alike_do_not_hold_a_solve_up(seed, apart, face):
         assert solution.certificate.converged
         assert solution.value == pytest.approx(best, rel=1e-7)
         assert solution.certificate.evaluations < 100
+
+
+@pytest.mark.parametrize("corrector", [Orthant(), Newton()], ids=["orthant", "newton"])
+def test_a_start_at_saturated_weights_is_left(corrector):
+    """From weights where the exponential loss is 1e33, steps would gain only rounding errors."""
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    y = (X[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(80) > 0).astype(int)
+    weight = np.full(80, 1 / 80)
+    bound = Columns(scale=None).bind(X, weight, Threads(1))
+    rows = rows_in_memory([bound], ExponentialLoss(), y, weight, 1, Threads(1))
+    for atom in range(3):
+        rows.append(atom)
+    penalty = L1(1e-3) if isinstance(corrector, Orthant) else L2(1e-3)
+    far = corrector.solve(rows, penalty, np.full((4, 1), -900.0))
+    near = corrector.solve(rows, penalty, np.zeros((4, 1)))
+    assert far.certificate.converged
+    assert np.allclose(far.weights, near.weights, rtol=0, atol=1e-12)
+    assert far.certificate.evaluations <= near.certificate.evaluations + 2

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -813,3 +813,14 @@ def test_parameters_are_left_as_they_were_given():
     assert not hasattr(base, "coef_")
     assert base.random_state is None
     assert model.get_params().keys() == before.keys()
+
+
+def test_a_model_that_can_predict_only_after_its_fit():
+    """`StackingClassifier` has no ``predict`` before it is fitted."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
+    tree = DecisionTreeClassifier(max_depth=1)
+    stacked = StackingClassifier([("linear", LogisticRegression()), ("tree", tree)])
+    model = HolePunchingClassifier(stacked, 1).fit(X, y)
+    assert np.array_equal(model.at(0).predict(X), model.estimator_.predict(X))

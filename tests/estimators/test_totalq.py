@@ -1,6 +1,7 @@
 """`TotalQBoostClassifier`: algorithm 1 and its theorems, one statement at a time."""
 
 import io
+import warnings
 import re
 from functools import partial
 from itertools import combinations
@@ -868,3 +869,13 @@ def test_a_checkpoint_goes_by_the_loss_that_was_chosen(three_classes, tmp_path):
     TotalQBoostClassifier(4, loss="log", price=1e-4, checkpoint=file).fit(X, y)
     resumed = TotalQBoostClassifier(8, price=1e-4, checkpoint=file).fit(X, y)
     assert np.array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+def test_held_out_rows_that_choose_no_atom_say_nothing_of_the_price():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y = np.random.default_rng(2).integers(0, 2, 60)
+    model = TotalQBoostClassifier(6, early_stopping=True, random_state=0, price=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    assert model.n_atoms_ == 0

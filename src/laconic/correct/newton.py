@@ -108,8 +108,7 @@ class Newton:
         """Minimise Φ from ``start``. Give up early if Φ can hardly fall to ``target``."""
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
-        W = objective.centre(start)
-        value, gradient = objective.evaluate(W)
+        W, value, gradient = objective.start(objective.centre(start))
         apply: Callable[[np.ndarray], np.ndarray] | None = None
         decrement, converged, used = np.inf, False, 0
         for _ in range(self.max_iter):

@@ -9,6 +9,10 @@ import numpy as np
 
 from laconic.penalties import Penalty, Solver
 
+# Above this value Φ is compared with that of zero weights before a solve. No loss of zero scores
+# comes near it.
+SATURATED = 100.0
+
 
 class Problem(Protocol):
     """The sums over rows that a corrector needs. `laconic.rows.rows.Rows` computes them."""
@@ -112,6 +116,21 @@ class Objective:
         gradient[self.free :] += pull
         self.centred = self.centred and self._is_centred(pull)
         return self.loss + self.penalty.value(W[self.free :]), gradient
+
+    def start(self, W: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return where to start, with Φ and ∇Φ there: at ``W``, or at zero if Φ is lower there.
+
+        Large weights fit each other. If a column among them is dropped, an exponential loss of the
+        others can be 1e33, and steps from there gain only rounding errors.
+        """
+        value, gradient = self.evaluate(W)
+        if value > SATURATED:
+            zero = np.zeros_like(W)
+            at_zero = self.evaluate(zero)
+            if at_zero[0] < value:
+                return zero, *at_zero
+            value, gradient = self.evaluate(W)
+        return W, value, gradient
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the damped ∇²Φ(W) times ``V``. ``W`` must be the last evaluated point."""

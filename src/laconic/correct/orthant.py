@@ -66,8 +66,7 @@ class Orthant:
         """
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
-        W = self._shifted(objective, start)
-        value, _ = objective.evaluate(W)
+        W, value, _ = objective.start(self._shifted(objective, start))
         face, slope = self._face(objective, W, inside)
         decrement, converged, stuck, cut = np.inf, False, False, 0
         tol = max(self.tol, float(np.finfo(problem.dtype).eps) ** 1.5)

@@ -156,9 +156,9 @@ class HolePunchingClassifier(HolesModel):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit"]), None],
         "max_holes": [Interval(Integral, 0, None, closed="left")],
-        "local_estimator": [HasMethods(["fit", "predict"]), None],
+        "local_estimator": [HasMethods(["fit"]), None],
         "radius": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "min_rows": [Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],

@@ -406,7 +406,8 @@ class TotalQBoostClassifier(PricedClassifier):
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
         self.generated_ = [loop.record.rows.pool.atom(n) for n in SearchState.of(state).generated]
         self._keep_proof(loop, state)
-        if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and self.cv is None:
+        by_price = self.cv is None and not self.early_stopping
+        if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and by_price:
             dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
             warnings.warn(
                 "no atom is worth its price, so the model predicts the same for every row. "
