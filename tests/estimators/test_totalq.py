@@ -1,8 +1,8 @@
 """`TotalQBoostClassifier`: algorithm 1 and its theorems, one statement at a time."""
 
 import io
-import warnings
 import re
+import warnings
 from functools import partial
 from itertools import combinations
 
