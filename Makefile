@@ -11,11 +11,11 @@ demo: $(VENV)/.ready
 	$(BIN)/laconic demo
 
 test: $(VENV)/.ready lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 # The same tests with the oldest versions of everything that pyproject.toml allows.
 test-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python -m pytest
+	$(OLDEST)/bin/python -m pytest -n auto
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
