@@ -50,7 +50,7 @@ from _common import (
     timed,
 )
 
-from laconic.model.regions import inside_ball
+from laconic.model.distances import inside_ball
 from laconic.report.clumps import find_clumps
 from laconic.report.columns import TableColumn
 from laconic.report.features import NamedTable, as_table, focus

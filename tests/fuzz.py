@@ -31,7 +31,8 @@ from laconic import (
 )
 from laconic.files import journal
 from laconic.files.store import digest
-from laconic.pools import Patches
+from laconic.pools import Patches, Pieces
+from model.naive_integers import Naive
 from problems import random_problem, saving_always
 
 # Most memory in bytes that a file of a few kilobytes may take while it is read and used.
@@ -173,13 +174,19 @@ def data():
     return X, y, images, (images[:, 0] > images[:, 35]).astype(int)
 
 
-def predictors():
-    """Return a small predictor of every kind."""
+def frame_of(X):
+    """Return the rows of `data` as a frame with a column of categories."""
     import pandas as pd
 
-    X, y, images, seen = data()
     frame = pd.DataFrame(X, columns=list("abcd")).round(1)
     frame["e"] = np.where(X[:, 0] > 0.3, "high", np.where(X[:, 1] > 0.5, None, "low"))
+    return frame
+
+
+def predictors():
+    """Return a small predictor of every kind."""
+    X, y, images, seen = data()
+    frame = frame_of(X)
     holes = {"max_holes": 2, "min_rows": 4}
     patches = Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=1.5)
     two = (y > 0).astype(int)
@@ -197,6 +204,24 @@ def predictors():
         "ensemble": TotalQBoostClassifier(4, price=0.0).fit(X, two),
     }
     return {name: model.predictor_ for name, model in models.items()}
+
+
+def integer_predictors():
+    """Return a small integer predictor of every kind, some of float inputs and some of raw ones."""
+    X, y, images, _ = data()
+    frame = frame_of(X)
+    of_rows = {"stumps": frame, "patches": images, "categories": frame}
+    raw = {"groups": "int16", "products": "int8", "pieces": "uint8", "regions": "int16"}
+    found = predictors()
+    asked = ShareBoostClassifier(3, pool="stumps").fit(frame, frame["e"].fillna("none"))
+    found["categories"] = asked.predictor_
+    found["soft pieces"] = ShareBoostClassifier(2, pool=Pieces(soft=True)).fit(X, y).predictor_
+    out = {}
+    for number, (name, plain) in enumerate(found.items()):
+        rows, given = of_rows.get(name, X), raw.get(name, "float")
+        rows = rows if given == "float" else np.rint(np.abs(100 * rows))
+        out[f"integer {name}"] = plain.quantise(rows, bits=(8, 16)[number % 2], inputs=given)
+    return out
 
 
 def parts_of(predictor, folder):
@@ -226,6 +251,8 @@ def use(path):
     predictor = Predictor.load(path)
     rows = np.random.default_rng(1).random((3, min(predictor.n_features, 100)))
     if predictor.n_features <= 100:
+        if hasattr(predictor, "integers"):
+            rows = use_integers(predictor)
         assert np.isfinite(predictor.scores(rows)).all()
         assert predictor.predict(rows).shape == (3,)
     predictor.names()
@@ -233,6 +260,25 @@ def use(path):
     predictor.describe(file=open(path.with_name("card"), "w"))  # noqa: SIM115
     predictor.save(path.with_name("again"))
     Predictor.load(path.with_name("again"))
+
+
+def use_integers(predictor):
+    """Check an integer predictor against loops that check every number. Return three rows for it.
+
+    No row of the device's numbers may go beyond a proven bound.
+    """
+    inputs, d = predictor.integers.inputs, predictor.n_features
+    numbers = np.array([-np.inf, -1.5, 0.0, 0.25, 90.0, np.inf], np.float32)
+    if inputs.given != "float":
+        limits = np.iinfo(inputs.dtype)
+        numbers = np.array([limits.min, 0, 1, 90, limits.max], inputs.dtype)
+    rng = np.random.default_rng(2)
+    given = np.array([*(np.full(d, n) for n in numbers[[0, -1]]), *rng.choice(numbers, (4, d))])
+    found = Naive(predictor.integers).scores(given)
+    codes = inputs.codes_of(given[:, inputs.features])
+    assert np.array_equal(predictor.integers.code_scores(codes), found)
+    str(predictor.to_c())
+    return np.rint(90.0 * rng.random((3, d)))
 
 
 # -- checkpoints -----------------------------------------------------------------------------------
@@ -334,6 +380,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     attempts = {name: (try_predictors, p) for name, p in predictors().items()}
+    attempts |= {name: (try_predictors, p) for name, p in integer_predictors().items()}
     attempts |= {name: (try_checkpoints, f) for name, f in fits().items()}
     for name, (attempt, what) in attempts.items():
         if args.kind in (None, name):

@@ -14,6 +14,7 @@ PREDICTORS = [
     "columns", "groups", "stumps", "products", "pieces", "patches", "clumping", "regions", "nested",
     "ensemble",
 ]  # fmt: skip
+INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 
 
 def test_every_kind_of_predictor_is_tried(predictors):
@@ -26,6 +27,25 @@ def test_every_kind_of_predictor_is_tried(predictors):
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_resealed_predictors(predictors, name):
     found = fuzz.try_predictors(predictors[name], 80)
+    assert found["refused"] > found["sound"] > 0
+
+
+@pytest.fixture(scope="module")
+def integers():
+    return fuzz.integer_predictors()
+
+
+def test_integer_predictors_of_every_kind_are_tried(integers):
+    assert list(integers) == [f"integer {name}" for name in INTEGERS]
+    used = {p.integers.inputs.given for p in integers.values()}
+    assert used == {"float", "int16", "int8", "uint8"}
+    segments = {s.kind for p in integers.values() for s in p.integers.program.segments}
+    assert segments == {"gather", "multiply", "at_most", "equals", "balls", "soft_balls", "windows"}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_resealed_integer_predictors(integers, name):
+    found = fuzz.try_predictors(integers[f"integer {name}"], 80)
     assert found["refused"] > found["sound"] > 0
 
 

@@ -38,6 +38,12 @@ MAPS = {
 }
 """Feature maps in model files, by kind."""
 
+QUANTISE = "laconic.model.integer_predictor:quantise"
+INTEGER_FILE = "laconic.model.integer_file:BOTH_WAYS"
+TABLE_BYTES = "laconic.export.table_bytes:table_bytes"
+TO_C = "laconic.export.header:to_c"
+"""What a predictor can be turned into. Nothing of it is imported before it is asked for."""
+
 
 def find(where: str) -> Any:
     """Import and return the object of a text ``module:name``."""

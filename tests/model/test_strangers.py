@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from fuzz import parts_of, sealed
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor, ShareBoostClassifier
 from laconic.files.layout import MOST, Array, check_arrays, list_of, real_number, whole_number
-from laconic.model import patches
+from laconic.model import masks
 from laconic.model.atoms import ColumnsMap
 from laconic.model.card import shorten
 from laconic.model.regions import DEEPEST, RegionsMap
@@ -255,7 +255,7 @@ def test_many_masks_of_large_images_are_made_once(models, tmp_path, monkeypatch)
         "map_centre": np.full((n, 2), 150.0), "map_sigma": np.full(n, 9.0),
         "weights": np.ones((n, arrays["weights"].shape[1])),
     }  # fmt: skip
-    made, remembered = [], patches._remembered_mask
+    made, remembered = [], masks._remembered_mask
     real = remembered.__wrapped__
     monkeypatch.setattr(remembered, "__wrapped__", lambda *a: made.append(a) or real(*a))
     found = read_and_described(

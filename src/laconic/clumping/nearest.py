@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from laconic.clumping.radius_graph import distances
 from laconic.clumping.ties import Digests
-from laconic.model.pieces import row_squares
+from laconic.model.distances import row_squares
 from laconic.numeric.sparse_rows import most_values
 from laconic.numeric.threads import row_blocks
 

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from laconic.clumping.graph import BitStore, GraphLimits, NeighbourGraph
 from laconic.clumping.symmetric import Edges
-from laconic.model.pieces import row_squares
+from laconic.model.distances import row_squares
 from laconic.numeric.sparse_rows import is_thin, most_values, squared_gaps
 from laconic.numeric.threads import Threads, row_blocks
 

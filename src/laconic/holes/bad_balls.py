@@ -10,8 +10,7 @@ from scipy import sparse
 
 from laconic.clumping.radius_graph import within
 from laconic.clumping.ties import WEIGHT_TIE
-from laconic.model.pieces import CLOSE, row_squares
-from laconic.model.regions import ball_distances
+from laconic.model.distances import CLOSE, ball_distances, row_squares
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.sparse_rows import most_values
 from laconic.numeric.threads import Threads, row_blocks

@@ -14,7 +14,7 @@ from laconic.clumping.ties import WEIGHT_TIE, Digests, first_lowest, ranks
 from laconic.holes.bad_balls import TOGETHER, BadBall, ErrorCounts, Surroundings, largest_ball
 from laconic.holes.local_models import constant, fit_local, predicted_labels
 from laconic.holes.state import Hole, Part, PunchState
-from laconic.model.regions import inside_ball
+from laconic.model.distances import inside_ball
 from laconic.numeric.threads import Threads
 
 # Largest number of centres that a round looks at beyond its candidates.

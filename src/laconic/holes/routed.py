@@ -10,8 +10,10 @@ import numpy as np
 from laconic.holes.local_models import predicted_labels
 from laconic.holes.model_scores import class_probabilities, class_scores, flat_model, link_of
 from laconic.holes.state import Hole
+from laconic.model.distances import inside_balls
 from laconic.model.predictor import Predictor
-from laconic.model.regions import RegionsMap, inside_balls, newest_hole
+from laconic.model.regions import RegionsMap
+from laconic.model.route import newest_hole
 from laconic.numeric.magnitudes import check_squares
 from laconic.numeric.once import once
 

@@ -10,7 +10,7 @@ import numpy as np
 from laconic.clumping.ties import WEIGHT_TIE, first_lowest
 from laconic.holes.local_models import predicted_labels
 from laconic.holes.state import Hole, Part, PunchState
-from laconic.model.regions import inside_ball
+from laconic.model.distances import inside_ball
 
 
 def staged_labels(base: Any, holes: list[Hole], X: Any, dtype: Any) -> Iterator[np.ndarray]:

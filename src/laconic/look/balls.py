@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.model.pieces import PiecesMap, squared_distances
+from laconic.model.distances import squared_distances
+from laconic.model.pieces import PiecesMap
 
 
 class Ball(NamedTuple):

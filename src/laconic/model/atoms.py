@@ -6,14 +6,15 @@ An atom is a small immutable record. See `laconic.model.feature_maps` for what a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from laconic.files.layout import Array
 from laconic.model.distinct_names import quoted_if_alike, written_apart
-from laconic.model.feature_maps import SUM, Labels, Names, column_scores, feature_name
+from laconic.model.feature_maps import SUM, Labels, Names, feature_name
+from laconic.model.lowering import LoweredMap, Primitive
+from laconic.model.primitives import Compare, Gather, Multiply
 
 
 class Column(NamedTuple):
@@ -91,13 +92,7 @@ class Stump(NamedTuple):
 PER_UNIT = "Weights are per unit of the input."
 
 
-def _take(X: Any, features: np.ndarray) -> np.ndarray:
-    """Return columns of a dense or sparse matrix as a dense array."""
-    taken = X[:, features]
-    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken)
-
-
-class ColumnsMap:
+class ColumnsMap(LoweredMap):
     """Input columns, unchanged."""
 
     kind = "columns"
@@ -107,34 +102,22 @@ class ColumnsMap:
 
     def __init__(self, feature: np.ndarray) -> None:
         self.feature = np.asarray(feature, dtype=np.int64)
+        self._gather = Gather(self.feature)
 
-    def columns(self, X: Any) -> np.ndarray:
-        """Return the values on new rows."""
-        return _take(X, self.feature)
-
-    def scores(self, X: Any, weights: np.ndarray) -> np.ndarray:
-        """Return columns times weights. Large blocks of sparse columns stay sparse."""
-        plain = type(self).columns is ColumnsMap.columns  # a subclass may compute other columns
-        return column_scores(X[:, self.feature] if plain else self.columns(X), weights)
+    def lower(self) -> list[Primitive]:
+        """Return the columns as one `Gather`."""
+        return [self._gather]
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return one readable name per column."""
         return [feature_name(f, feature_names) for f in self.feature]
-
-    def features(self) -> np.ndarray:
-        """Return the sorted distinct input features that are read."""
-        return np.unique(self.feature)
-
-    def operations(self) -> int:
-        """Return 0, as reading a column needs no arithmetic."""
-        return 0
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""
         return {"feature": self.feature}
 
 
-class ProductsMap:
+class ProductsMap(LoweredMap):
     """Products of two input columns."""
 
     kind = "products"
@@ -147,28 +130,11 @@ class ProductsMap:
     def __init__(self, first: np.ndarray, second: np.ndarray) -> None:
         self.first = np.asarray(first, dtype=np.int64)
         self.second = np.asarray(second, dtype=np.int64)
+        self._multiply = Multiply(self.first, self.second)
 
-    def columns(self, X: Any) -> np.ndarray:
-        """Return the values on new rows, in float64 if any is out of the range of float32."""
-        first, second = _take(X, self.first), _take(X, self.second)
-        if first.dtype not in (np.float32, np.float64):  # integers would overflow without an error
-            first, second = first.astype(np.float64), second.astype(np.float64)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            product = first * second
-            if product.dtype == np.float32:
-                size, least = np.abs(product), np.finfo(np.float32).tiny
-                lost = ~np.isfinite(product) | ((size < least) & (first != 0) & (second != 0))
-                if lost.any():
-                    product = product.astype(np.float64)
-                    product[lost] = first[lost].astype(np.float64) * second[lost]
-        over = np.argwhere(~np.isfinite(product) & np.isfinite(first) & np.isfinite(second))
-        if len(over):
-            row, column = over[0]
-            raise ValueError(
-                f"the product of columns {self.first[column]} and {self.second[column]} of X "
-                f"overflows in row {row}; give X in the units of the training rows"
-            )
-        return product
+    def lower(self) -> list[Primitive]:
+        """Return the products as one `Multiply`."""
+        return [self._multiply]
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return one readable name per column."""
@@ -179,14 +145,6 @@ class ProductsMap:
         different = len(set(zip(self.first.tolist(), self.second.tolist(), strict=True)))
         return quoted_if_alike(lambda name: [f"{name(i)} * {name(j)}" for i, j in pairs], different)
 
-    def features(self) -> np.ndarray:
-        """Return the sorted distinct input features that are read."""
-        return np.unique(np.concatenate([self.first, self.second]))
-
-    def operations(self) -> int:
-        """Return the number of multiplications, one per product."""
-        return self.first.size
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""
         return {"first": self.first, "second": self.second}
@@ -195,7 +153,7 @@ class ProductsMap:
 STUMP_KINDS = ("le", "eq", "missing")
 
 
-class StumpsMap:
+class StumpsMap(LoweredMap):
     """Decision stumps: 1[v ≤ value], 1[v = value] or 1[v is missing]."""
 
     kind = "stumps"
@@ -215,19 +173,11 @@ class StumpsMap:
         self.feature = np.asarray(feature, dtype=np.int64)
         self.value = np.asarray(value, dtype=np.float64)
         self.test = np.asarray(test, dtype=np.uint8)
+        self._compare = Compare(self.feature, self.value, self.test)
 
-    def columns(self, X: Any) -> np.ndarray:
-        """Return the values on new rows, 0 or 1."""
-        v = _take(X, self.feature)
-        dtype = v.dtype if v.dtype.kind == "f" else np.dtype(np.float64)
-        out = np.empty(v.shape, dtype=dtype)
-        with np.errstate(invalid="ignore"):
-            for test, question in enumerate((np.less_equal, np.equal)):
-                of = self.test == test
-                out[:, of] = question(v[:, of], self.value[of])
-        of = self.test == STUMP_KINDS.index("missing")
-        out[:, of] = np.isnan(v[:, of])
-        return out
+    def lower(self) -> list[Primitive]:
+        """Return the stumps as one `Compare`."""
+        return [self._compare]
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return one readable condition per stump. ``categories`` spells out the codes."""
@@ -263,14 +213,6 @@ class StumpsMap:
         for f, v in zip(self.feature[of].tolist(), self.value[of].tolist(), strict=True):
             out.setdefault(f, set()).add(int(v))
         return out
-
-    def features(self) -> np.ndarray:
-        """Return the sorted distinct input features that are read."""
-        return np.unique(self.feature)
-
-    def operations(self) -> int:
-        """Return the number of comparisons, one per stump."""
-        return self.feature.size
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""

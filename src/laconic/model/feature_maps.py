@@ -2,7 +2,8 @@
 
 A *feature map* is the deployable form of several atoms of one kind. It consists of flat arrays and
 contains no trainer. It turns rows into columns (one per atom, or several for a group). It also
-knows the names and the cost of its columns.
+knows the names and the cost of its columns. A map is best written as a subclass of
+`laconic.model.lowering.LoweredMap`, which derives most of this from a list of primitives.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class FeatureMap(Protocol):
     file. Three attributes are optional. ``remarks`` names arrays that describe the map, but that
     prediction does not read. ``n_columns`` is by default the number of names. ``allows_missing``
     says whether rows may have missing values (default: no).
+
+    A map that can be exported has ``lower()``; see `laconic.model.lowering`.
 
     Three optional texts are for cards. ``reading`` says what a class does with the atoms.
     ``points`` says the same if one score tells two classes apart (None if nothing is added up).

@@ -24,11 +24,13 @@ from laconic.data.frames import (
     numbers_of,
 )
 from laconic.losses import Link, decide, find_link
-from laconic.model.cost import Cost
-from laconic.model.feature_maps import FeatureMap, feature_name, map_bytes, map_scores, map_width
+from laconic.model.cost import Cost, model_cost
+from laconic.model.feature_maps import FeatureMap, feature_name, map_scores, map_width
 from laconic.model.predictor_file import read_predictor, write_predictor
+from laconic.model.primitives import take
 from laconic.numeric.magnitudes import checked_scores
 from laconic.numeric.sparse_rows import canonical
+from laconic.registry import QUANTISE, TO_C, find
 
 
 class Predictor:
@@ -285,15 +287,69 @@ class Predictor:
 
     def cost(self) -> Cost:
         """Return the cost of predicting one row, and the bytes of the model; see `Cost`."""
-        operations = self.weights.size + self.map.operations()
-        if hasattr(self.map, "score_operations"):  # a row does not need every column
-            operations = self.map.score_operations(len(self.intercept))
-        return Cost(
-            atoms=len(self.widths),
-            features=len(self.map.features()),
-            operations=operations,
-            bytes=self.weights.nbytes + self.intercept.nbytes + map_bytes(self.map),
-        )
+        return model_cost(self.map, len(self.widths), self.weights, self.intercept)
+
+    def quantise(self, X: Any, bits: int = 8, inputs: str = "float", y: Any = None) -> Any:
+        """Return the same model with integers only, for chips without floating point.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Training rows. The ranges of inputs and all scales are chosen on them.
+        bits : {8, 16}, default=8
+            Bits of a weight, and of an input that is scaled.
+        inputs : {"float", "uint8", "int8", "int16"}, default="float"
+            What the device hands over: raw integers as they are, or floats. Floats are scaled to
+            integers, and the scales are part of the model. Inputs beyond the range of the rows (or
+            of 8-bit integers) count as the nearest end of the range. Among integers, the largest
+            number of the type stands for a missing value, if the model or the rows have any. Balls
+            and patches have one scale for all features. So give balls features of similar ranges,
+            or use 16 bits.
+        y : array-like of shape (n_rows,), optional
+            Labels of the rows. With them, the change in error is reported, too.
+
+        Returns
+        -------
+        IntegerPredictor
+            Its ``change`` says how many labels change on the rows. Its `describe` prints that no
+            accumulator can overflow.
+        """
+        return find(QUANTISE)(self, X, bits, inputs, y)
+
+    def to_c(self, name: str = "model", probabilities: bool = False) -> Any:
+        """Return the model as one C99 header, which is also valid C++.
+
+        It needs no heap and no recursion, and no C library unless ``probabilities`` are asked for.
+        Its tables are constant, and on an AVR they stay in program memory.
+
+        Parameters
+        ----------
+        name : str, default="model"
+            Prefix of all names in the header.
+        probabilities : bool, default=False
+            Whether to add a function that computes probabilities. It needs ``expf``.
+
+        Returns
+        -------
+        CHeader
+            ``str(header)`` is its text, ``header.save(path)`` writes it, and ``header.compile()``
+            returns an object whose ``predict`` and ``scores`` run the compiled code.
+
+        Notes
+        -----
+        A predictor that was not quantised computes in float32, in the order of
+        `laconic.model.single`. Compile it with ``-ffp-contract=off``.
+        """
+        return find(TO_C)(self, name, probabilities)
+
+    def device_rows(self, X: Any) -> np.ndarray:
+        """Return rows as C code of this model reads them, (n_rows, n_features), in float32."""
+        X = self._matrix(X)
+        rows = np.zeros((X.shape[0], self.n_features), dtype=np.float32)
+        read = self.map.features()
+        with np.errstate(over="ignore"):
+            rows[:, read] = take(X, read)
+        return rows
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to a file. Such a file is safe to load, even from a stranger."""

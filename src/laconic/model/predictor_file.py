@@ -14,6 +14,7 @@ from laconic.files.store import read_archive, write_archive
 from laconic.losses import LINKS
 from laconic.model.feature_maps import feature_map, is_known
 from laconic.numeric.magnitudes import LARGEST_SCORE
+from laconic.registry import INTEGER_FILE, find
 
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
@@ -66,8 +67,11 @@ def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
     if predictor.class_factors is not None:
         header["class_factors"] = predictor.class_factors
     arrays = {"weights": predictor.weights, "intercept": predictor.intercept, "classes": classes}
-    mapped = {f"map_{name}": array for name, array in predictor.map.arrays().items()}
-    write_archive(path, "predictor", header, {**arrays, **mapped})
+    arrays |= {f"map_{name}": array for name, array in predictor.map.arrays().items()}
+    if hasattr(predictor, "integers"):
+        header["integers"], tables = find(INTEGER_FILE)[0](predictor)
+        arrays |= {f"integer_{name}": table for name, table in tables.items()}
+    write_archive(path, "predictor", header, arrays)
 
 
 def read_predictor(path: str | os.PathLike[str], make: Callable[..., P]) -> P:
@@ -87,7 +91,7 @@ def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.n
     names = header["feature_names"]
     if names is not None:
         list_of(str, names, "feature_names", n_features)
-    mapped = {n[4:]: arrays.pop(n) for n in list(arrays) if n.startswith("map_")}
+    mapped, whole = _taken(arrays, "map_"), _taken(arrays, "integer_")
     classes = arrays.pop("classes")
     kind = "i" if classes.dtype.kind == "u" else classes.dtype.kind
     check_arrays({"classes": classes}, {"classes": Array(kind, ("classes",))}, {})
@@ -95,7 +99,7 @@ def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.n
         raise ValueError("it must have two or more different classes, each listed once")
     flat = check_arrays(arrays, LAYOUT, {})
     old = header["version"] == 1
-    return make(
+    made = make(
         feature_map(header["atoms"], mapped, n_features),
         flat["weights"],
         flat["intercept"],
@@ -109,6 +113,16 @@ def _made(make: Callable[..., P], header: dict[str, Any], arrays: dict[str, np.n
         _units(header.get("units", {})),
         _factors(header.get("class_factors")),
     )
+    if "integers" in header or whole:
+        integer: P = find(INTEGER_FILE)[1](made, dict(header["integers"]), whole)
+        return integer
+    return made
+
+
+def _taken(arrays: dict[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
+    """Remove the arrays whose names begin with ``start``, and return them without it."""
+    names = [name for name in arrays if name.startswith(start)]
+    return {name.removeprefix(start): arrays.pop(name) for name in names}
 
 
 def _known_link(loss: Any) -> str:

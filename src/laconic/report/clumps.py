@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.holes.bad_balls import Around, offsets
-from laconic.model.regions import ball_distances
+from laconic.model.distances import ball_distances
 
 # Most errors to try as centres, drawn at random if there are more, and most distances to compute.
 CENTRES, DISTANCES = 400, 20_000_000

@@ -15,7 +15,7 @@ import numpy as np
 from laconic.clumping.score import ClumpScore, clump_score
 from laconic.data.labels import check_labels
 from laconic.holes.local_models import few_labels
-from laconic.model.regions import inside_ball
+from laconic.model.distances import inside_ball
 from laconic.report.clumps import Clump, find_clumps
 from laconic.report.columns import without
 from laconic.report.facts import ClumpFacts, HolesReport, Rate

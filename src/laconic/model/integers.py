@@ -1,0 +1,213 @@
+"""Integer programs on codes of rows, exactly as the C code computes them.
+
+Every number here is a whole number up to 2^53, so products and sums in float64 are exact. That lets
+BLAS add them up in any order.
+
+Only numbers that are not negative are shifted to the right. Products of inputs and linear functions
+in soft balls may be negative. `rescale` rounds them half away from zero. Responses of templates and
+heights of balls are never negative, and are rounded down. Ties between classes go to the lowest
+class.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.model.input_codes import Inputs
+from laconic.model.program import Program, Segment
+from laconic.model.single import leaves_of
+
+# Whole numbers up to this are exact in float64.
+EXACT = 2**53
+# Products and masked responses are rescaled to at most this value before they are weighted.
+LARGEST_VALUE = 2**15 - 1
+# A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
+MASK, MASK_BITS = 255, 8
+# Bits of the height of a soft ball, by the bits of a weight.
+HEIGHT_BITS = {8: 8, 16: 12}
+# A squared distance is shifted to at most this many bits before its height is computed.
+FALL_BITS = 15
+# Rows that are computed together.
+TOGETHER = 2048
+
+
+class IntegerProgram(NamedTuple):
+    """A program of whole numbers.
+
+    ``bits`` are those of a weight. ``unit`` is the value of one unit of the scores.
+    ``accumulator`` has the bits of a score, and ``distance`` those of a squared distance.
+    """
+
+    program: Program
+    inputs: Inputs
+    bits: int
+    unit: float
+    accumulator: int
+    distance: int
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the scores of rows, (n_rows, n_outputs), in int64."""
+        out = np.empty((X.shape[0], self.program.n_outputs), dtype=np.int64)
+        for start in range(0, X.shape[0], TOGETHER):
+            codes = self.inputs.codes(X[start : start + TOGETHER])
+            out[start : start + TOGETHER] = self.code_scores(codes)
+        return out
+
+    def code_scores(self, codes: np.ndarray) -> np.ndarray:
+        """Return the scores of codes (n_rows, n_read)."""
+        program = self.program
+        out = np.empty((len(codes), program.n_outputs), dtype=np.int64)
+        leaf = leaves_of(program, lambda centre: squares(codes, centre[None])[:, 0], len(codes))
+        for number in np.unique(leaf):
+            held = np.flatnonzero(leaf == number)
+            total = np.repeat(program.bias[number : number + 1].astype(np.float64), len(held), 0)
+            for segment in program.segments:
+                own = part_of(segment, int(number))
+                if own.n_atoms:
+                    total += segment_scores(own, codes[held], self.inputs, self.bits)
+            out[held] = total.astype(np.int64)
+        return out
+
+
+def part_of(segment: Segment, leaf: int) -> Segment:
+    """Return the atoms of one leaf. Templates and masks stay as they are."""
+    first, last = int(segment.starts[leaf]), int(segment.starts[leaf + 1])
+    if first == 0 and last == segment.n_atoms:
+        return segment
+    tables = dict(segment.tables)
+    if segment.kind == "look_up":
+        ends = np.cumsum([0, *tables["length"]])
+        tables["value"] = tables["value"][ends[first] : ends[last]]
+    for name in PER_ATOM[segment.kind]:
+        tables[name] = tables[name][first:last]
+    starts = np.array([0, last - first])
+    return Segment(segment.kind, tables, segment.weights[first:last], starts)
+
+
+PER_ATOM: dict[str, tuple[str, ...]] = {
+    "gather": ("feature", "shift"),
+    "multiply": ("first", "second", "rescale", "shift"),
+    "at_most": ("feature", "value", "shift"),
+    "equals": ("feature", "value", "shift"),
+    "hinge": ("feature", "knot", "sign", "shift"),
+    "look_up": ("feature", "length", "shift"),
+    "balls": ("centre", "limit", "shift"),
+    "soft_balls": ("centre", "limit", "fall", "drop", "shift"),
+    "windows": ("template", "mask", "top", "left", "shift"),
+}
+"""Tables that have one entry for each atom, by kind of segment."""
+
+
+def rescale(values: np.ndarray, bits: np.ndarray | int) -> np.ndarray:
+    """Return values divided by 2^bits, rounded half away from zero."""
+    half = (np.int64(1) << np.asarray(bits, dtype=np.int64)) >> 1
+    size = (np.abs(values) + half) >> bits
+    return np.where(values < 0, -size, size)
+
+
+def squares(codes: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return Σ_f (code_f − centre_f)², (n_rows, n_centres)."""
+    top = max(np.abs(codes).max(initial=0), np.abs(centres).max(initial=0))
+    exact = np.float64 if 4 * codes.shape[1] * int(top) ** 2 <= EXACT else np.int64
+    X, C = codes.astype(exact), centres.astype(exact)
+    out = np.square(X).sum(axis=1)[:, None] - 2 * (X @ C.T) + np.square(C).sum(axis=1)
+    return out.astype(np.int64)
+
+
+def segment_scores(segment: Segment, codes: np.ndarray, inputs: Inputs, bits: int) -> np.ndarray:
+    """Return what the atoms of a segment add to the scores, in float64 (exact)."""
+    factor = np.ldexp(1.0, segment.tables["shift"])
+    if segment.kind in ("balls", "soft_balls"):
+        return _ball_scores(segment, codes, bits, factor)
+    values = atom_values(segment, codes, inputs)
+    weighted: np.ndarray = values @ (segment.weights * factor[:, None])
+    return weighted
+
+
+def atom_values(segment: Segment, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """Return the values of the atoms before they are weighted, (n_rows, n_atoms), in float64."""
+    values: np.ndarray = _VALUES[segment.kind](segment.tables, codes, inputs)
+    return values.astype(np.float64)
+
+
+def _gather(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    return codes[:, tables["feature"]]
+
+
+def _multiply(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    moved = codes - inputs.zero
+    product = moved[:, tables["first"]] * moved[:, tables["second"]]
+    return rescale(product, tables["rescale"])
+
+
+def _at_most(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    return codes[:, tables["feature"]] <= tables["value"]
+
+
+def _equals(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    return codes[:, tables["feature"]] == tables["value"]
+
+
+def _hinge(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    return np.maximum(tables["sign"] * (codes[:, tables["feature"]] - tables["knot"]), 0)
+
+
+def _look_up(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    index = codes[:, tables["feature"]] - inputs.zero[tables["feature"]]
+    known = (index >= 0) & (index < tables["length"])
+    first = np.cumsum([0, *tables["length"]])[:-1]
+    return np.where(known, tables["value"][np.where(known, index, 0) + first], 0)
+
+
+def _windows(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    height, width = tables["shape"].tolist()
+    images = (codes - inputs.zero).reshape(-1, height, width).astype(np.float64)
+    first_pixel = np.cumsum([0, *np.square(tables["size"])])
+    first_weight = np.cumsum([0, *(tables["rows"] * tables["columns"])])
+    out = np.zeros((len(codes), len(tables["template"])), dtype=np.int64)
+    for j, (t, m) in enumerate(zip(tables["template"], tables["mask"], strict=True)):
+        size, rows, columns = int(tables["size"][t]), tables["rows"][m], tables["columns"][m]
+        top, left = tables["top"][j], tables["left"][j]
+        part = images[:, top : top + rows + size - 1, left : left + columns + size - 1]
+        views = np.lib.stride_tricks.sliding_window_view(part, (size, size), axis=(1, 2))
+        template = tables["pixel"][first_pixel[t] : first_pixel[t + 1]].astype(np.float64)
+        responses = views.reshape(len(codes), rows * columns, size * size) @ template
+        kept = np.maximum(responses.astype(np.int64), 0) >> int(tables["down"][0])
+        masked = kept * tables["weight"][first_weight[m] : first_weight[m + 1]]
+        out[:, j] = masked.max(axis=1) >> MASK_BITS
+    return out
+
+
+_VALUES = {
+    "gather": _gather,
+    "multiply": _multiply,
+    "at_most": _at_most,
+    "equals": _equals,
+    "hinge": _hinge,
+    "look_up": _look_up,
+    "windows": _windows,
+}
+
+
+def heights(tables: Any, codes: np.ndarray) -> np.ndarray:
+    """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
+    left = tables["limit"] - squares(codes, tables["centre"])
+    if "fall" not in tables:
+        return (left >= 0).astype(np.int64)
+    return ((np.maximum(left, 0) >> tables["drop"]) * tables["fall"]) >> FALL_BITS
+
+
+def _ball_scores(segment: Segment, codes: np.ndarray, bits: int, factor: np.ndarray) -> np.ndarray:
+    """Return the sum over balls of height times linear function."""
+    out = np.zeros((len(codes), segment.weights.shape[2]))
+    high = heights(segment.tables, codes)
+    X = np.column_stack([codes, np.ones(len(codes), dtype=np.int64)]).astype(np.float64)
+    for b in range(segment.n_atoms):
+        held = np.flatnonzero(high[:, b])
+        linear = X[held] @ segment.weights[b].astype(np.float64)
+        if segment.kind == "soft_balls":
+            linear = rescale(linear.astype(np.int64), HEIGHT_BITS[bits]).astype(np.float64)
+        out[held] += linear * high[held, b, None] * factor[b]
+    return out

@@ -1,0 +1,307 @@
+"""A predictor as one short program: find the leaf of a row, then add up the atoms of that leaf.
+
+This is the normal form of a lowered predictor (`laconic.model.lowering`). The float32 and the
+integer form of a model, its C code and its size in bytes all start from here. Atoms of one kind
+form a *segment*, a few flat tables. So code that walks over a program does not grow with the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.model.lowering import lowered
+from laconic.model.masks import mask_weights
+from laconic.model.regions import UNSEEN
+
+KINDS = (
+    "gather", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
+    "soft_balls", "windows",
+)  # fmt: skip
+"""Kinds of segments, in the order in which their atoms are added up."""
+
+Tables = dict[str, np.ndarray]
+
+
+class Segment(NamedTuple):
+    """All atoms of one kind. Leaf l adds up the atoms ``starts[l]`` to ``starts[l + 1] - 1``."""
+
+    kind: str
+    tables: Tables
+    """What the atoms compute; see `_TABLES` for the names."""
+    weights: np.ndarray
+    """(n_atoms, n_outputs), or for balls (n_atoms, n_features + 1, n_outputs)."""
+    starts: np.ndarray
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms in all leaves."""
+        return int(self.starts[-1])
+
+
+class Routing(NamedTuple):
+    """The way of a row through nested holes to its leaf.
+
+    Node k has the holes ``first[k]`` to ``first[k + 1] - 1``. The last of them that contains the
+    row leads to ``inside``, and without one the row goes to ``outside[k]``. A number below zero is
+    the leaf ``-1 - number``, any other is a node. The first node is 0.
+    """
+
+    first: np.ndarray
+    outside: np.ndarray
+    inside: np.ndarray
+    centre: np.ndarray
+    limit: np.ndarray
+    """A hole contains the rows with ‖x − centre‖² ≤ limit."""
+
+    @property
+    def nested(self) -> bool:
+        """Whether there are holes within holes."""
+        return len(self.outside) > 1
+
+
+class Program(NamedTuple):
+    """Scores of a row: ``bias`` of its leaf plus the weighted atoms of its leaf."""
+
+    n_features: int
+    bias: np.ndarray
+    """(n_leaves, n_outputs)."""
+    segments: list[Segment]
+    routing: Routing | None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return int(self.bias.shape[1])
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves. It is 1 without holes."""
+        return len(self.bias)
+
+    @property
+    def never(self) -> np.ndarray:
+        """Which classes a leaf never answers, (n_leaves, n_outputs)."""
+        never: np.ndarray = np.abs(self.bias) > -UNSEEN / 2
+        return never
+
+
+def program_of(predictor: Any) -> Program:
+    """Return the program of a predictor.
+
+    If only the difference of two scores counts, the program has one score: the second minus the
+    first. It is above zero for the second class.
+    """
+    weights, intercept = predictor.weights, predictor.intercept
+    if len(intercept) == 2 and getattr(predictor.link, "shift_invariant", False):
+        weights, intercept = np.diff(weights, axis=1), np.diff(intercept)
+    return make_program(lowered(predictor.map), weights, intercept, predictor.n_features)
+
+
+def make_program(
+    primitives: Sequence[Any], weights: np.ndarray, intercept: np.ndarray, n_features: int
+) -> Program:
+    """Return the program of a list of primitives with weights (n_columns, n_outputs)."""
+    tree = _Tree()
+    tree.place(primitives, np.asarray(weights, np.float64), np.asarray(intercept, np.float64), [])
+    bias = np.array([leaf.bias for leaf in tree.leaves])
+    segments = list(_segments([leaf.pieces for leaf in tree.leaves], len(intercept)))
+    return Program(int(n_features), bias, segments, tree.routing())
+
+
+# -- holes -----------------------------------------------------------------------------------------
+
+
+class _Weighted(NamedTuple):
+    """A primitive and the weights of its columns."""
+
+    primitive: Any
+    weights: np.ndarray
+
+
+class _Leaf(NamedTuple):
+    pieces: list[_Weighted]
+    bias: np.ndarray
+
+
+@dataclass
+class _Tree:
+    """Nodes and leaves in the order in which they are met."""
+
+    leaves: list[_Leaf] = field(default_factory=list)
+    nodes: list[tuple[Any, list[int]]] = field(default_factory=list)
+
+    def place(
+        self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[_Weighted]
+    ) -> int:
+        """Add the node or leaf of some primitives, and return its number; see `Routing`."""
+        pieces, route, at = list(outer), None, 0
+        for primitive in primitives:
+            piece = _Weighted(primitive, W[at : at + primitive.n_columns])
+            at += primitive.n_columns
+            if not hasattr(primitive, "parts"):
+                pieces.append(piece)
+            elif route is None:
+                route = piece
+            else:
+                raise TypeError("a list of primitives may have only one Route")
+        if route is None:
+            self.leaves.append(_Leaf(pieces, bias))
+            return -len(self.leaves)
+        if len(route.primitive.parts) == 1:  # without holes, all rows are in the only part
+            own = route.weights
+            return self.place(route.primitive.parts[0], own[:-1], bias + own[-1], pieces)
+        targets: list[int] = []
+        node, at = len(self.nodes), 0
+        self.nodes.append((route.primitive, targets))
+        for part in route.primitive.parts:
+            width = sum(primitive.n_columns for primitive in part) + 1
+            own = route.weights[at : at + width]
+            targets.append(self.place(part, own[:-1], bias + own[-1], pieces))
+            at += width
+        return node
+
+    def routing(self) -> Routing | None:
+        """Return the tables of all nodes, or None if there are no holes."""
+        if not self.nodes:
+            return None
+        targets = [target for _, target in self.nodes]
+        routes = [route for route, _ in self.nodes]
+        return Routing(
+            first=np.cumsum([0, *(len(target) - 1 for target in targets)]),
+            outside=np.array([target[0] for target in targets]),
+            inside=np.array([number for target in targets for number in target[1:]], dtype=int),
+            centre=np.concatenate([np.asarray(route.centre, np.float64) for route in routes]),
+            limit=np.concatenate([np.square(np.asarray(route.radius)) for route in routes]),
+        )
+
+
+# -- segments --------------------------------------------------------------------------------------
+
+
+def _segments(leaves: list[list[_Weighted]], n_outputs: int) -> Iterator[Segment]:
+    """Yield the segments of all leaves, one for each kind (and image shape)."""
+    found: dict[tuple[Any, ...], list[list[tuple[Tables, np.ndarray]]]] = {}
+    for number, pieces in enumerate(leaves):
+        for primitive, weights in pieces:
+            for key, tables, own in _parts(primitive, weights):
+                of_leaf = found.setdefault(key, [[] for _ in leaves])
+                of_leaf[number].append((tables, own))
+    for key in sorted(found, key=lambda key: (KINDS.index(key[0]), key[1:])):
+        of_leaf = found[key]
+        counts = [sum(len(own) for _, own in parts) for parts in of_leaf]
+        if sum(counts):
+            parts = [part for leaf in of_leaf for part in leaf]
+            tables = _joined(key[0], [tables for tables, _ in parts])
+            weights = np.concatenate([own for _, own in parts])
+            yield Segment(key[0], tables, weights, np.cumsum([0, *counts]))
+
+
+def _parts(
+    primitive: Any, weights: np.ndarray
+) -> Iterator[tuple[tuple[Any, ...], Tables, np.ndarray]]:
+    """Yield the key, tables and weights of the segments to which a primitive adds atoms."""
+    name = type(primitive).__name__
+    if name not in _TABLES:
+        raise TypeError(
+            f"{name} is not a primitive that can be exported; known: {', '.join(_TABLES)}"
+        )
+    yield from _TABLES[name](primitive, weights)
+
+
+def _gather(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    yield ("gather",), {"feature": np.asarray(p.feature)}, weights
+
+
+def _multiply(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    yield ("multiply",), {"first": np.asarray(p.first), "second": np.asarray(p.second)}, weights
+
+
+def _compare(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    feature, value, test = np.asarray(p.feature), np.asarray(p.value), np.asarray(p.test)
+    for number, kind in enumerate(("at_most", "equals")):
+        of = test == number
+        yield (kind,), {"feature": feature[of], "value": value[of]}, weights[of]
+    of = test == 2
+    yield ("missing",), {"feature": feature[of]}, weights[of]
+
+
+def _hinge(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    sign = np.sign(p.sign).astype(np.int64)
+    tables = {"feature": np.asarray(p.feature), "knot": np.asarray(p.knot), "sign": sign}
+    yield ("hinge",), tables, weights
+
+
+def _look_up(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    table = np.asarray(p.table, dtype=np.float64)
+    length = np.full(len(table), table.shape[1])
+    tables = {"feature": np.asarray(p.feature), "length": length, "value": table.ravel()}
+    yield ("look_up",), tables, weights
+
+
+def _balls(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    centre = np.asarray(p.centre, dtype=np.float64)
+    n, d = centre.shape
+    weights = weights.reshape(n, d + 1, weights.shape[1]).copy()
+    # w·(x − o) + b = w·x + (b − w·o)
+    weights[:, -1] -= np.einsum("bf,bfc->bc", np.broadcast_to(p.origin, (n, d)), weights[:, :-1])
+    tables = {"centre": centre, "limit": np.square(np.asarray(p.radius, dtype=np.float64))}
+    yield ("soft_balls" if p.soft else "balls",), tables, weights
+
+
+def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    height, width = (int(n) for n in p.shape)
+    sizes, centres = np.asarray(p.size), np.asarray(p.centre, dtype=np.float64)
+    tables: dict[str, list[Any]] = {name: [] for name in ("top", "left", "mask")}
+    masks: dict[tuple[Any, ...], int] = {}
+    shapes, values = [], []
+    for t, (row, column), sigma in zip(p.template, centres, p.sigma, strict=True):
+        whole = mask_weights((height, width), int(sizes[t]), row, column, float(sigma))
+        y, x = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
+        cut = np.ascontiguousarray(whole[y[0] : y[-1] + 1, x[0] : x[-1] + 1])
+        key = (cut.shape, cut.tobytes())
+        if key not in masks:
+            masks[key] = len(masks)
+            shapes.append(cut.shape)
+            values.append(cut.ravel())
+        tables["mask"].append(masks[key])
+        tables["top"].append(y[0])
+        tables["left"].append(x[0])
+    out = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
+    out |= {
+        "template": np.asarray(p.template),
+        "size": sizes,
+        "pixel": np.asarray(p.values, dtype=np.float64),
+        "rows": np.array([shape[0] for shape in shapes], dtype=np.int64),
+        "columns": np.array([shape[1] for shape in shapes], dtype=np.int64),
+        "weight": np.concatenate([np.empty(0, np.float32), *values]).astype(np.float64),
+    }
+    yield ("windows", height, width), out | {"shape": np.array([height, width])}, weights
+
+
+_TABLES = {
+    "Gather": _gather,
+    "Multiply": _multiply,
+    "Compare": _compare,
+    "Hinge": _hinge,
+    "LookUp": _look_up,
+    "Balls": _balls,
+    "WindowMaximum": _windows,
+}
+"""How each primitive becomes tables of segments."""
+
+
+def _joined(kind: str, parts: list[Tables]) -> Tables:
+    """Return the tables of several parts as one. Numbers of templates and masks are moved on."""
+    if kind == "windows":
+        templates = np.cumsum([0, *(len(part["size"]) for part in parts)])
+        masks = np.cumsum([0, *(len(part["rows"]) for part in parts)])
+        parts = [
+            part | {"template": part["template"] + t, "mask": part["mask"] + m}
+            for part, t, m in zip(parts, templates, masks, strict=False)
+        ]
+    out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return out | ({"shape": parts[0]["shape"]} if kind == "windows" else {})

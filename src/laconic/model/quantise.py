@@ -1,0 +1,212 @@
+"""From a program of real numbers to one of integers.
+
+1. Choose the codes of the inputs (`laconic.model.choose_codes`).
+2. Express each atom in codes: a whole-numbered value, and real weights per unit of that value
+   (`laconic.model.in_codes`).
+3. Choose one unit for all scores, and round the weights to it. An atom may also have a power of
+   two of its own, by which its value is multiplied before it is weighted.
+4. Bound every accumulator, for every input (`laconic.model.proof`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.losses import decide
+from laconic.model.choose_codes import choose_codes
+from laconic.model.in_codes import Coded, in_codes
+from laconic.model.input_codes import Inputs
+from laconic.model.integers import EXACT, IntegerProgram, atom_values
+from laconic.model.program import Program, Segment
+from laconic.model.proof import bounds, overflow, score_bound, value_sizes
+
+# Largest power of two of an atom.
+MOST_SHIFT = 15
+# Units that are tried between two powers of two.
+STEPS = 8
+# Rows on which units are compared.
+SAMPLE = 2000
+# Atoms get powers of two only if that keeps the decisions of more than this part of the rows.
+WORTH = 1e-3
+# Unit of a model without weights, in parts of its largest constant.
+FINE = 2.0**-20
+# More than 1 by more than rounding, so that the largest weight is never above its limit.
+SLIGHTLY = 1.0 + 2.0**-40
+# Smallest unit. Numbers below it are not exact in float64.
+SMALLEST = 2.0**-1000
+# A unit may be coarser than the weights need by so many powers of two.
+COARSER = 40
+
+
+def quantise_program(program: Program, X: Any, bits: int, given: str) -> IntegerProgram:
+    """Return an integer program that is near ``program`` on the rows ``X``.
+
+    Of a few units, it takes the one with the smallest error of the scores on some of the rows.
+    Balls do not count in this comparison.
+    """
+    inputs = choose_codes(program, X, bits, given)
+    coded = in_codes(program, inputs, X, bits)
+    codes = inputs.codes(X[:: max(1, X.shape[0] // SAMPLE)])
+    trial = _Trial(coded, inputs, codes)
+    found = []
+    for shifts in (False, True):
+        tried = [_rounded(coded, inputs, bits, step / STEPS, shifts) for step in range(STEPS)]
+        found.append(min(map(trial.judged, tried), key=lambda judged: judged.error))
+    plain, shifted = found
+    best = shifted if shifted.changed < plain.changed - WORTH else plain
+    rounded = best.rounded
+    proof = bounds(rounded.program, inputs, bits, rounded.accumulator)
+    if wide := overflow(proof):
+        raise ValueError(f"this model cannot be computed with integers, as one overflows: {wide}")
+    distance = max((bound.bits for bound in proof if bound.what == "squared distance"), default=32)
+    return IntegerProgram(
+        rounded.program, inputs, bits, rounded.unit, rounded.accumulator, distance
+    )
+
+
+class _Rounded(NamedTuple):
+    """An integer program at one unit, and the bits of its scores."""
+
+    program: Program
+    unit: float
+    accumulator: int
+
+
+def _rounded(coded: Coded, inputs: Inputs, bits: int, step: float, shifts: bool) -> _Rounded:
+    """Round the weights at the smallest unit that 32 bits allow, or else 64.
+
+    ``step`` is the place of the unit between two powers of two. Without ``shifts``, the largest
+    weight of all atoms sets the unit.
+    """
+    most = 2 ** (bits - 1) - 1
+    tops = np.concatenate([np.zeros(0), *map(_largest_weights, coded.program.segments)])
+    tops = tops[tops > 0]
+    base = 2.0**step * _smallest_unit(coded.program, coded.never, tops, most)
+    low = 0
+    if shifts and len(tops):
+        low = math.ceil(math.log2(max(tops.min() / (most * base), 2.0**-MOST_SHIFT)))
+    for accumulator in (32, 64):
+        limit = min(2 ** (accumulator - 1) - 1, EXACT)
+        # If only the bias is too large for 32 bits, a coarser unit costs less than 64 bits.
+        coarser = COARSER if _has_room(coded, inputs, bits) or accumulator == 64 else 0
+        for power in range(low, coarser + 1):
+            unit = math.ldexp(base, power)
+            program = _at_unit(coded, inputs, bits, unit)
+            if score_bound(program, inputs, bits) <= limit:
+                return _Rounded(program, unit, accumulator)
+    raise ValueError(
+        "the scores of this model do not fit 64-bit integers, because its weights and intercepts "
+        "differ too much in size"
+    )
+
+
+def _has_room(coded: Coded, inputs: Inputs, bits: int) -> bool:
+    """Return whether the largest weights of all atoms fill at most half of 32 bits."""
+    most, total = 2.0 ** (bits - 1), np.zeros(coded.program.n_leaves)
+    for segment in coded.program.segments:
+        sizes = value_sizes(segment, inputs)
+        sizes = sizes if sizes.ndim == 1 else sizes.sum(axis=1)
+        starts = segment.starts
+        total += [sizes[a:b].sum() for a, b in itertools.pairwise(starts)]
+    return bool(most * total.max(initial=0.0) <= 2.0**30)
+
+
+def _largest_weights(segment: Segment) -> np.ndarray:
+    """Return the largest weight of every atom. Constants of balls have a type of their own."""
+    weights = np.abs(segment.weights if segment.weights.ndim == 2 else segment.weights[:, :-1])
+    largest: np.ndarray = weights.reshape(len(weights), -1).max(axis=1, initial=0.0)
+    return largest
+
+
+def _smallest_unit(program: Program, never: np.ndarray, tops: np.ndarray, most: int) -> float:
+    """Return the unit in which the largest weight is ``most``, or a fine one without weights.
+
+    If a model is multiplied by a number, its unit is, too.
+    """
+    if len(tops):
+        return max(float(tops.max()) / most * SLIGHTLY, SMALLEST)
+    constants = [np.where(never, 0.0, program.bias)]
+    constants += [segment.weights for segment in program.segments]
+    top = max(float(np.abs(part).max(initial=0.0)) for part in constants)
+    return max(top * FINE * SLIGHTLY, SMALLEST) if top > 0 else 1.0
+
+
+def _at_unit(coded: Coded, inputs: Inputs, bits: int, unit: float) -> Program:
+    """Return the program with weights and bias in whole numbers of the unit."""
+    most, segments = 2 ** (bits - 1) - 1, []
+    for segment in coded.program.segments:
+        with np.errstate(divide="ignore", under="ignore"):
+            over = np.log2(_largest_weights(segment) / (most * unit))
+        shift = np.maximum(np.ceil(over), 0.0).astype(np.int64)
+        scale = np.ldexp(unit, shift).reshape(-1, *[1] * (segment.weights.ndim - 1))
+        weights = np.rint(segment.weights / scale).astype(np.int64)
+        segments.append(segment._replace(tables=segment.tables | {"shift": shift}, weights=weights))
+    with np.errstate(over="ignore"):
+        bias = np.rint(np.where(coded.never, 0.0, coded.program.bias) / unit)
+    bias = np.clip(bias, -(2.0**62), 2.0**62).astype(np.int64)
+    program = coded.program._replace(segments=segments, bias=bias)
+    if coded.never.any():  # below every score that another class can have
+        floor = score_bound(program, inputs, bits) + 1
+        sign = np.sign(coded.program.bias).astype(np.int64)
+        segments = [_silent(segment, coded.never) for segment in segments]
+        program = program._replace(
+            segments=segments, bias=np.where(coded.never, sign * floor, bias)
+        )
+    return program
+
+
+def _silent(segment: Segment, never: np.ndarray) -> Segment:
+    """Return a segment without weights for the classes that a leaf never answers."""
+    leaf = np.repeat(np.arange(len(never)), np.diff(segment.starts))
+    silent = never[leaf].reshape(len(leaf), *[1] * (segment.weights.ndim - 2), never.shape[1])
+    return segment._replace(weights=np.where(silent, 0, segment.weights))
+
+
+class _Judged(NamedTuple):
+    rounded: _Rounded
+    changed: float
+    """Part of the decisions that change."""
+    error: float
+    """Mean squared error of the scores, apart from what all scores of a row share."""
+
+
+class _Trial:
+    """Compares rounded programs on codes of rows, without their balls."""
+
+    def __init__(self, coded: Coded, inputs: Inputs, codes: np.ndarray) -> None:
+        self.values = [
+            None if segment.weights.ndim == 3 else atom_values(segment, codes, inputs)
+            for segment in coded.program.segments
+        ]
+        self.n_rows = len(codes)
+        self.exact = self._scores(coded.program)
+
+    def _scores(self, program: Program) -> list[np.ndarray]:
+        """Return the scores of all rows as if they were in each leaf."""
+        out = [np.repeat(own[None].astype(float), self.n_rows, axis=0) for own in program.bias]
+        for segment, values in zip(program.segments, self.values, strict=True):
+            if values is None:
+                continue
+            factor = np.ones(segment.n_atoms)
+            if "shift" in segment.tables:
+                factor = np.ldexp(1.0, segment.tables["shift"])
+            for leaf, total in enumerate(out):
+                own = slice(*segment.starts[leaf : leaf + 2])
+                total += values[:, own] @ (segment.weights[own] * factor[own, None])
+        return out
+
+    def judged(self, rounded: _Rounded) -> _Judged:
+        """Return how far a rounded program is from the exact one."""
+        changed, error = 0.0, 0.0
+        found = self._scores(rounded.program)
+        for own, exact in zip(found, self.exact, strict=True):
+            changed += float(np.mean(decide(own) != decide(exact)))
+            gap = np.clip(rounded.unit * own - exact, -1e15, 1e15)
+            if gap.shape[1] > 1:
+                gap = gap - gap.mean(axis=1, keepdims=True)
+            error += float(np.mean(np.square(gap)))
+        return _Judged(rounded, changed / len(found), error)
