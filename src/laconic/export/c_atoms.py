@@ -1,0 +1,175 @@
+"""C code of the atoms: what is added to the scores for atom j of a segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from laconic.export.c_code import Code, indented, loop
+from laconic.export.c_lines import add, add_if, input_of, line_of, shifted, table
+from laconic.export.c_windows import window_lines
+from laconic.model.integers import FALL_BITS, HEIGHT_BITS
+from laconic.model.program import Segment
+
+
+def atom_lines(code: Code, segment: Segment) -> list[str]:
+    """Return the lines for atom j of a segment."""
+    return _LINES[segment.kind](code, segment)
+
+
+def _gather(code: Code, segment: Segment) -> list[str]:
+    return add(code, segment, input_of(code, segment), "int16_t")
+
+
+def _multiply(code: Code, segment: Segment) -> list[str]:
+    if code.inputs is None:
+        value = f"{input_of(code, segment, 'first')} * {input_of(code, segment, 'second')}"
+        return add(code, segment, value)
+    factors = []
+    for name in ("first", "second"):
+        zero = code.inputs.zero[segment.tables[name]]
+        factor = f"(int32_t){input_of(code, segment, name)}"
+        if zero.any():
+            moved = code.constant(f"multiply_zero_{name}", zero, "j", "Codes of zero.")
+            factor = f"({factor} - ({moved}))"
+        factors.append(factor)
+    value = f"{factors[0]} * {factors[1]}"
+    if segment.tables["rescale"].any():
+        down = table(code, segment, "rescale", "Products are divided by these powers of two.")
+        value = f"{code.rescale()}({value}, {down})"
+    return add(code, segment, value, "int16_t")
+
+
+def _at_most(code: Code, segment: Segment) -> list[str]:
+    return add_if(code, segment, f"{input_of(code, segment)} <= {_value(code, segment)}")
+
+
+def _equals(code: Code, segment: Segment) -> list[str]:
+    return add_if(code, segment, f"{input_of(code, segment)} == {_value(code, segment)}")
+
+
+def _value(code: Code, segment: Segment) -> str:
+    """Return the value of atom j. A number in its place might make compilers warn."""
+    values, dtype = segment.tables["value"], _code_type(code)
+    made = code.rom.table(f"{segment.kind}_value", values, "Values to compare with.", dtype)
+    return code.rom.read(made, "j")
+
+
+def _code_type(code: Code) -> str | None:
+    return None if code.inputs is None else code.inputs.dtype.name
+
+
+def _missing(code: Code, segment: Segment) -> list[str]:
+    given = f"const float given = {input_of(code, segment)};"
+    return [given, *add_if(code, segment, "given != given")]
+
+
+def _hinge(code: Code, segment: Segment) -> list[str]:
+    kind, zero = ("float", "0.0f") if code.integers is None else ("int32_t", "0")
+    knot = table(code, segment, "knot", "Knots.")
+    sign = table(code, segment, "sign", "1: above the knot; -1: below it.")
+    lines = [
+        f"{kind} t = ({kind}){input_of(code, segment)} - ({knot});",
+        f"if ({sign} < 0) {{",
+        "    t = -t;",
+        "}",
+    ]
+    return [*lines, *add(code, segment, f"t > {zero} ? t : {zero}")]
+
+
+def _look_up(code: Code, segment: Segment) -> list[str]:
+    tables, feature = segment.tables, input_of(code, segment)
+    first = code.constant(
+        "look_up_first", np.cumsum([0, *tables["length"]])[:-1], "j", "First value of each atom."
+    )
+    length = table(code, segment, "length", "Number of values of each atom.")
+    values = code.rom.table(
+        "look_up_value", tables["value"], "Values of categories.", code.weight_type
+    )
+    kind, whole = (
+        ("float", " && (float)code == given") if code.integers is None else ("int32_t", "")
+    )
+    given = f"const float given = {feature};"
+    found = "const int32_t code = given >= 0.0f && given < 1e6f ? (int32_t)given : -1;"
+    lines = [given, found]
+    if code.inputs is not None:
+        zero = code.inputs.zero[tables["feature"]]
+        moved = code.constant("look_up_zero", zero, "j", "Codes of zero.")
+        lines = [f"const int32_t code = (int32_t){feature} - ({moved});"]
+    lines += [
+        f"{kind} t = 0;",
+        f"if (code >= 0 && code < (int32_t){length}{whole}) {{",
+        f"    t = {code.rom.read(values, f'{first} + (uint_fast16_t)code')};",
+        "}",
+    ]
+    return [*lines, *add(code, segment, "t")]
+
+
+def _balls(code: Code, segment: Segment) -> list[str]:
+    tables, width, soft = segment.tables, code.program.n_features, segment.kind == "soft_balls"
+    centre = code.rom.table(
+        f"{segment.kind}_centre", tables["centre"], "Centres of balls.", code.centre_type()
+    )
+    limit = table(code, segment, "limit", "Squared radii.", code.limit_type())
+    slope = code.rom.table(
+        f"{segment.kind}_slope", segment.weights[:, :-1],
+        "Slopes: for each ball and input, one for each score.", code.weight_type,
+    )  # fmt: skip
+    constant = code.rom.table(
+        f"{segment.kind}_constant", segment.weights[:, -1], "Constants of balls."
+    )
+    k, at = code.n_outputs, "c" if code.n_outputs > 1 else "0"
+    size = segment.weights.size
+    weight = code.rom.read(slope, f"({line_of('j', width, size)} + f) * {k}u + {at}")
+    start = code.rom.read(constant, f"{line_of('j', k, size)} + {at}")
+    add = "t = t + {} * q[f];" if code.integers is None else f"t += ({code.score}){{}} * q[f];"
+    linear = [
+        f"{code.score} t = {start};",
+        "uint_fast16_t f;",
+        *loop("f", width, [add.format(weight)]),
+    ]
+    height: list[str] = []
+    if code.integers is None:
+        inside, added = "square < limit", "scores[c] = scores[c] + t;"
+        if soft:
+            height = ["const float height = 1.0f - square / limit;"]
+            added = "scores[c] = scores[c] + t * height;"
+    else:
+        inside, value = "square <= limit", "t"
+        if soft:
+            height = _height(code, segment)
+            bits = HEIGHT_BITS[code.integers.bits]
+            value = f"{code.rescale()}(t, {bits}) * height"
+        added = f"scores[c] += {shifted(code, segment, value)};"
+    inner = [*height, *code.per_class(*linear, added)]
+    return [
+        f"const {code.square} square = {code.squared(centre)}"
+        f"(q, &{centre}[{line_of('j', width, size)}]);",
+        f"const {code.square} limit = {limit};",
+        f"if ({inside}) {{",
+        *indented(inner),
+        "}",
+    ]
+
+
+def _height(code: Code, segment: Segment) -> list[str]:
+    drop = table(code, segment, "drop", "Shifts of the gap to the sphere.")
+    fall = table(code, segment, "fall", "Height of one step of the gap.")
+    gap = f"(int32_t)((limit - square) >> {drop})"
+    return [f"const int32_t height = ({gap} * (int32_t){fall}) >> {FALL_BITS};"]
+
+
+_LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
+    "gather": _gather,
+    "multiply": _multiply,
+    "at_most": _at_most,
+    "equals": _equals,
+    "missing": _missing,
+    "hinge": _hinge,
+    "look_up": _look_up,
+    "balls": _balls,
+    "soft_balls": _balls,
+    "windows": window_lines,
+}
+"""How each kind of segment is written."""

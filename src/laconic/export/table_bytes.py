@@ -1,0 +1,143 @@
+"""Bytes of the tables of a header, before any weight is known.
+
+The bounds hold for every predictor with the same atoms, if the centres of its balls lie among the
+rows given to ``quantise``. Indices, thresholds and weights have the types that the header gives
+them. A table whose entries are all equal is not written, which only makes the header smaller.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laconic.export.c_text import smallest
+from laconic.model.choose_codes import ALL_FEATURES, uses
+from laconic.model.program import Program, Segment
+
+# A score of 32 bits has room for the bias if the atoms add up to at most half of it.
+HALF = 2**30
+
+
+class Layout:
+    """The types of a header's numbers: ``bits`` of weights (None: float32) and what is given."""
+
+    def __init__(self, program: Program, bits: int | None, given: str) -> None:
+        self.program, self.bits, self.given = program, bits, given
+        self.weight = 4 if bits is None else bits // 8
+        kinds = {segment.kind for segment in program.segments}
+        self.code = 4
+        if bits is not None:
+            self.code = bits // 8 if given == "float" else np.dtype(given).itemsize
+        self.use = uses(program)
+        self.reads_all = bool(kinds & set(ALL_FEATURES)) or program.routing is not None
+        arithmetic = kinds - {"at_most", "equals", "missing", "look_up"} or program.routing
+        self.clamped = given == "int16" and bits is not None and bool(arithmetic)
+        self.direct = bits is None or (given != "float" and not self.clamped)
+        self.wide = bits is not None and self._largest() > HALF
+        self.far = bits is not None and (self.code > 1 or program.n_features * 510**2 >= 2**31)
+        self.score = 8 if self.wide else 4
+        self.distance = 8 if self.far else 4
+
+    def _largest(self) -> float:
+        """Return a bound on what the atoms of a leaf add to a score, whatever their weights."""
+        most = 2.0 ** (self.bits or 0) / 2.0
+        total = np.zeros(self.program.n_leaves)
+        for segment in self.program.segments:
+            size = {"at_most": 1.0, "equals": 1.0, "missing": 1.0, "gather": 256.0**self.code / 2}
+            each = size.get(segment.kind, 2.0**15)
+            if segment.kind == "gather" and self.given == "uint8":
+                each = 256.0
+            if segment.kind == "look_up":
+                each = most
+            if segment.kind in ("balls", "soft_balls"):
+                each = (self.program.n_features + 1.0) * 256.0**self.code
+            total += np.diff(segment.starts) * each
+        return float(most * total.max(initial=0.0))
+
+    def index(self) -> int:
+        """Return the bytes of the number of an input."""
+        most = self.program.n_features if self.direct else len(self.use)
+        return smallest(np.array([max(most - 1, 0)])).itemsize
+
+
+def table_bytes(program: Program, bits: int | None, given: str, n_classes: int) -> int:
+    """Return a bound on the bytes of all tables of a header."""
+    layout = Layout(program, bits, given)
+    k, leaves = program.n_outputs, program.n_leaves
+    total = layout.score * leaves * k + 2 * n_classes
+    for segment in program.segments:
+        total += _segment_bytes(segment, layout)
+        if leaves > 1:
+            total += smallest(segment.starts).itemsize * len(segment.starts)
+    routing = program.routing
+    if routing is not None:
+        total += layout.code * routing.centre.size + layout.distance * len(routing.limit)
+        total += smallest(routing.inside).itemsize * len(routing.inside)
+        if routing.nested:
+            total += 2 * len(routing.first) + 2 * len(routing.outside)
+    return total + _input_bytes(layout)
+
+
+def _input_bytes(layout: Layout) -> int:
+    """Return the bytes of the scales or ranges of the inputs."""
+    if layout.direct:
+        return 0
+    n, all_features = len(layout.use), layout.program.n_features
+    # Only models of balls and images are sure to read every feature.
+    reads = 0 if layout.reads_all else smallest(np.array([all_features - 1])).itemsize
+    if layout.clamped:
+        return n * (reads + 4)
+    multiplied = {bool(kinds & {"multiply", "windows"}) for kinds in layout.use.values()}
+    looked_up = any("look_up" in kinds for kinds in layout.use.values())
+    differ = looked_up or (layout.code > 1 and len(multiplied) > 1)
+    return n * (reads + 5 + (2 * layout.code if differ else 0))
+
+
+def _segment_bytes(segment: Segment, layout: Layout) -> int:
+    """Return a bound on the bytes of the tables of one segment."""
+    n, tables = segment.n_atoms, segment.tables
+    weights = layout.weight * n * layout.program.n_outputs
+    shift = 0 if layout.bits is None else n
+    per_atom = {
+        "gather": layout.index(),
+        "multiply": 2 * layout.index(),
+        "at_most": layout.index() + layout.code,
+        "equals": layout.index() + layout.code,
+        "missing": layout.index() + (0 if layout.bits is None else layout.code),
+        "hinge": layout.index() + 4 + 1,
+    }
+    if segment.kind in per_atom:
+        total = per_atom[segment.kind] * n + weights + shift
+        if segment.kind == "multiply" and layout.bits is not None:
+            total += n if layout.code > 1 else 0
+            total += 2 * layout.code * n if layout.given == "float" else 0
+        return total
+    if segment.kind == "look_up":
+        size = tables["value"].size
+        places = 2 * smallest(np.array([size, int(tables["length"].max(initial=0))])).itemsize
+        zero = layout.code if layout.given == "float" else 0
+        return (layout.index() + places + zero) * n + layout.weight * size + weights + shift
+    if segment.kind == "windows":
+        return _window_bytes(segment, layout) + weights + shift
+    slopes = segment.weights[:, :-1].size
+    per_ball = layout.distance + (5 if segment.kind == "soft_balls" else 0)
+    constants = layout.score * segment.weights[:, -1].size
+    return layout.code * tables["centre"].size + layout.weight * slopes + constants + (
+        per_ball * n + shift
+    )  # fmt: skip
+
+
+def _window_bytes(segment: Segment, layout: Layout) -> int:
+    tables = segment.tables
+    mask = 4 if layout.bits is None else 1
+
+    def entries(name: str) -> int:
+        values = tables[name]
+        return 0 if len(set(values.tolist())) == 1 else values.size * smallest(values).itemsize
+
+    places = {"template": tables["pixel"].size, "mask": tables["weight"].size}
+    total = layout.weight * tables["pixel"].size + mask * tables["weight"].size
+    total += sum(entries(name) for name in ("top", "left", "template", "mask"))
+    total += sum(entries(name) for name in ("size", "rows", "columns"))
+    for name, owner in (("template", "size"), ("mask", "rows")):
+        total += tables[owner].size * smallest(np.array([places[name]])).itemsize
+    return total

@@ -1,0 +1,112 @@
+"""Promised bytes: never fewer than the linked program takes, and known before any weight is."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from export.random_models import cases
+from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.export.chips import CHIPS, find_chip, is_installed, measure
+from laconic.export.footprint import (
+    CHIP_NAMES,
+    Target,
+    find_target,
+    footprint,
+    measured_code,
+    program_bytes,
+)
+from laconic.export.table_bytes import Layout, table_bytes
+from laconic.model.atoms import ColumnsMap, ProductsMap, StumpsMap
+from laconic.pools import Patches
+
+REAL = ("avr", "cortex-m0", "rv32")
+
+
+def needs(chip):
+    if not is_installed(find_chip(chip)):
+        pytest.skip(f"needs the compiler of {chip}")
+
+
+def target_of(header, chip="c99"):
+    integers = header.integers
+    if integers is None:
+        return Target(chip, None, "float")
+    return Target(chip, integers.bits, integers.inputs.given)
+
+
+def test_tables_are_never_larger_than_counted():
+    for case in cases(3, 120, large=0.1):
+        header, target = case.header, target_of(case.header)
+        classes = len(header.predictor.classes)
+        counted = table_bytes(header.program, target.bits, target.inputs, classes)
+        assert header.table_bytes <= counted
+        layout = Layout(header.program, target.bits, target.inputs)
+        if header.integers is not None:
+            assert header.integers.accumulator <= 8 * layout.score
+            assert header.integers.distance <= 8 * layout.distance
+
+
+@pytest.mark.chips
+@pytest.mark.parametrize("chip", REAL)
+def test_the_linked_program_is_never_larger_than_promised(chip):
+    needs(chip)
+    for case in cases(4, 40):
+        header = case.header
+        promised = program_bytes(
+            header.program, target_of(header, chip), len(header.predictor.classes)
+        )
+        assert measure(str(header), chip, header.name).flash <= promised, header.name
+
+
+@pytest.mark.chips
+@pytest.mark.parametrize("chip", REAL)
+@pytest.mark.parametrize("inputs", ["uint8", "float"])
+def test_models_within_a_budget_stay_within_it_on_the_chip(chip, inputs):
+    needs(chip)
+    X, y = load_digits(return_X_y=True)
+    X = X.astype(np.uint8)
+    pools = ["columns", "stumps", "products", "pieces", Patches(None, 30, 3, 3, 1.5)]
+    target = Target(chip, 8, inputs)
+    for pool in pools:
+        budget = 6000 if pool == "pieces" else 1900
+        model = ShareBoostClassifier(40, pool=pool, max_bytes=budget, chip=target).fit(X, y)
+        assert model.n_atoms_ > 0
+        header = model.predictor_.quantise(X, inputs=inputs).to_c()
+        promised = model.path_[model.n_atoms_].footprint
+        assert measure(str(header), chip).flash <= promised <= budget
+    two = TotalQBoostClassifier(max_bytes=1200, chip=target, price=1e-4).fit(X, y > 4)
+    header = two.predictor_.quantise(X, inputs=inputs).to_c()
+    assert measure(str(header), chip).flash <= two.path_[two.n_atoms_].footprint <= 1200
+
+
+@pytest.mark.parametrize("bits", [8, 16, None])
+@pytest.mark.parametrize("inputs", ["float", "uint8", "int16"])
+def test_another_atom_never_makes_a_model_smaller(bits, inputs):
+    rng = np.random.default_rng(0)
+    target = Target("avr", bits, inputs if bits else "float")
+    first, second = rng.integers(0, 300, (2, 40))
+    makes = [
+        lambda n: ColumnsMap(np.arange(n)),
+        lambda n: ProductsMap(first[:n], second[:n]),
+        lambda n: StumpsMap(first[:n], second[:n] / 7, first[:n] % 2),
+    ]
+    for make in makes:
+        sizes = [footprint(make(n), 3, target, 300) for n in range(40)]
+        assert (np.diff(sizes) >= 0).all()
+
+
+def test_every_chip_was_measured():
+    assert set(measured_code()) == set(CHIPS) == set(CHIP_NAMES)
+    parts = [set(chip["bytes"]) for chip in measured_code().values()]
+    assert all(names == parts[0] for names in parts)
+    assert all(chip["compiler"] for chip in measured_code().values())
+
+
+def test_wrong_targets_are_refused():
+    with pytest.raises(ValueError, match="Did you mean 'cortex-m4'"):
+        find_target("cortex-m3")
+    with pytest.raises(ValueError, match="bits must be one of 8, 16, None"):
+        find_target(Target("avr", 4))
+    with pytest.raises(TypeError, match="or a Target, not 8"):
+        find_target(8)
+    assert find_target(Target("avr", 16, "int8")) == Target("avr", 16, "int8")
