@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from laconic.boost.correct_all import CorrectAll
 from laconic.boost.loop import Loop
 from laconic.boost.master import make_master
+from laconic.boost.measures import Measure
 from laconic.boost.propose import Admissible, ByRule, Violated
 from laconic.boost.record import Recorder
 from laconic.boost.rules import find_rule
@@ -17,6 +18,21 @@ from laconic.penalties import find_penalty
 from laconic.pools import Columns, Stumps
 from laconic.pools.signs import Signs
 from laconic.rows.rows import rows_in_memory
+
+
+class Fixed(Measure):
+    """Prices of atoms that do not depend on other atoms."""
+
+    def __init__(self, prices):
+        super().__init__(None)
+        self.prices = np.asarray(prices)
+        self.least = float(self.prices.min())
+
+    def _measured(self, numbers):
+        return float(self.prices[list(numbers)].sum())
+
+    def added(self, chosen):
+        return self.prices
 
 
 def share_loop(max_atoms):

@@ -222,9 +222,12 @@ def test_ctrl_c_in_a_callback_of_the_first_round_still_leaves_the_intercept(thre
 
 
 SLOW_FIT = """
-import sys, time, warnings
+import signal, sys, time, warnings
 import numpy as np
 from laconic import ShareBoostClassifier
+
+# A shell starts background jobs with Ctrl-C ignored, and so do the processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def slowly(state):
     print("round", state.last.size, flush=True)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from loops import Fixed
 
-from laconic.boost.costs import FixedCosts
+from laconic.boost.costs import Costs
 from laconic.boost.record import Recorder, weights_of
 from laconic.correct import Newton
 from laconic.penalties import L2
@@ -56,9 +57,17 @@ def test_groups_of_columns_are_kept_whole():
 
 
 def test_costs_are_those_of_the_set():
-    _, _, record, solution = at_a_solution((4, 1), costs=FixedCosts(np.arange(5.0)))
+    _, _, record, solution = at_a_solution((4, 1), costs=Costs(Fixed(np.arange(5.0))))
     assert record.entry(solution, (0.1, 0.1)).cost == 5.0
-    assert record.cost([1, 2, 3]) == 6.0
+
+
+@pytest.mark.parametrize("atoms", [(), (3,), (4, 0, 2)])
+def test_an_entry_knows_all_that_its_predictor_costs(atoms):
+    _, _, record, solution = at_a_solution(atoms)
+    entry = record.entry(solution, (0.1,) * len(atoms))
+    n, k = len(atoms), 3
+    assert entry.costs == (n, n, n * k, 8 * (n * k + k + n))
+    assert entry.footprint is None
 
 
 def test_the_clock_goes_on_from_where_it_was():

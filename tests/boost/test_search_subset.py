@@ -4,11 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from loops import total_loop
+from loops import Fixed, total_loop
 
 from laconic import TotalQBoostClassifier
 from laconic.boost.checkpoint import Checkpoint
-from laconic.boost.costs import FixedCosts
+from laconic.boost.costs import Cap, Costs
+from laconic.boost.measures import SensorPrices
 from laconic.boost.search_state import SearchState
 from problems import random_problem
 
@@ -68,7 +69,7 @@ def test_an_entry_says_whether_its_fit_came_to_its_end():
 
 
 def best_subset(loop, state, price, cap=np.inf, costs=None):
-    """The least objective over all subsets of H, each solved alone."""
+    """The least objective over all allowed subsets of H, each solved alone."""
     rows, settle = loop.record.rows, loop.settle
     found = SearchState.of(state).generated
     rows.reset([*settle.include, *found])
@@ -76,8 +77,10 @@ def best_subset(loop, state, price, cap=np.inf, costs=None):
     best = np.inf
     for size in range(int(min(cap, len(found))) + 1):
         for support in combinations(range(len(found)), size):
-            paid = size if costs is None else costs.total([found[k] for k in support])
-            best = min(best, problem.fit(support).value + price * paid)
+            atoms = [found[k] for k in support]
+            if costs is None or costs.allows(atoms):
+                paid = size if costs is None else costs.total(atoms)
+                best = min(best, problem.fit(support).value + price * paid)
     return best
 
 
@@ -99,13 +102,32 @@ def test_an_exact_search_finds_it_and_proves_it():
 
 
 def test_costs_are_paid_for():
-    costs = FixedCosts(np.random.default_rng(0).choice([1.0, 2.0, 5.0], 90))
+    costs = Costs(Fixed(np.random.default_rng(0).choice([1.0, 2.0, 5.0], 90)))
     loop = total_loop(6, costs=costs)
     state = grown(loop)
     last = state.entries[-1]
     assert last.cost == costs.total(last.numbers)
     best = best_subset(loop, state, 0.01, costs=costs)
     assert best * (1 - 1e-9) <= last.objective + 0.01 * last.cost <= best * 1.05
+
+
+@pytest.mark.parametrize("hot_start", [0, 7])
+@pytest.mark.parametrize("most", [1, 2])
+def test_an_exact_search_is_the_best_of_the_subsets_within_the_caps(most, hot_start):
+    """A cap on distinct features, of which several stumps may read the same."""
+    plain = total_loop(7)
+    features = SensorPrices(plain.record.rows.pool, np.ones(6), np.arange(6))
+    costs = Costs(caps=[Cap("max_features", most, features)])
+    loop = total_loop(7, costs=costs, search="exact", price=1e-3, hot_start=hot_start)
+    state = grown(loop)
+    last = state.entries[-1]
+    assert last.costs.features <= most
+    objective = last.objective + 1e-3 * last.size
+    assert objective == pytest.approx(best_subset(loop, state, 1e-3, costs=costs), rel=1e-8)
+    assert SearchState.of(state).bound == pytest.approx(objective, rel=1e-6)
+    local = grown(total_loop(7, costs=costs, price=1e-3, hot_start=hot_start)).entries[-1]
+    assert local.costs.features <= most
+    assert local.objective + 1e-3 * local.size <= 1.2 * objective
 
 
 @pytest.mark.parametrize("cap", [1, 3])

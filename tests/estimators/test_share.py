@@ -684,7 +684,7 @@ def test_the_cap_is_reached_but_never_exceeded(three_classes, pool, refine):
     model = ShareBoostClassifier(20, pool=pool, costs=costs, max_cost=6.0, refine=refine)
     model.fit(X, y)
     for entry in model.path_:
-        total = sum(costs[list(atom.reads)].sum() for atom in entry.atoms)
+        total = costs[list(reads(entry.atoms))].sum()
         np.testing.assert_allclose(entry.cost, total, rtol=1e-12)
         assert total <= 6.0
     if pool == "columns" and not refine:

@@ -7,9 +7,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
-from laconic.boost.costs import OperationCosts
+from laconic.boost.measures import Operations
+from laconic.model.masks import mask_weights
 from laconic.model.patch_responses import BoxLimits
-from laconic.model.patches import Patch, PatchesMap, mask_weights
+from laconic.model.patches import Patch, PatchesMap
+from laconic.model.windows import WindowMaximum
 from laconic.numeric.threads import Threads
 from laconic.pools import Patches
 from laconic.pools.parts import bind_parts
@@ -102,15 +104,14 @@ def test_values_do_not_depend_on_how_they_are_computed(cached):
     map = map.take([7 * t % 72 for t in range(12)] + list(range(80, 144, 7)))
     expected = naive(map, X)
     for copy in (0.0, 1e9):  # copying is free: each mask alone; or dear: all of a size together
-        fresh = PatchesMap(**map.arrays())
-        fresh._limits = BoxLimits(copy=copy, cached=cached)
+        fresh = WindowMaximum(**map.windows.arrays(), limits=BoxLimits(copy=copy, cached=cached))
         np.testing.assert_allclose(fresh.columns(X), expected, rtol=1e-5, atol=1e-6)
         assert (len(fresh.boxes()) == 2) == (copy > 0)
     atoms = np.arange(12)
     for banded, few in ((False, 0), (True, 0), (False, 12)):
-        map._limits = BoxLimits(cached=cached, few=few)
+        fresh = WindowMaximum(**map.windows.arrays(), limits=BoxLimits(cached=cached, few=few))
         out = np.full((5, len(map.template)), np.nan, dtype=np.float32)
-        map._box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
+        fresh.box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
         np.testing.assert_allclose(out[:, :12], expected[:, :12], rtol=1e-5, atol=1e-6)
         assert np.isnan(out[:, 12:]).all()
 
@@ -327,7 +328,7 @@ def test_an_atom_costs_what_it_adds():
         assert added.min() > 0
         chosen += rng.choice(b.n_atoms, 3, replace=False).tolist()
     numbers = rng.permutation(chosen).tolist()
-    assert OperationCosts(b).total(numbers) == OperationCosts(b).total(chosen)
+    assert Operations(b).of(numbers) == Operations(b).of(chosen)
 
 
 # -- the estimator ---------------------------------------------------------------------------------

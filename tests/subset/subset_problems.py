@@ -41,6 +41,20 @@ def make(seed, loss="exponential", l1=1e-3, nonnegative=True, intercept=False, *
     return SubsetProblem(X, y, weight / weight.sum(), loss, l1, nonnegative, intercept)
 
 
+def few_groups(most, seed=0, n_columns=9, n_groups=4):
+    """A limit on supports: their columns are of at most ``most`` groups."""
+    group = np.random.default_rng(seed).integers(0, n_groups, n_columns)
+    return lambda support: len({int(group[column]) for column in support}) <= most
+
+
+def brute_force_within(problem, price, allows):
+    """Best objective over all supports that are allowed."""
+    values, n = every_value(problem), problem.n_columns
+    supports = [tuple(j for j in range(n) if s >> j & 1) for s in range(len(values))]
+    pairs = zip(values, supports, strict=True)
+    return min(float(value) + price * len(s) for value, s in pairs if allows(s))
+
+
 def brute_force(problem, price, cap=None):
     """Best objective over all supports."""
     return best_of(every_value(problem), price, cap)

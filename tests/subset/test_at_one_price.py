@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from subset_problems import LOSS, brute_force, every_value, make
+from subset_problems import LOSS, brute_force, every_value, few_groups, make
 
 from laconic import TotalQBoostClassifier
 from laconic.subset import Fit
@@ -116,3 +116,14 @@ def test_a_dear_column_gives_way_to_a_cheap_one(seed, start):
     objective = found.value + price.of(found.support)
     assert best - 1e-10 <= objective <= problem.fit(start).value + price.of(start) + 1e-12
     assert objective <= best * 1.05
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("most", [1, 2])
+def test_limits_are_kept_from_any_start(seed, most):
+    problem, limit = make(seed, nonnegative=False), few_groups(most, seed)
+    for start in ((), tuple(range(9))):
+        fit = descend(problem, Price(1e-3, 5, within=limit), problem.fit(start))
+        assert limit(fit.support)
+        assert len(fit.support) <= 5
+        assert fit.value + 1e-3 * len(fit.support) <= problem.fit(()).value

@@ -4,7 +4,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from subset_problems import PRICES, SETTINGS, brute_force, make
+from subset_problems import PRICES, SETTINGS, brute_force, brute_force_within, few_groups, make
 
 from laconic.subset import exact
 from laconic.subset.at_every_size import local_search
@@ -33,6 +33,31 @@ def test_exact_with_a_cap_is_brute_force(cap, price, nonnegative):
     assert len(proof.fit.support) <= cap
     np.testing.assert_allclose(proof.objective, best, rtol=1e-9)
     assert best * (1 - 1e-7) <= proof.bound <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+@pytest.mark.parametrize(("price", "cap"), [(0.0, 4), (2e-3, None), (2e-2, 9)])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_within_limits_is_brute_force(most, price, cap, seed):
+    problem, limit = make(seed, nonnegative=False, intercept=True), few_groups(most, seed)
+
+    def allows(support):
+        return limit(support) and (cap is None or len(support) <= cap)
+
+    best = brute_force_within(problem, price, allows)
+    proof = branch_and_bound(problem, price, cap, allows=limit)
+    assert allows(proof.fit.support)
+    np.testing.assert_allclose(proof.objective, best, rtol=1e-9)
+    assert best * (1 - 1e-7) <= proof.bound <= best * (1 + 1e-12)
+
+
+def test_an_allowed_start_is_not_lost():
+    """The local search before may know only better fits that are not allowed."""
+    problem, allows = make(3, nonnegative=False), few_groups(1, 3)
+    start = max((tuple(c for c in range(9) if allows((0, c))), (0,)), key=len)
+    proof = branch_and_bound(problem, 0.0, None, [start], max_nodes=0, allows=allows)
+    assert allows(proof.fit.support)
+    assert proof.objective <= problem.fit(start).value
 
 
 @pytest.mark.parametrize("max_nodes", [0, 1, 3, 10])

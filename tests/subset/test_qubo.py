@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from subset_problems import PRICES, brute_force, make, stump_data
+from subset_problems import PRICES, brute_force, brute_force_within, few_groups, make, stump_data
 
 from laconic.subset import search
-from laconic.subset.qubo import binary_model, quadratic_model, qubo_search, signs
+from laconic.subset.qubo import annealing_sampler, binary_model, quadratic_model, qubo_search, signs
 
 dimod = pytest.importorskip("dimod")
 pytest.importorskip("dwave.samplers")
@@ -190,3 +190,14 @@ def test_an_absent_library_is_named_with_its_cure(monkeypatch):
     X, y = stump_data(1)
     with pytest.raises(ImportError, match=r"pip install laconic\[dwave\]"):
         search(X, y, method="tabu", price=0.01)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_limits_that_the_sampler_does_not_know_are_kept(most):
+    problem, allows = make(most, nonnegative=False, intercept=True), few_groups(most, most)
+    fit = qubo_search(problem, 2e-3, 6, sampler=annealing_sampler(), allows=allows)
+    assert allows(fit.support)
+    assert len(fit.support) <= 6
+    objective = fit.value + 2e-3 * len(fit.support)
+    assert objective >= brute_force_within(problem, 2e-3, allows) - 1e-10
+    assert objective <= problem.fit(()).value

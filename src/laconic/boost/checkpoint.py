@@ -147,6 +147,7 @@ class Checkpoint(Saver):
                 means=arrays["means"][columns],
                 gains=tuple(arrays["gains"][atoms].tolist()),
                 certificate=_certificate(item["certificate"]),
+                footprint=_optional(item.get("footprint")),
                 **{n: real_number(item[n], n, finite=n not in _ANY) for n in _NUMBERS},
             )
             entries = self._held[item["list"]]
@@ -182,6 +183,8 @@ def _begins(held: list[PathEntry], entries: list[PathEntry]) -> bool:
 def _described(entry: PathEntry) -> dict[str, Any]:
     """Return the part of a record's header that describes an entry."""
     numbers = {name: getattr(entry, name) for name in _NUMBERS}
+    if entry.footprint is not None:
+        numbers["footprint"] = entry.footprint
     return {**numbers, "size": entry.size, "certificate": list(entry.certificate)}
 
 
@@ -198,6 +201,11 @@ def _arrays(entries: list[PathEntry], outputs: int) -> dict[str, np.ndarray]:
         "means": joined([e.means for e in entries], np.float64),
         "base": joined([e.base[None] for e in entries], np.float64, outputs),
     }
+
+
+def _optional(stored: Any) -> int | None:
+    """Return a footprint. Files of fits without a chip have none."""
+    return None if stored is None else whole_number(stored, "footprint")
 
 
 def _certificate(stored: Any) -> Certificate:

@@ -63,14 +63,11 @@ def dual_value(entries: list[PathEntry], l1: float) -> float:
     return found
 
 
-def objective_bound(first: PathEntry, dual: float, price: float, costs: Costs | None) -> float:
+def objective_bound(first: PathEntry, dual: float, price: float, costs: Costs) -> float:
     """Return a lower bound on the objective (2) of all weights over the pool.
 
     A model with only the atoms that are always in is no better than the ``first`` entry. Any other
     model pays for at least the cheapest other atom, and its loss plus l1 term is at least the
     ``dual`` value.
     """
-    if costs is not None:
-        own = list(first.numbers)
-        price *= float(np.delete(costs.given(first.numbers), own).min(initial=np.inf))
-    return min(first.objective, dual + price)
+    return min(first.objective, dual + price * costs.least(first.numbers))

@@ -280,7 +280,7 @@ def check_searchable(
     search: Any,
     master: Master,
     include: list[int],
-    costs: Costs | None,
+    costs: Costs,
     classes: np.ndarray,
     auto: bool,
 ) -> None:
@@ -296,6 +296,6 @@ def check_searchable(
             f'of the margin: "exponential", "logistic" or "squared_hinge".{chosen} '
             'Use search="local", which takes any pool and loss.'
         )
-    if include or costs is not None:
-        what = "include" if include else "costs and max_cost"
+    if include or costs.paid is not None:
+        what = "include" if include else "costs"
         raise ValueError(f'search={search!r} does not support {what}. Use search="local".')

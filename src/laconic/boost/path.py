@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from laconic.correct.objective import Certificate
+from laconic.model.cost import Cost, model_cost
 from laconic.model.feature_maps import FeatureMap, map_scores
 from laconic.numeric.magnitudes import checked_scores
 
@@ -51,9 +53,12 @@ class PathEntry:
         term counts every entry of W, it is the largest entry of the gradient over the pool. It is
         NaN until the next scoring pass computes it.
     cost : float
-        Sum of the atoms' costs.
+        Cost of the model, as the setting ``costs`` counts it: the number of atoms, the price of the
+        features that are read, each paid once, or the operations of the atoms.
     seconds : float
         Time since the fit began.
+    footprint : int or None
+        Bytes of the exported model on the chip, if the fit has a cap on them.
     """
 
     numbers: tuple[int, ...]
@@ -71,6 +76,7 @@ class PathEntry:
     steepest: float
     cost: float
     seconds: float
+    footprint: int | None = None
 
     def __repr__(self) -> str:
         return f"PathEntry(size {self.size}, loss {self.loss:.4g}, objective {self.objective:.4g})"
@@ -79,6 +85,11 @@ class PathEntry:
     def size(self) -> int:
         """Number of atoms."""
         return len(self.atoms)
+
+    @cached_property
+    def costs(self) -> Cost:
+        """All that the model costs: atoms, features, operations and bytes, as a predictor's."""
+        return model_cost(self.map, self.size, self.weights, self.base)
 
     def input_weights(self) -> np.ndarray:
         """Return the weights in the units of the input."""
@@ -159,8 +170,30 @@ class Path:
 
     @property
     def costs(self) -> np.ndarray:
-        """Cost of every entry, the sum of its atoms' costs."""
+        """Cost of every entry, as the setting ``costs`` counts it."""
         return np.array([e.cost for e in self.entries])
+
+    @property
+    def features(self) -> np.ndarray:
+        """Number of distinct features that every entry reads."""
+        return np.array([e.costs.features for e in self.entries])
+
+    @property
+    def operations(self) -> np.ndarray:
+        """Operations of every entry for one row."""
+        return np.array([e.costs.operations for e in self.entries])
+
+    @property
+    def bytes(self) -> np.ndarray:
+        """Bytes of the arrays of every entry; see `laconic.model.cost.Cost`."""
+        return np.array([e.costs.bytes for e in self.entries])
+
+    @property
+    def footprints(self) -> np.ndarray:
+        """Bytes of every entry on the chip. They are known only if the fit has a cap on them."""
+        if any(e.footprint is None for e in self.entries):
+            raise AttributeError("the fit does not know a chip; set max_bytes and chip")
+        return np.array([e.footprint for e in self.entries])
 
     @property
     def seconds(self) -> np.ndarray:
@@ -179,17 +212,17 @@ def rounds_needed(norm: float, epsilon: float) -> int:
 
 
 def best_of_every_size(
-    entries: list[PathEntry], offered: list[PathEntry], cap: int
+    entries: list[PathEntry], offered: list[PathEntry], allowed: Callable[[PathEntry], bool]
 ) -> list[PathEntry]:
-    """Return the best entry of every size up to a cap, smallest first.
+    """Return the best allowed entry of every size, smallest first.
 
-    The last of ``entries`` always counts as the best of its size.
+    If the last of ``entries`` is allowed, it counts as the best of its size.
     """
     best: dict[int, PathEntry] = {}
-    for entry in (*entries, *offered):
+    for entry in filter(allowed, (*entries, *offered)):
         held = best.get(entry.size)
-        if entry.size <= cap and (held is None or entry.objective <= held.objective):
+        if held is None or entry.objective <= held.objective:
             best[entry.size] = entry
-    if entries[-1].size <= cap:
+    if allowed(entries[-1]):
         best[entries[-1].size] = entries[-1]
     return [best[size] for size in sorted(best)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,33 +25,22 @@ class Admissible:
     ----------
     excluded : ndarray of int
         Atoms that may never be chosen.
-    costs : Costs or None
-        Costs of the atoms. If given, atoms are ranked by gain per cost.
-    max_cost : float
-        Cap on the cost of the model.
+    costs : Costs, optional
+        What models cost. Atoms are ranked by gain per cost, and must keep the caps. By default,
+        each atom costs 1 and there are no caps.
     """
 
-    def __init__(
-        self,
-        excluded: np.ndarray | None = None,
-        costs: Costs | None = None,
-        max_cost: float = np.inf,
-    ) -> None:
+    def __init__(self, excluded: np.ndarray | None = None, costs: Costs | None = None) -> None:
         self.excluded = np.empty(0, dtype=np.int64) if excluded is None else excluded
-        self.costs = costs
-        self.max_cost = max_cost
+        self.costs = costs or Costs()
 
-    def given(self, chosen: tuple[int, ...]) -> np.ndarray | None:
-        """Return the cost that each atom adds to a model of the atoms ``chosen``."""
-        return None if self.costs is None else self.costs.given(chosen)
+    def barred(self, taken: Sequence[int], beside: Sequence[int]) -> np.ndarray:
+        """Return the atoms that cannot come next.
 
-    def barred(self, taken: list[int], chosen: tuple[int, ...], spent: float) -> np.ndarray:
-        """Return the atoms that cannot come next: taken, excluded or over the remaining budget."""
-        barred = [np.array(taken, dtype=np.int64), self.excluded]
-        costs = self.given(chosen)
-        if costs is not None and np.isfinite(self.max_cost):
-            left = (self.max_cost - spent) * (1.0 + 1e-12)
-            barred.append(np.flatnonzero(costs > left))
+        They are taken, excluded, or beyond a cap in a model of the atoms ``beside``. An atom that
+        is not barred may still be beyond a cap; see `laconic.boost.costs.Costs.beyond`.
+        """
+        barred = [np.array(taken, dtype=np.int64), self.excluded, self.costs.beyond(beside)]
         return np.unique(np.concatenate(barred))
 
 
@@ -69,15 +59,14 @@ class ByRule:
         self.rule = rule
         self.model = model
         self.admissible = admissible
-        self._spanned: tuple[int, ...] = ()
-        self._dependent: list[int] = []
+        self._chosen: tuple[int, ...] = ()
+        self._useless: list[int] = []
 
     def next(self, state: State) -> int | None:
         """Add the best atom that the chosen columns do not already span, and return it."""
         atom = self.add(state.entries)
         if atom is None:
-            capped = np.isfinite(self.admissible.max_cost)
-            within = " within the cap on cost" if capped else ""
+            within = " within the caps" if self.admissible.costs.caps else ""
             state.status = f"no admissible atom is left that helps{within}"
         return atom
 
@@ -86,18 +75,19 @@ class ByRule:
 
         The rows must have been evaluated at the last entry.
         """
-        rows, columns = self.model.rows, entries[-1].numbers
-        if columns[: len(self._spanned)] != self._spanned:
-            self._dependent = []
-        self._spanned = columns
-        while (atom := self._choose(entries, *also_barred, *self._dependent)) is not None:
-            rows.append(atom)
-            if not rows.adds_nothing(atom):
-                return atom
-            rows.reset(columns)
+        rows, chosen = self.model.rows, entries[-1].numbers
+        if chosen[: len(self._chosen)] != self._chosen:
+            self._useless = []
+        self._chosen = chosen
+        while (atom := self._choose(entries, *also_barred, *self._useless)) is not None:
+            if self.admissible.costs.allows((*chosen, atom)):
+                rows.append(atom)
+                if not rows.adds_nothing(atom):
+                    return atom
+                rows.reset(chosen)
             # Finding out costs a pass over the pool, but only once in a growing path, because the
-            # atom stays dependent.
-            self._dependent.append(atom)
+            # atom stays dependent, or beyond a cap.
+            self._useless.append(atom)
         return None
 
     def _choose(self, entries: list[PathEntry], *also_barred: int) -> int | None:
@@ -106,8 +96,8 @@ class ByRule:
         This also completes the last entry's certificate.
         """
         entry, rows = entries[-1], self.model.rows
-        costs = self.admissible.given(entry.numbers)
-        barred = self._barred(entry, also_barred)
+        costs = self.admissible.costs.ranked(entry.numbers)
+        barred = self.admissible.barred([*entry.numbers, *also_barred], entry.numbers)
         choice = self.rule.choose(rows, self.model.weights, barred, costs)
         self._check(choice, barred)
         entries[-1] = replace(entry, steepest=max(choice.steepest, self.model.intercept_norm))
@@ -135,11 +125,8 @@ class ByRule:
 
         The rows must have been evaluated at this entry.
         """
-        choice = self.model.rows.best(self._barred(entry, ()), None, None)
+        choice = self.model.rows.best(np.array(entry.numbers, dtype=np.int64), None, None)
         return replace(entry, steepest=max(choice.steepest, self.model.intercept_norm))
-
-    def _barred(self, entry: PathEntry, also: tuple[int, ...]) -> np.ndarray:
-        return self.admissible.barred([*entry.numbers, *also], entry.numbers, entry.cost)
 
 
 class Violated:
@@ -152,10 +139,10 @@ class Violated:
     tol : float
         ε of (8). A constraint that is violated by at most this much counts as satisfied.
     admissible : Admissible
-    spent : float, optional
-        Cost of the atoms that are always in, if a search may drop all others. A new atom may then
-        cost all the rest of the budget. None means that no atom is ever dropped. Then the cost of
-        all atoms of the model counts.
+    always : sequence of int, optional
+        The atoms that are always in, if a search may drop all others. A new atom must then keep the
+        caps beside these. None means that no atom is ever dropped. A new atom must then keep the
+        caps beside all atoms of H.
     """
 
     def __init__(
@@ -164,48 +151,75 @@ class Violated:
         l1: float,
         tol: float,
         admissible: Admissible,
-        spent: float | None = 0.0,
+        always: Sequence[int] | None = (),
     ) -> None:
         self.rows = rows
         self.l1 = l1
         self.tol = tol
         self.admissible = admissible
-        self.spent = spent
+        self.always = always
         self._repeats: list[int] = []
+        self._beyond: list[int] = []
 
     def next(self, state: State) -> int | None:
         """Add the atom outside H that violates its constraint most, and return it.
 
-        An atom that only repeats an atom of H is passed over.
+        An atom that only repeats an atom of H is passed over, and so is an atom beyond a cap. If
+        the search did not keep the atom of the last round, the next one should fit into the model
+        as it is. Otherwise H would fill with atoms for which the model has no room.
+        """
+        if self._declined(state):
+            atom = self._take(state, state.entries[-1].numbers, [])
+            if atom is not None:
+                return atom
+        return self._take(state, self._beside(), self._beyond)
+
+    def certify(self, state: State) -> None:
+        """Add the steepest gradient over the whole pool to the last entry."""
+        if np.isnan(state.entries[-1].steepest):
+            self._ask(state, self.l1, self._beside(), self._beyond)
+
+    def _take(self, state: State, beside: Sequence[int], beyond: list[int]) -> int | None:
+        """Add the most violated atom that keeps the caps in a model of the atoms ``beside``.
+
+        ``beyond`` lists atoms that do not keep them. Those that are found are added to it.
         """
         while True:
-            choice = self._ask(state, self.l1 + self.tol)
+            choice = self._ask(state, self.l1 + self.tol, beside, beyond)
             if choice.index < 0:
                 state.status = "the pool has no other atom"
                 return None
             if not choice.score > 0:
                 state.status = "no other atom violates its dual constraint by more than tol"
                 return None
+            if not self.admissible.costs.allows((*beside, choice.index)):
+                beyond.append(choice.index)
+                continue
             self.rows.append(choice.index)
             if not self.rows.repeats(choice.index):
                 return choice.index
             self.rows.reset(self.rows.atoms[:-1])
             self._repeats.append(choice.index)
 
-    def certify(self, state: State) -> None:
-        """Add the steepest gradient over the whole pool to the last entry."""
-        if np.isnan(state.entries[-1].steepest):
-            self._ask(state, self.l1)
-
-    def _ask(self, state: State, limit: float) -> Choice:
+    def _ask(self, state: State, limit: float, beside: Sequence[int], beyond: list[int]) -> Choice:
         """Return the most violated constraint. This completes the last entry's certificate."""
         entry = state.entries[-1]
-        taken = [*self.rows.atoms, *self._repeats]
-        spent = entry.cost if self.spent is None else self.spent
-        barred = self.admissible.barred(taken, entry.numbers, spent)
-        choice = most_violated(self.rows, barred, limit, self.admissible.given(entry.numbers))
+        barred = self.admissible.barred([*self.rows.atoms, *self._repeats, *beyond], beside)
+        costs = self.admissible.costs.ranked(entry.numbers)
+        choice = most_violated(self.rows, barred, limit, costs)
         state.entries[-1] = replace(entry, steepest=choice.steepest)
         return choice
+
+    def _beside(self) -> Sequence[int]:
+        """Return the atoms beside which every new atom must keep the caps."""
+        return self.rows.atoms if self.always is None else self.always
+
+    def _declined(self, state: State) -> bool:
+        """Return whether there are caps, and a search has not kept the newest atom of H."""
+        if self.always is None or not self.admissible.costs.caps:
+            return False
+        newest = self.rows.atoms[len(self.always) :][-1:]
+        return not set(newest).issubset(state.entries[-1].numbers)
 
 
 class Asked:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ class Recorder:
     Parameters
     ----------
     rows : Rows
-    costs : Costs or None
-        Costs of the atoms. If None, each atom costs 1.
+    costs : Costs, optional
+        What models cost. By default, each atom costs 1.
     """
 
     def __init__(self, rows: Rows, costs: Costs | None = None) -> None:
         self.rows = rows
-        self.costs = costs
+        self.costs = costs or Costs()
         self._known: dict[int, Any] = {}
         self.start(0.0)
 
@@ -63,13 +62,10 @@ class Recorder:
             certificate=solution.certificate,
             inner=float(np.vdot(solution.loss_gradient, solution.weights)),
             steepest=np.nan,
-            cost=self.cost(numbers),
+            cost=self.costs.total(numbers),
             seconds=time.perf_counter() - self._clock,
+            footprint=self.costs.footprint(numbers),
         )
-
-    def cost(self, numbers: Sequence[int]) -> float:
-        """Return the cost of a model of these atoms."""
-        return float(len(numbers)) if self.costs is None else self.costs.total(numbers)
 
     def _atom(self, number: int) -> Any:
         """Return the record of an atom. It is kept, because later entries need it again."""

@@ -33,6 +33,7 @@ class SearchSubset(Settle):
     Attributes
     ----------
     record : Recorder
+        Its costs have the caps that the model must keep.
     master : Master
         The problem over H.
     price : float
@@ -41,8 +42,6 @@ class SearchSubset(Settle):
         Largest size of H.
     max_atoms : int, optional
         Largest number of atoms in the model.
-    max_cost : float
-        Largest cost of the model.
     include : list of int
         Atoms that are always in and have no price.
     hot_start : int
@@ -68,7 +67,6 @@ class SearchSubset(Settle):
     price: float
     max_rounds: int
     max_atoms: int | None = None
-    max_cost: float = np.inf
     include: list[int] = field(default_factory=list)
     hot_start: int = 0
     search: Any = "local"
@@ -87,7 +85,7 @@ class SearchSubset(Settle):
         A cap counts even if it is above the number of rounds. A fit of more rounds may resume this
         one, and then the search must have been on from the start.
         """
-        capped = self.max_atoms is not None or np.isfinite(self.max_cost)
+        capped = self.max_atoms is not None or bool(self.record.costs.caps)
         return self.search is not None and (self.price > 0 or capped)
 
     # -- the stage -----------------------------------------------------------------------------
@@ -191,7 +189,7 @@ class SearchSubset(Settle):
             self.sizes = key, fits, [self._entry(fit) for fit in fits]
         _, fits, found.offered = self.sizes
         best = min(fits, key=self._objective)
-        if self.record.costs is not None:  # the search over sizes ignores costs
+        if not self.record.costs.plain:  # the search over sizes knows neither costs nor caps
             best = descend(self.master.problem(), self._price, best)
         found.searched = len(key)
         return self._made(state, self._searched(found, best))
@@ -224,6 +222,8 @@ class SearchSubset(Settle):
             if self.search == "exact":
                 options = {**options, "watch": self.on_search}
             price = self._price
+            if self.record.costs.caps:
+                options = {**options, "allows": price.allows}
             fit, found.bound = method(problem, price.each, price.cap, [fit.support], **options)
         return fit
 
@@ -236,16 +236,19 @@ class SearchSubset(Settle):
         held = len(self.rows.atoms)
         cap = (held if self.max_atoms is None else min(self.max_atoms, held)) - len(self.include)
         costs, atoms = self.record.costs, self.rows.atoms[len(self.include) :]
-        if costs is None:
-            return Price(self.price, cap)
         free = costs.total(self.include)
 
-        def cost(support: tuple[int, ...]) -> float:
-            return costs.total([*self.include, *(atoms[k] for k in support)]) - free
+        def with_always(support: tuple[int, ...]) -> list[int]:
+            return [*self.include, *(atoms[k] for k in support)]
 
-        # Costs that add up to the cap must count as within it despite rounding.
-        left = max(self.max_cost * (1.0 + 1e-12) - free, 0.0)
-        return Price(self.price, cap, cost, left)
+        def cost(support: tuple[int, ...]) -> float:
+            return costs.total(with_always(support)) - free
+
+        def within(support: tuple[int, ...]) -> bool:
+            return costs.allows(with_always(support))
+
+        paid, caps = costs.paid is not None, bool(costs.caps)
+        return Price(self.price, cap, cost if paid else None, within if caps else None)
 
     # -- fits as entries -----------------------------------------------------------------------
 

@@ -21,19 +21,15 @@ from laconic.boost.stages import State
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
+from laconic.estimators.budgets import check_caps, in_order, make_costs, resolve_target
 from laconic.estimators.path_classifier import PathClassifier
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
-from laconic.estimators.terms import (
-    check_base_terms,
-    check_costs,
-    check_repeatable,
-    in_order,
-    resolve_atoms,
-)
+from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
+from laconic.export.footprint import Target, find_target
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
-from laconic.pools import BoundPool, Pool, bind_parts, make_pool
+from laconic.pools import Pool, bind_parts, make_pool
 from laconic.pools.signs import Signs
 from laconic.rows.rows import Rows, rows_in_memory
 
@@ -51,6 +47,8 @@ class Ready(NamedTuple):
     codes: np.ndarray
     weight: np.ndarray
     held: HeldOut | None
+    target: Target | None
+    """What the bytes of a model are counted for, if they have a cap."""
 
 
 class Terms(NamedTuple):
@@ -60,8 +58,8 @@ class Terms(NamedTuple):
     admissible: Admissible
 
     @property
-    def costs(self) -> Costs | None:
-        """Costs of the atoms."""
+    def costs(self) -> Costs:
+        """What models cost."""
         return self.admissible.costs
 
 
@@ -81,6 +79,10 @@ class BoostedClassifier(PathClassifier):
     groups: Any
     costs: Any
     max_cost: float | None
+    max_features: int | None
+    max_operations: float | None
+    max_bytes: int | None
+    chip: Any
     include: Any
     exclude: Any
     early_stopping: bool
@@ -163,7 +165,7 @@ class BoostedClassifier(PathClassifier):
                 self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
             with Threads(self.n_jobs) as threads:
                 rows = self._rows(ready, threads)
-                loop = self._loop(rows, ready, self._terms(rows.pool))
+                loop = self._loop(rows, ready, self._terms(rows, ready))
                 state = loop.begin()
                 if saver is not None:
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
@@ -182,6 +184,7 @@ class BoostedClassifier(PathClassifier):
         for given, name in ((self.scoring, "scoring"), (groups, "groups")):
             if given is not None and self.cv is None:
                 raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
+        find_target(self.chip)
         self._check_own()
 
     def _draws(self) -> tuple[str, str] | None:
@@ -191,6 +194,7 @@ class BoostedClassifier(PathClassifier):
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check the data, and hold out rows if that is asked for."""
+        target = None if self.max_bytes is None else resolve_target(self.chip, X)
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
@@ -200,7 +204,7 @@ class BoostedClassifier(PathClassifier):
         if self.early_stopping:
             rows, codes, weight, kept = held_out_rows(self, rows, codes, weight)
             held = HeldOut(*kept, loss, self.n_iter_no_change)
-        return Ready(X, y, pool, loss, rows, codes, weight, held)
+        return Ready(X, y, pool, loss, rows, codes, weight, held, target)
 
     def _rows(self, ready: Ready, threads: Threads) -> Rows:
         """Return the pool bound to the rows to learn from."""
@@ -212,15 +216,15 @@ class BoostedClassifier(PathClassifier):
         settings = n_outputs, threads, intercept, limits
         return rows_in_memory(bounds, loss, ready.codes, weight, *settings)
 
-    def _terms(self, pool: BoundPool) -> Terms:
+    def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""
-        names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
-        costs, max_cost = check_costs(self.costs, self.max_cost, pool, n_features, names)
+        pool, names = rows.pool, getattr(self, "feature_names_in_", None)
+        costs = make_costs(self, rows, ready.target, names)
         include = resolve_atoms(self.include, pool, names, "include").tolist()
         exclude = resolve_atoms(self.exclude, pool, names, "exclude")
-        spent = float(len(include)) if costs is None else costs.total(include)
-        check_base_terms(np.array(include, int), exclude, self._largest()[0], spent, max_cost)
-        return Terms(include, Admissible(exclude, costs, max_cost))
+        check_base_terms(np.array(include, int), exclude, self._largest()[0])
+        check_caps(costs, include)
+        return Terms(include, Admissible(exclude, costs))
 
     def _saver(self, ready: Ready) -> AbstractContextManager[Checkpoint | None]:
         """Return the checkpoint, or an empty context if there is none."""
@@ -232,6 +236,7 @@ class BoostedClassifier(PathClassifier):
         settings |= {name: self._by_number(name) for name in ("include", "exclude")}
         costs = in_order(self.costs, names, self.n_features_in_)
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
+        settings["chip"] = ready.target
         settings |= self._fingerprinted()
         mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
         return Checkpoint(self.checkpoint, mark, self._save_every)
@@ -280,6 +285,8 @@ class BoostedClassifier(PathClassifier):
             fold.set_params(pool=pool)
         names = list(getattr(self, "feature_names_in_", ()))
         fold.set_params(costs=in_order(self.costs, names or None, self.n_features_in_))
+        if ready.target is not None:
+            fold.set_params(chip=ready.target)  # it knows the type of the features as given
         for argument in ("include", "exclude"):
             fold.set_params(**{argument: self._by_number(argument) or None})
         return fold

@@ -98,8 +98,13 @@ class PricedClassifier(BoostedClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _entries(self, loop: Loop, state: State) -> list[PathEntry]:
-        """Return the best model of every size. None is larger than the cap."""
-        return best_of_every_size(state.entries, SearchState.of(state).offered, self._largest()[0])
+        """Return the best model of every size within the caps. (Hot starts do not keep them.)"""
+        most, costs = self._largest()[0], loop.record.costs
+
+        def allowed(entry: PathEntry) -> bool:
+            return entry.size <= most and costs.allows(entry.numbers)
+
+        return best_of_every_size(state.entries, SearchState.of(state).offered, allowed)
 
     def _kept_beside(self, state: State) -> list[PathEntry]:
         return state.entries
@@ -107,16 +112,16 @@ class PricedClassifier(BoostedClassifier):
     def _size(self, state: State, path: list[PathEntry]) -> int:
         """Return the size of the last round.
 
-        A hot start that was stopped has no cap. Its last round may be larger than the cap. Then the
-        size is the largest of the path.
+        A hot start that was stopped has no caps. Its last round may be beyond them. Then the size
+        is the largest of the path.
         """
-        last = state.entries[-1].size
-        return last if last <= self._largest()[0] else path[-1].size
+        last = state.entries[-1]
+        return last.size if any(entry is last for entry in path) else path[-1].size
 
     def _keep_proof(self, loop: Loop, state: State) -> None:
         """Keep every round, and the bounds that hold for all weights over the pool."""
         bound, last = SearchState.of(state).bound, state.entries[-1]
-        if last.size > self._largest()[0]:
+        if not any(entry is last for entry in self.path_):
             bound = -np.inf
         self.price_ = self._price()
         self.rounds_ = state.entries
@@ -241,7 +246,7 @@ def fitted_path(
         shared._check_fit(None)
         ready = shared._prepared(X, y, sample_weight)
         rows = shared._rows(ready, threads)
-        terms = shared._terms(rows.pool)
+        terms = shared._terms(rows, ready)
         known = {name: getattr(shared, name) for name in _OF_DATA if hasattr(shared, name)}
         for model in models:
             model.__dict__.update(known)

@@ -20,6 +20,7 @@ from laconic.boost.stages import State
 from laconic.correct import Newton
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.estimators.budgets import caps_set
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.penalties import check_penalty, find_penalty
@@ -91,13 +92,29 @@ class ShareBoostClassifier(BoostedClassifier):
     costs : array-like of shape (n_features,), dict or "operations", default=None
         Cost of reading each feature, in the order of the features. Or a dict or pandas series with
         costs by feature name, or by feature number if ``X`` has no names. Features that it does not
-        name cost 1. An atom costs the sum over the features it reads, and atoms are ranked by gain
-        per cost. With ``"operations"`` an atom costs the operations that it adds to the model. What
-        the chosen atoms already compute costs nothing. This needs a pool that counts operations
-        (`laconic.pools.Patches`).
+        name cost 1. A key of a dict may be a tuple of features: a sensor that brings all of them
+        at one cost. Each feature, or sensor, is paid once, however many atoms read it. Atoms are
+        ranked by gain per cost, where the cost is what an atom adds to the cost of the model. An
+        atom that adds nothing, because all that it reads is paid, is ranked as if it added the
+        least of all costs. So an atom that costs nothing is never preferred to an atom of the least
+        cost that gains more. With ``"operations"`` an atom costs the operations that it adds to the
+        model, without those of weights. What the chosen atoms already compute costs nothing. This
+        needs a pool that computes something (such as `laconic.pools.Patches`).
     max_cost : float, default=None
-        Cap on the cost of the model, which is the sum over its atoms. If ``costs`` is None, the
-        cost is the number of atoms.
+        Cap on the cost of the model. If ``costs`` is None, the cost is the number of atoms. This
+        and the next three are caps: an atom is not chosen if the model would be beyond one of them.
+        They do not change how atoms are ranked. ``path_`` has what every size costs.
+    max_features : int, default=None
+        Cap on the number of distinct features that the model reads.
+    max_operations : float, default=None
+        Cap on the operations of the model for one row, weights included; see
+        ``predictor_.cost().operations``.
+    max_bytes : int, default=None
+        Cap on the bytes that the exported model adds to an empty program for ``chip``.
+    chip : {"c99", "avr", "cortex-m0", "cortex-m4", "rv32"} or Target, default="c99"
+        What ``max_bytes`` is counted for. A `laconic.export.footprint.Target` also sets the bits of
+        the weights and the type of the features. By default features have the type of ``X`` if that
+        is uint8, int8 or int16, and are floats otherwise.
     include, exclude : list, default=None
         Atoms that are always, or never, in the model: feature names, feature numbers, or atom
         records.
@@ -141,7 +158,7 @@ class ShareBoostClassifier(BoostedClassifier):
     loss_ : str
         The loss that was minimised: ``loss``.
     path_ : Path
-        Atoms, weights, losses, certificates and times for each size.
+        Atoms, weights, losses, certificates, costs and times for each size.
     n_atoms_ : int
         The size in use: the largest of the path, or the one chosen by ``early_stopping`` or ``cv``.
     atoms_ : list
@@ -210,6 +227,10 @@ class ShareBoostClassifier(BoostedClassifier):
         "groups": ["array-like", None],
         "costs": ["array-like", dict, StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "max_operations": [Interval(Real, 0, None, closed="neither"), None],
+        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
+        "chip": "no_validation",  # find_target checks it
         "include": [list, tuple, None],
         "exclude": [list, tuple, None],
         "early_stopping": ["boolean"],
@@ -245,6 +266,10 @@ class ShareBoostClassifier(BoostedClassifier):
         groups: Any = None,
         costs: Any = None,
         max_cost: float | None = None,
+        max_features: int | None = None,
+        max_operations: float | None = None,
+        max_bytes: int | None = None,
+        chip: Any = "c99",
         include: Any = None,
         exclude: Any = None,
         early_stopping: bool = False,
@@ -273,6 +298,10 @@ class ShareBoostClassifier(BoostedClassifier):
         self.groups = groups
         self.costs = costs
         self.max_cost = max_cost
+        self.max_features = max_features
+        self.max_operations = max_operations
+        self.max_bytes = max_bytes
+        self.chip = chip
         self.include = include
         self.exclude = exclude
         self.early_stopping = early_stopping
@@ -376,9 +405,11 @@ class ShareBoostClassifier(BoostedClassifier):
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
         nothing = self.path_.sizes[-1] == 0 and self.max_atoms > 0
         if nothing and state.status.startswith("no admissible"):
+            caps = " or ".join(caps_set(self))
+            remedy = f"Raise {caps}, or exclude" if caps else "Exclude"
             warnings.warn(
-                "no atom helps, so the model only knows how common the classes are. Raise max_cost "
-                "or exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "no atom helps, so the model only knows how common the classes are. "
+                f"{remedy} fewer columns. If all columns are constant, or tiny and not scaled, no "
                 "atom can help.",
                 stacklevel=stacklevel_of_user(),
             )

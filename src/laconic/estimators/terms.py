@@ -1,44 +1,13 @@
-"""Check settings of users: costs, prices, and atoms that are always or never in the model."""
+"""Check settings of users: prices, and atoms that are always or never in the model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
-from numbers import Integral
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from laconic.boost.costs import Costs, FixedCosts, OperationCosts
 from laconic.pools.base import BoundPool
-
-
-def check_costs(
-    costs: Any, max_cost: float | None, pool: BoundPool, n_features: int, names: Any
-) -> tuple[Costs | None, float]:
-    """Return the costs of atoms, and the cap on their sum.
-
-    The costs are None if every atom costs 1 and there is no cap. Atoms are then not ranked by cost.
-    """
-    cap = np.inf if max_cost is None else float(max_cost)
-    if costs is None:
-        return (None if np.isinf(cap) else FixedCosts(np.ones(pool.n_atoms))), cap
-    if isinstance(costs, str):
-        pool.operations()  # raises an error if the pool does not count them
-        return OperationCosts(pool), cap
-    ordered = in_order(costs, names, n_features)
-    try:
-        per_feature = np.asarray(ordered, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"costs must be numbers, one per feature: {error}") from error
-    if per_feature.shape != (n_features,):
-        raise ValueError(
-            f"costs must have one number per feature ({n_features}), not shape {per_feature.shape}"
-        )
-    if not np.all(np.isfinite(per_feature)) or not np.all(per_feature > 0):
-        raise ValueError("costs must be positive and finite")
-    return FixedCosts(pool.costs(per_feature)), cap
-
 
 # For features that are given by name, but have no names, as in a pipeline.
 NAMELESS = (
@@ -46,29 +15,6 @@ NAMELESS = (
     'vocabulary_), or a data frame (in a pipeline: set_output(transform="pandas"), for '
     "transformers that are not sparse)"
 )
-
-
-def in_order(costs: Any, names: Any, n_features: int) -> Any:
-    """Return the costs in the order of the features.
-
-    Costs that are not given by name are returned as they are. Features without a cost by name cost
-    1. If features have no names, their numbers count as names.
-    """
-    if not isinstance(costs, Mapping) and not hasattr(costs, "to_dict"):
-        return costs
-    given = dict(costs)
-    if names is None:
-        if not isinstance(costs, Mapping) and given and list(given) == list(range(len(given))):
-            return list(given.values())  # a series without names: one cost per feature
-        if not all(isinstance(key, Integral) for key in given):
-            raise ValueError(f"costs have names, {NAMELESS}")
-        names = range(n_features)
-    strange = [name for name in given if name not in set(names)]
-    if strange:
-        near = get_close_matches(str(strange[0]), map(str, names), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"costs names {strange[0]!r}, which is not a feature of X{hint}")
-    return [given.get(name, 1.0) for name in names]
 
 
 def resolve_atoms(items: Any, pool: BoundPool, names: Any, argument: str) -> np.ndarray:
@@ -113,20 +59,13 @@ def check_repeatable(pool: Any, checkpoint: Any) -> None:
         )
 
 
-def check_base_terms(
-    include: np.ndarray, exclude: np.ndarray, max_atoms: int, spent: float, max_cost: float
-) -> None:
-    """Refuse an ``include`` list that contradicts another setting.
-
-    It must share no atom with ``exclude``, and must stay within the caps on size and cost.
-    """
+def check_base_terms(include: np.ndarray, exclude: np.ndarray, max_atoms: int) -> None:
+    """Refuse an ``include`` list that shares an atom with ``exclude``, or is too long."""
     both = np.intersect1d(include, exclude)
     if len(both):
         raise ValueError(f"include and exclude both name atom {both[0]}; remove it from one")
     if len(include) > max_atoms:
         raise ValueError(f"include names {len(include)} atoms, more than max_atoms={max_atoms}")
-    if spent > max_cost * (1.0 + 1e-12):
-        raise ValueError(f"the atoms of include cost {spent:g}, more than max_cost={max_cost:g}")
 
 
 def check_prices(price: Any) -> list[float] | None:
@@ -146,11 +85,11 @@ def check_prices(price: Any) -> list[float] | None:
     return sorted(prices.tolist(), reverse=True)
 
 
-def check_weak_learner(estimator: Any) -> None:
+def check_weak_learner(estimator: Any, caps: Iterable[str]) -> None:
     """Refuse settings that need atoms with numbers, which a classifier as pool does not have."""
     if estimator.checkpoint is not None:
         raise ValueError("a checkpoint cannot hold fitted classifiers; leave it out")
-    for name in ("include", "exclude", "costs", "max_cost"):
+    for name in ("include", "exclude", "costs", *caps):
         if getattr(estimator, name) is not None:
             raise ValueError(
                 f"{name} needs atoms with numbers, and a classifier as pool has none before it is "

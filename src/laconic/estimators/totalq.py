@@ -18,6 +18,7 @@ from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import Propose, State
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import Ready, Terms
+from laconic.estimators.budgets import CAPS, caps_set
 from laconic.estimators.priced import PricedClassifier
 from laconic.estimators.terms import check_weak_learner
 from laconic.look.progress import Shown, progress
@@ -87,10 +88,24 @@ class TotalQBoostClassifier(PricedClassifier):
         A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``pool="columns"``. (Groups of rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
-        As for `ShareBoostClassifier`: atoms are taken by gain per cost. The price of an atom is
-        ``price`` times its cost. Only for ``search="local"`` and None.
+        As for `ShareBoostClassifier`: each feature or sensor is paid once, and atoms are taken by
+        gain per cost. The price of a model is ``price`` times its cost, so an atom that reads
+        nothing new has no price. Only for ``search="local"`` and None.
     max_cost : float, default=None
-        Cap on the cost of the model. If ``costs`` is None, the cost is the number of atoms.
+        Cap on the cost of the model. If ``costs`` is None, the cost is the number of atoms. This
+        and the next three are caps: every model of ``path_`` keeps them. In ``rounds_``, those of a
+        hot start need not.
+    max_features : int, default=None
+        Cap on the number of distinct features that the model reads.
+    max_operations : float, default=None
+        Cap on the operations of the model for one row, weights included; see
+        ``predictor_.cost().operations``.
+    max_bytes : int, default=None
+        Cap on the bytes that the exported model adds to an empty program for ``chip``.
+    chip : {"c99", "avr", "cortex-m0", "cortex-m4", "rv32"} or Target, default="c99"
+        What ``max_bytes`` is counted for. A `laconic.export.footprint.Target` also sets the bits of
+        the weights and the type of the features. By default features have the type of ``X`` if that
+        is uint8, int8 or int16, and are floats otherwise.
     include, exclude : list, default=None
         Atoms that are always in the model, for no price, or never in it: feature names, feature
         numbers, or atom records.
@@ -218,6 +233,10 @@ class TotalQBoostClassifier(PricedClassifier):
         "groups": ["array-like", None],
         "costs": ["array-like", dict, StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "max_operations": [Interval(Real, 0, None, closed="neither"), None],
+        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
+        "chip": "no_validation",  # find_target checks it
         "include": [list, tuple, None],
         "exclude": [list, tuple, None],
         "early_stopping": ["boolean"],
@@ -254,6 +273,10 @@ class TotalQBoostClassifier(PricedClassifier):
         groups: Any = None,
         costs: Any = None,
         max_cost: float | None = None,
+        max_features: int | None = None,
+        max_operations: float | None = None,
+        max_bytes: int | None = None,
+        chip: Any = "c99",
         include: Any = None,
         exclude: Any = None,
         early_stopping: bool = False,
@@ -283,6 +306,10 @@ class TotalQBoostClassifier(PricedClassifier):
         self.groups = groups
         self.costs = costs
         self.max_cost = max_cost
+        self.max_features = max_features
+        self.max_operations = max_operations
+        self.max_bytes = max_bytes
+        self.chip = chip
         self.include = include
         self.exclude = exclude
         self.early_stopping = early_stopping
@@ -332,7 +359,7 @@ class TotalQBoostClassifier(PricedClassifier):
         if not self._chooses_loss():
             find_loss(self.loss)  # refuse a wrong loss or pool before looking at the data
         if isinstance(make_pool(self._pool_object(), self.scale, self.groups, []), Oracle):
-            check_weak_learner(self)
+            check_weak_learner(self, CAPS)
         super()._check_own()
 
     def _chooses_loss(self) -> bool:
@@ -373,7 +400,6 @@ class TotalQBoostClassifier(PricedClassifier):
             "max_atoms": self.max_atoms,
             # If nothing is dropped, a cap on the atoms is also a cap on the rounds.
             "max_rounds": min(rounds, cap - len(terms.include)) if search is None else rounds,
-            "max_cost": terms.admissible.max_cost,
             "include": terms.include,
             "hot_start": self.hot_start,
             "search": self.search,
@@ -386,8 +412,8 @@ class TotalQBoostClassifier(PricedClassifier):
         rows, record = settle.rows, settle.record
         propose: Propose = Asked(rows, self.l1, self.tol)
         if not isinstance(ready.pool, Oracle):
-            spent = record.cost(terms.include) if self.search is not None else None
-            propose = Violated(rows, self.l1, self.tol, terms.admissible, spent)
+            always = terms.include if self.search is not None else None
+            propose = Violated(rows, self.l1, self.tol, terms.admissible, always)
         watch = None if ready.held is None else ready.held.again()
         return Loop(propose, settle, record, watch, list(self.callbacks or []))
 
@@ -408,11 +434,12 @@ class TotalQBoostClassifier(PricedClassifier):
         self._keep_proof(loop, state)
         by_price = self.cv is None and not self.early_stopping
         if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and by_price:
-            dear = "Raise max_cost, or lower" if self.max_cost is not None else "Lower"
+            caps = " or ".join(caps_set(self))
+            remedy = f"Raise {caps}, or lower" if caps else "Lower"
             warnings.warn(
                 "no atom is worth its price, so the model predicts the same for every row. "
-                f"{dear} price or l1. If all columns are constant, or tiny and not scaled, no atom "
-                "can help.",
+                f"{remedy} price or l1. If all columns are constant, or tiny and not scaled, no "
+                "atom can help.",
                 stacklevel=stacklevel_of_user(),
             )
 

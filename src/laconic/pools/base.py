@@ -51,6 +51,11 @@ def feature_number(item: Any, n_features: int) -> int:
     return int(item)
 
 
+def index_bytes(features: np.ndarray) -> np.ndarray:
+    """Return how many times the bytes of each number double: 0 for 1 byte, 1 for 2, 2 for 4."""
+    return np.searchsorted([1 << 8, 1 << 16], features, side="right")
+
+
 class BoundPool(ABC):
     """A pool over training rows. Its atoms are numbered 0 to ``n_atoms - 1``.
 
@@ -124,16 +129,24 @@ class BoundPool(ABC):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Return the cost of every atom: the sum of the costs of the input features it reads."""
 
-    def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
+    def alike(self, chosen: Sequence[int] = ()) -> np.ndarray | None:
+        """Return a number for every atom: atoms that add the same to a model have the same number.
+
+        The model has the atoms ``chosen``. Alike are atoms that add as many columns, features that
+        are new to it, and other parts (see `index_bytes` for numbers of features). The numbers are
+        small, from 0. Budgets then measure one atom of each kind, and not all atoms. The default is
+        None: no atoms are known to be alike. In a large pool, budgets then check an atom only when
+        it is chosen, and each atom that is too large takes one more pass over the pool.
+        """
+        return None
+
+    def operations(self, chosen: Sequence[int] = (), n_outputs: int = 0) -> np.ndarray | None:
         """Return how many operations each atom adds to a model of the atoms ``chosen``.
 
-        Only pools that compute their atoms count operations. The atoms of most pools read their
-        features as they are.
+        With ``n_outputs`` scores, the weights of its columns count too. None, the default, means
+        that atoms which are `alike` add the same, so that the feature map of one can tell.
         """
-        raise ValueError(
-            'costs="operations" needs a pool whose atoms differ in the operations they take, such '
-            "as Patches; with other pools, give one cost per feature"
-        )
+        return None
 
     def width(self, index: int) -> int:
         """Return the number of columns of atom ``index``."""

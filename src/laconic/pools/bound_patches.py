@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from laconic.model.patches import IMAGES, Patch, PatchesMap
+from laconic.model.patches import Patch, PatchesMap
+from laconic.model.windows import IMAGES
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
@@ -77,7 +79,7 @@ class BoundPatches(BoundPool):
         to_steps = (self._steps / self._unit).astype(np.float32)
 
         def one(rows: slice) -> np.ndarray:
-            values = self._map.columns(self._X[rows], self._threads)
+            values = self._map.windows.columns(self._X[rows], self._threads)
             values *= to_steps
             if self._stored.dtype == np.uint8:
                 np.rint(values, out=values)
@@ -121,7 +123,7 @@ class BoundPatches(BoundPool):
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the scaled training columns, computed from the images without rounding."""
-        values = self.extract(atoms).columns(self._X, self._threads)
+        values = self.extract(atoms).windows.columns(self._X, self._threads)
         return np.asfortranarray(values * self.scales(atoms), dtype=self.dtype)
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
@@ -156,14 +158,19 @@ class BoundPatches(BoundPool):
         """Return the cost of every atom: the sum of the costs of the pixels it reads."""
         return self._by_mask(lambda atom: float(feature_costs[list(atom.reads)].sum()))
 
-    def operations(self, chosen: Sequence[int] = ()) -> np.ndarray:
+    def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Return kinds of patches: those of the same mask whose templates are all new, or known."""
+        known = np.isin(self._map.template, self._map.template[list(chosen)])
+        return 2 * self._masks[0] + known
+
+    def operations(self, chosen: Sequence[int] = (), n_outputs: int = 0) -> np.ndarray:
         """Return the operations that each atom adds to a model of the atoms ``chosen``.
 
-        These are the responses of its template at the positions under its mask, and the products
-        with the mask. A response that an atom of ``chosen`` already needs is not computed again.
+        These are the responses of its template at the positions under its mask, the products with
+        the mask, and a weight for each of ``n_outputs`` scores. A response that an atom of
+        ``chosen`` already needs is not computed again.
         """
-        templates, masks = self._map.template, self._map.mask_numbers()
-        _, first = np.unique(masks, return_index=True)
+        templates, (masks, first) = self._map.template, self._masks
         supports = np.array([_padded(atom) for atom in self._map.atoms(first)])
         positions = supports.sum(axis=1)[masks]
         new = positions.copy()
@@ -172,12 +179,17 @@ class BoundPatches(BoundPool):
             used = masks[numbers[templates[numbers] == template]]
             own = np.flatnonzero(templates == template)
             new[own] -= (supports[masks[own]] & supports[used].any(axis=0)).sum(axis=1)
-        return (new * self._map.size[templates] ** 2 + positions).astype(float)
+        return (new * self._map.size[templates] ** 2 + positions + n_outputs).astype(float)
+
+    @cached_property
+    def _masks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of every atom's mask, and the first atom of every mask."""
+        masks = self._map.mask_numbers()
+        return masks, np.unique(masks, return_index=True)[1]
 
     def _by_mask(self, function: Callable[[Patch], Any]) -> np.ndarray:
         """Return a function of an atom's size and mask for every atom."""
-        masks = self._map.mask_numbers()
-        _, first = np.unique(masks, return_index=True)
+        masks, first = self._masks
         return np.array([function(atom) for atom in self._map.atoms(first)])[masks]
 
 

@@ -15,7 +15,7 @@ from laconic.model.pieces import Piece, PiecesMap
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.local_columns import LocalColumns
-from laconic.pools.radii import TOGETHER, Balls, CodedRows
+from laconic.pools.radii import TOGETHER, BallGrid, CodedRows
 
 if TYPE_CHECKING:
     from laconic.pools.pieces import Pieces
@@ -37,7 +37,7 @@ class BoundPieces(BoundPool):
     Parameters
     ----------
     settings : Pieces
-    balls : Balls
+    balls : BallGrid
     coded : CodedRows
         This part of the rows, with codes.
     threads : Threads
@@ -45,7 +45,9 @@ class BoundPieces(BoundPool):
 
     local_atoms = True
 
-    def __init__(self, settings: Pieces, balls: Balls, coded: CodedRows, threads: Threads) -> None:
+    def __init__(
+        self, settings: Pieces, balls: BallGrid, coded: CodedRows, threads: Threads
+    ) -> None:
         self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)
         self._centres, self._radii, self._shares, self._nearest, self._mean = balls[:5]
@@ -226,6 +228,24 @@ class BoundPieces(BoundPool):
             self._shares[centre, radius],
             self._nearest[centre],
         )
+
+    def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Return kinds of balls: those around the centre of a chosen ball, and others."""
+        known = np.zeros(self._radii.shape, dtype=np.int64)
+        known[np.asarray(chosen, dtype=np.int64) // self._n_radii] = 1
+        return known.reshape(-1)
+
+    def operations(self, chosen: Sequence[int] = (), n_outputs: int = 0) -> np.ndarray:
+        """Return the operations that each ball adds, as `PiecesMap` counts them.
+
+        Rows are expected in a ball as often as training rows are.
+        """
+        n = self._n_features
+        own = np.where(self.alike(chosen), 1.0, n + 1.0)
+        shares = self._shares.reshape(-1)
+        before = shares[list(chosen)].sum()
+        inside = np.rint((before + shares) * n * n_outputs) - np.rint(before * n * n_outputs)
+        return own + inside
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Return the cost of every atom. Every ball reads every feature."""

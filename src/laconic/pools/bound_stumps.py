@@ -11,7 +11,7 @@ import numpy as np
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, feature_number
+from laconic.pools.base import BoundPool, feature_number, index_bytes
 from laconic.pools.stump_limits import StumpLimits
 
 if TYPE_CHECKING:
@@ -248,6 +248,21 @@ class BoundStumps(BoundPool):
             np.array([a.value for a in chosen], dtype=np.float64),
             np.array([STUMP_KINDS.index(a.kind) for a in chosen], dtype=np.uint8),
         )
+
+    def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
+        """Return kinds of stumps: those that ask alike, about a new feature or about a known one.
+
+        The numbers of their features have the same size.
+        """
+        new = np.ones(len(self._feature), dtype=np.int64)
+        new[[self._find(index)[0] for index in chosen]] = 0
+        of_slot = 3 * (new + 2 * index_bytes(self._feature))
+        of_slot += [STUMP_KINDS.index("eq" if c.categorical else "le") for c in self._coding]
+        kinds = np.repeat(of_slot, np.diff(self._offsets))
+        missing = [slot for slot, coding in enumerate(self._coding) if coding.missing]
+        last = self._offsets[1:][missing] - 1
+        kinds[last] += STUMP_KINDS.index("missing") - kinds[last] % 3
+        return kinds
 
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Return the cost of every stump, which is the cost of its feature."""

@@ -22,7 +22,7 @@ from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
 from laconic.pools.bound_pieces import BoundPieces
 from laconic.pools.parts import Place
-from laconic.pools.radii import Balls, CodedRows, code_rows, find_balls
+from laconic.pools.radii import BallGrid, CodedRows, code_rows, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
 # Codes are bytes, and one code means that a row is outside every ball.
@@ -164,7 +164,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         rows = X if len(at) == X.shape[0] else X[at]
         return PiecesSurvey(column_peaks(X), _dense(rows), weight[at], place.first + at)
 
-    def merge(self, surveys: Sequence[PiecesSurvey], threads: Threads) -> Balls:
+    def merge(self, surveys: Sequence[PiecesSurvey], threads: Threads) -> BallGrid:
         """Find the centres and radii."""
         X, weight, numbers = (
             np.concatenate(arrays) for arrays in zip(*(part[1:] for part in surveys), strict=True)
@@ -179,7 +179,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         X: Any,
         weight: np.ndarray,
         threads: Threads,
-        survey: Balls | None = None,
+        survey: BallGrid | None = None,
         place: Place | None = None,
     ) -> BoundPieces:
         """Find the balls of all rows, or use those of the survey. Then code every distance."""
@@ -203,7 +203,7 @@ class Pieces(TransformerMixin, BaseEstimator):
         peaks: np.ndarray,
         soft: bool | None,
         threads: Threads,
-    ) -> tuple[Balls, CodedRows | None]:
+    ) -> tuple[BallGrid, CodedRows | None]:
         """Return the balls of some rows; see `find_balls`. ``peaks`` are the peaks of all rows."""
         power = self._power(peaks, X.dtype)
         X = _in_units(X, power)

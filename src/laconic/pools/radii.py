@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.model.pieces import squared_distances
+from laconic.model.distances import squared_distances
 from laconic.numeric.threads import Threads, row_blocks
 
 # Least number of centres that one task handles together. Rows are read once for all of them.
 TOGETHER = 8
 
 
-class Balls(NamedTuple):
+class BallGrid(NamedTuple):
     """The balls of all rows."""
 
     centres: np.ndarray
@@ -63,7 +63,7 @@ def find_balls(
     power: int,
     soft: bool | None,
     threads: Threads,
-) -> tuple[Balls, CodedRows | None]:
+) -> tuple[BallGrid, CodedRows | None]:
     """Return the balls around centres that hold given shares of the rows.
 
     ``X`` is in units of two to the ``power``. The weights may have any sum: the rows may be a
@@ -87,10 +87,10 @@ def find_balls(
     _measure(X, centres, see, threads)
     squares = np.square(table[:, :-1], dtype=np.float64).sum(axis=1)
     spread = float(np.sqrt(weight @ squares / weight.sum()))
-    return Balls(centres, radii, inside, nearest, mean, spread, power), coded
+    return BallGrid(centres, radii, inside, nearest, mean, spread, power), coded
 
 
-def code_rows(X: np.ndarray, balls: Balls, soft: bool, threads: Threads) -> CodedRows:
+def code_rows(X: np.ndarray, balls: BallGrid, soft: bool, threads: Threads) -> CodedRows:
     """Return rows with their codes for the balls. ``X`` is in units of the balls' power of two."""
     coded = _uncoded(_table(X, balls.mean), len(balls.centres), soft)
     _measure(X, balls.centres, lambda j, d2: coded.code(j, d2, balls.radii[j]), threads)

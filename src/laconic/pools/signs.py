@@ -70,3 +70,11 @@ class Signs(BoundPool):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Return the cost of every atom."""
         return self.pool.costs(feature_costs)
+
+    def alike(self, chosen: Sequence[int] = ()) -> np.ndarray | None:
+        """Return a number for every atom that says which atoms are alike."""
+        return self.pool.alike(chosen)
+
+    def operations(self, chosen: Sequence[int] = (), n_outputs: int = 0) -> np.ndarray | None:
+        """Return the operations that each atom adds."""
+        return self.pool.operations(chosen, n_outputs)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from laconic.model.patches import images_of
+from laconic.model.windows import images_of
 from laconic.numeric.threads import row_blocks
 
 # Windows that are clustered for every template.

@@ -60,10 +60,10 @@ class _Here:
 
     def __init__(self, problem: Searchable[Fit], price: Price, fit: Fit) -> None:
         self._problem, self._price, self._fit = problem, price, fit
-        charges = price.of_each(problem.n_columns)
+        charges = price.of_adding(fit.support, problem.n_columns)
         self._moves = PlainMoves(problem, fit, charges)
         self._dearest = price.dearest(fit.support)
-        self._most = SLACK * self._dearest if price.each > 0 else np.inf
+        self._most = SLACK * self._dearest if self._dearest > 0 else np.inf
         self._drops: list[Move] | None = None
         self._dropped: list[Fit] = []
 

@@ -27,6 +27,10 @@ A cap on the number of columns adds a charge μ to the price of every column, an
 from the bound. If fewer columns than the cap are left, it subtracts μ times their number. No
 support has more columns than the cap, so this is a lower bound for every μ ≥ 0. A good μ is the
 slope of the best known values at the cap.
+
+Other limits may forbid supports, as long as every part of an allowed support is allowed. A column
+that no longer fits beside the columns that are in is out in the whole node. The bounds do not know
+of these limits, so they stay valid.
 """
 
 from __future__ import annotations
@@ -94,6 +98,7 @@ def branch_and_bound(
     max_seconds: float | None = None,
     watch: Callable[[int, float, float], None] | None = None,
     told_every: float = TOLD,
+    allows: Callable[[tuple[int, ...]], bool] | None = None,
 ) -> Proof:
     """Minimise value + price · |support| by branch and bound.
 
@@ -117,6 +122,9 @@ def branch_and_bound(
         Called with the number of solved nodes, the best objective and the bound. It is called
         before the first node, every ``told_every`` seconds and at the end.
     told_every : float
+    allows : callable, optional
+        Returns whether a support is allowed. The empty support must be, and every part of an
+        allowed support. The result is then at least as good as those ``starts`` that are allowed.
     """
     end = np.inf if max_seconds is None else perf_counter() + max_seconds
 
@@ -124,8 +132,12 @@ def branch_and_bound(
         return perf_counter() > end
 
     cap = problem.n_columns if max_atoms is None else min(max_atoms, problem.n_columns)
-    known = local_search(problem, cap, starts) if known is None else known
-    search = _Search(problem, price, cap, known)
+    if known is None:
+        given = [tuple(sorted(start)) for start in starts]
+        known = local_search(problem, cap, given)
+        if allows is not None:  # the search may have replaced the starts by better forbidden fits
+            known += [problem.fit(start) for start in given if len(start) <= cap]
+    search = _Search(problem, price, cap, known, allows)
     nodes, told = 0, 0.0
     if watch is not None:
         watch(0, search.objective, search.bound())
@@ -145,14 +157,23 @@ def branch_and_bound(
 class _Search:
     """The open nodes, and the best fit so far."""
 
-    def __init__(self, problem: SubsetProblem, price: float, cap: int, known: list[Fit]) -> None:
+    def __init__(
+        self,
+        problem: SubsetProblem,
+        price: float,
+        cap: int,
+        known: list[Fit],
+        allows: Callable[[tuple[int, ...]], bool] | None = None,
+    ) -> None:
         self.problem = problem
         self.price = price
         self.cap = cap
+        self._allows = allows
+        known = [fit for fit in known if self._allowed(fit.support)]
         self.charge = price + _slope_at(cap, known, problem)
         self.best = min(known, key=lambda f: f.value + price * len(f.support))
         self.objective = self.best.value + price * len(self.best.support)
-        every = tuple(range(problem.n_columns)) if cap else ()
+        every = tuple(j for j in range(problem.n_columns if cap else 0) if self._allowed((j,)))
         self._count = 0
         self._lowest_leaf = np.inf
         self._seen: set[tuple[int, ...]] = set()
@@ -207,11 +228,11 @@ class _Search:
         without = np.delete(w, gone)
         self._push(bound, node.inside, rest, without)
         moved = np.insert(without, inside, w[inside + at])
-        if inside + 1 == self.cap:  # nothing else may come in
-            moved = np.delete(moved, np.s_[self.cap : self.cap + len(rest)])
-            rest = ()
-        bound = float(with_each[at])
-        self._push(bound, (*node.inside, node.undecided[at]), rest, moved)
+        grown = (*node.inside, node.undecided[at])
+        fits = np.array([len(grown) < self.cap and self._allowed((*grown, j)) for j in rest], bool)
+        moved = np.delete(moved, len(grown) + np.flatnonzero(~fits))
+        rest = tuple(np.array(rest, dtype=int)[fits].tolist())
+        self._push(float(with_each[at]), grown, rest, moved)
 
     def _relax(self, node: _Node) -> _Relaxed:
         """Solve the relaxation of a node and bound it by its dual."""
@@ -234,6 +255,9 @@ class _Search:
         rise = self.charge - most * np.maximum(pull[inside:] - problem.l1, 0.0)
         return _Relaxed(w, bound, bound + rise + most * over[inside:n], most)
 
+    def _allowed(self, support: tuple[int, ...]) -> bool:
+        return self._allows is None or self._allows(tuple(sorted(support)))
+
     def _beaten(self, bound: Any) -> Any:
         return bound >= self.objective * (1.0 - CLOSED)
 
@@ -245,7 +269,7 @@ class _Search:
 
     def _try(self, support: tuple[int, ...]) -> None:
         """Fit a support, and keep it if it is the best."""
-        if support in self._seen or len(support) > self.cap:
+        if support in self._seen or len(support) > self.cap or not self._allowed(support):
             return
         self._seen.add(support)
         fit = self.problem.fit(support)

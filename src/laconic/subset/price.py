@@ -10,7 +10,7 @@ Support = tuple[int, ...]
 
 
 class Price:
-    """The price of a support, a cap on its size and a cap on its cost.
+    """The price of a support, a cap on its size and other limits on it.
 
     Parameters
     ----------
@@ -20,8 +20,9 @@ class Price:
         Largest size of a support.
     cost : callable, optional
         Returns the cost of a support. Without it, the cost is the size.
-    budget : float
-        Largest cost of a support.
+    within : callable, optional
+        Returns whether a support is within other limits. A support within them stays within them if
+        a column is dropped.
     """
 
     def __init__(
@@ -29,28 +30,29 @@ class Price:
         each: float,
         cap: int,
         cost: Callable[[Support], float] | None = None,
-        budget: float = np.inf,
+        within: Callable[[Support], bool] | None = None,
     ) -> None:
         self.each = each
         self.cap = cap
         self._cost = cost
-        self._budget = budget
+        self._within = within
 
     def of(self, support: Support) -> float:
         """Return the price of a support."""
         return self.each * (len(support) if self._cost is None else self._cost(support))
 
-    def of_each(self, n_columns: int) -> np.ndarray | float:
-        """Return the prices of single columns."""
+    def of_adding(self, support: Support, n_columns: int) -> np.ndarray | float:
+        """Return what each column adds to the price of a support. It is 0 for its own columns."""
         if self._cost is None:
             return self.each
-        return np.array([self.of((column,)) for column in range(n_columns)])
+        grown = (tuple(sorted({*support, column})) for column in range(n_columns))
+        return np.array([self.of(columns) for columns in grown]) - self.of(support)
 
     def allows(self, support: Support) -> bool:
-        """Return whether a support is within the caps."""
+        """Return whether a support is within the cap and the other limits."""
         if len(support) > self.cap:
             return False
-        return self._cost is None or self._cost(support) <= self._budget
+        return self._within is None or self._within(support)
 
     def dearest(self, support: Support) -> float:
         """Return the largest price that dropping one column of a support saves."""

@@ -28,7 +28,7 @@ the next point. The search ends when a support comes back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -58,6 +58,7 @@ def qubo_search(
     bits: int = 6,
     rounds: int = 20,
     seed: int = 0,
+    allows: Callable[[tuple[int, ...]], bool] | None = None,
 ) -> Fit:
     """Return the best fit that a sampler finds for value + price · |support|, |support| ≤ cap.
 
@@ -80,12 +81,20 @@ def qubo_search(
         Largest number of models, one per call of the sampler.
     seed : int
         Seed for samplers that take one.
+    allows : callable, optional
+        Returns whether a support within the cap is allowed. The empty support must be, and every
+        part of an allowed support. The sampler does not know of this. The cheapest columns of a
+        support are dropped until it is allowed.
     """
     if not 1 <= bits <= 16:
         raise ValueError(f"bits must be from 1 to 16, not {bits!r}.")
     every = problem.fit(tuple(range(problem.n_columns)))
     known = [problem.fit(()), *(problem.fit(tuple(sorted(s))) for s in starts)]
-    best = min((f for f in known if len(f.support) <= cap), key=_objective(price))
+
+    def fits(support: tuple[int, ...]) -> bool:
+        return len(support) <= cap and (allows is None or allows(support))
+
+    best = min((f for f in known if fits(f.support)), key=_objective(price))
     if cap == 0 or not every.weights[: problem.n_columns].any():
         return best
     worth = (known[0].value - every.value) / cap if cap < problem.n_columns else 0.0
@@ -98,8 +107,8 @@ def qubo_search(
         model = binary_model(problem, point, price, cap, worth, unit * 2.0 ** np.arange(bits))
         samples = sampler.sample(model, **_seeded(sampler, parameters or {}, rng))
         supports = _supports(sampler, samples, problem.n_columns, bits)
-        fits = [_within(problem, support, cap) for support in supports]
-        point = min(fits, key=_objective(price))
+        found = [_within(problem, support, fits) for support in supports]
+        point = min(found, key=_objective(price))
         best = min(best, point, key=_objective(price))
         if point.support in seen:
             break
@@ -232,13 +241,15 @@ def _supports(sampler: Any, samples: Any, n_columns: int, bits: int) -> list[tup
     return list(dict.fromkeys(used))[:TRIED]
 
 
-def _within(problem: SubsetProblem, support: tuple[int, ...], cap: int) -> Fit:
-    """Fit a support. Drop columns of weight zero, and the cheapest columns above the cap."""
+def _within(
+    problem: SubsetProblem, support: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool]
+) -> Fit:
+    """Fit a support. Drop columns of weight zero, and the cheapest columns until it fits."""
     fit = problem.fit(support)
     used = fit.weights[: len(support)] != 0
     if not used.all():
         fit = problem.fit(tuple(np.array(support)[used].tolist()))
-    while len(fit.support) > cap:
+    while not fits(fit.support):
         moves = Moves(problem, fit)
         fit = moves.make(moves.drops(1)[0])
     return fit
