@@ -22,10 +22,11 @@ from laconic import (
     __version__,
 )
 from laconic.boost.rules import RULES
-from laconic.cli import fit_options
+from laconic.cli import fit_options, headers
 from laconic.cli.main import main
 from laconic.estimators.priced import PRICES
 from laconic.estimators.sizes import one_standard_error
+from laconic.export.footprint import CHIP_NAMES
 from laconic.losses import BINARY_LOSSES, LOSSES
 from laconic.pools import POOLS
 from laconic.subset import METHODS
@@ -79,6 +80,7 @@ def test_choices_are_those_of_the_library():
     assert set(fit_options.BINARY_LOSSES) == set(BINARY_LOSSES)
     assert set(fit_options.SEARCHES) == set(METHODS)
     assert set(fit_options.RULES) == set(RULES)
+    assert headers.CHIPS == CHIP_NAMES
 
 
 def test_version(capsys):
@@ -187,12 +189,45 @@ def test_fit_knows_costs_and_columns_that_are_always_in(table, frame, tmp_path, 
         (("--cost", "petal_width"), "--cost must be COLUMN=NUMBER"),
         (("--cost", "petal_width=much"), "--cost must be COLUMN=NUMBER"),
         (("--cost", "petal_wide=1"), "Did you mean 'petal_width'?"),
+        (("--cost", "petal_width+petal_wide=1"), "Did you mean 'petal_width'?"),
+        (
+            ("--cost", "petal_width=1", "--cost", "petal_width+sepal_width=1"),
+            "costs names 'petal_width' more than once",
+        ),
+        (("--max-features", "0"), "max_features"),
+        (("--chip", "avr"), "Give one of them, too"),
+        (("--max-bytes", "3"), "more than max_bytes=3"),
         (("--include", "species"), "'species' is the target or is ignored"),
         (("--test-fraction", "0.001"), "--test-fraction 0.001 does not work"),
     ]
     capsys.readouterr()
     for arguments, said in wrong:
         assert said in error_of(capsys, "fit", table, *settings, *arguments)
+
+
+@pytest.mark.parametrize("method", ["share", "totalq"])
+def test_fit_stays_within_budgets(table, tmp_path, capsys, method):
+    out = tmp_path / "m.laconic"
+    settings = ("--target", "species", "--out", out, "--method", method)
+    assert run("fit", table, *settings, "--max-features", "1", "--pool", "stumps") == 0
+    cost = Predictor.load(out).cost()
+    assert (cost.features, cost.atoms > 1) == (1, True)
+    assert run("fit", table, *settings, "--max-operations", "7", "--pool", "columns") == 0
+    assert Predictor.load(out).cost().operations == 6
+    capsys.readouterr()
+    assert run("fit", table, *settings, "--max-bytes", "1200", "--chip", "avr") == 0
+    assert "bytes on" in capsys.readouterr().out
+
+
+def test_fit_pays_for_a_sensor_once(frame, tmp_path):
+    """Columns with a plus in their names are still found."""
+    renamed = frame.rename(columns={"sepal_width": "sepal+width"})
+    renamed.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "m.laconic"
+    settings = ("--target", "species", "--out", out, "--max-cost", "3")
+    costs = ("--cost", "petal_width+petal_length=3", "--cost", "sepal+width=9")
+    assert run("fit", tmp_path / "t.csv", *settings, *costs, "--ignore", "sepal_length") == 0
+    assert sorted(Predictor.load(out).names()) == ["petal_length", "petal_width"]
 
 
 def test_fit_with_a_price_on_every_stump(frame, tmp_path, capsys):

@@ -92,11 +92,12 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
             columns[f"test\n{name}"] = lambda n, m, name=name: (
                 f"{measures(m, X_test, y_test)[name]:.3f}"
             )
-    columns |= {
-        "features": lambda n, m: str(m.predictor_.cost().features),
-        "bytes": lambda n, m: str(m.predictor_.cost().bytes),
-        "seconds": lambda n, m: f"{m.path_[n].seconds:.2f}",
-    }
+    columns["features"] = lambda n, m: str(m.path_[n].costs.features)
+    if model.max_bytes is None:
+        columns["bytes"] = lambda n, m: str(m.path_[n].costs.bytes)
+    else:
+        columns[f"bytes on\n{model.chip.chip}"] = lambda n, m: str(m.path_[n].footprint)
+    columns["seconds"] = lambda n, m: f"{m.path_[n].seconds:.2f}"
     narrow = (0, 0) if len(columns) > 7 else (0, 1)  # to fit into the 80 characters of a terminal
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=narrow)
     for name in [*columns, ""]:

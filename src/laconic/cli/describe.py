@@ -18,7 +18,11 @@ def add_arguments(describe: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the card of a saved predictor."""
     from laconic.model.card import card
+    from laconic.model.integer_predictor import IntegerPredictor
 
     predictor = load_predictor(args.model)
-    make_console().out(card(predictor), highlight=False)
+    console = make_console()
+    console.out(card(predictor), highlight=False)
+    if isinstance(predictor, IntegerPredictor):
+        console.out("\n" + predictor.details(), highlight=False)
     return 0

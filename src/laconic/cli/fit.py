@@ -9,6 +9,7 @@ from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
 from laconic.cli.dates import add_dates
 from laconic.cli.files import check_files, check_name, check_picture, why_unsaved
+from laconic.cli.headers import add_name, check_header, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
 from laconic.cli.tables import training_table
@@ -42,13 +43,6 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         "--include", action="append", default=[], metavar="COLUMN",
         help="column that the model always uses (not for stumps; repeatable)",
     )  # fmt: skip
-    fit.add_argument(
-        "--cost", action="append", default=[], metavar="COLUMN=NUMBER",
-        help="cost of reading a column (default: 1; repeatable)",
-    )  # fmt: skip
-    fit.add_argument(
-        "--max-cost", type=float, metavar="NUMBER", help="largest total cost of the model"
-    )
     fit.add_argument("--balanced", action="store_true", help="give every class the same weight")
     fit.add_argument("--refine", action="store_true", help="improve each size by swapping atoms")
     size = fit.add_mutually_exclusive_group()
@@ -76,6 +70,10 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         help="file for the model (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
+        "--export", metavar="FILE", help="C header to write, such as model.h (see --bits, --inputs)"
+    )
+    add_name(fit)
+    fit.add_argument(
         "--plot", metavar="FILE",
         help="file for a plot of loss and error at each size, such as path.png",
     )  # fmt: skip
@@ -90,12 +88,14 @@ def run(args: argparse.Namespace) -> int:
 
     fit_options.settle(args)
     outputs = {"--out": args.out, "--plot": args.plot, "--checkpoint": args.checkpoint}
+    outputs["--export"] = args.export
     if not args.out:
         raise UserError("--out needs the name of a file.")
     check_files(outputs, {"the table": args.table})
     check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)
+    c_name = check_header(args.export, args.name) if args.export else ""
     if not 0.0 <= args.test_fraction < 1.0:
         raise UserError(
             f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}."
@@ -113,12 +113,17 @@ def run(args: argparse.Namespace) -> int:
                 f"--test-fraction {args.test_fraction} does not work: {error}"
             ) from error
     with told_already(labels=False):
-        model = fit_options.make_model(args, X, SEED).fit(X, y)
+        model = fit_options.make_model(args, SEED).fit(X, y)
     # Save before anything is shown, as the reader of the output may go away.
     done = "replaced" if Path(args.out).is_file() else "saved"
     unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
     if args.plot:
         unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
+    header = None
+    if args.export:
+        predictor = with_numbers(model.predictor_, X, y, args.bits, args.inputs)
+        header = predictor.to_c(c_name)
+        unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
 
     console = make_console()
     console.print(size_table(model, X_test, y_test))
@@ -144,17 +149,23 @@ def run(args: argparse.Namespace) -> int:
         say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot and not unsaved[1]:
         say(console, f"saved  {args.plot}", "the picture of the path")
+    if header is not None and not unsaved[-1]:
+        if hasattr(header.predictor, "change"):
+            console.print(str(header.predictor.change), markup=False)
+        say(console, f"saved  {args.export}", told(header, args.chip))
     if any(unsaved):
         raise UserError("; ".join(filter(None, unsaved)))
     return INTERRUPTED if model.status_ == "interrupted" else 0
 
 
 def _column_and_cost(text: str) -> tuple[str, float]:
-    """Split COLUMN=NUMBER into its two parts."""
+    """Split COLUMN=NUMBER into its two parts. `training_table` splits the columns of a sensor."""
     name, equals, number = text.rpartition("=")
     try:
         if not equals:
             raise ValueError
         return name, float(number)
     except ValueError:
-        raise UserError(f"--cost must be COLUMN=NUMBER, such as age=2.5, not {text!r}.") from None
+        raise UserError(
+            f"--cost must be COLUMN=NUMBER or COLUMN+COLUMN=NUMBER, such as age=2.5, not {text!r}."
+        ) from None

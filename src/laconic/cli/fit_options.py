@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from laconic.cli.headers import CHIPS, add_number_arguments
 from laconic.data.errors import UserError
 from laconic.registry import POOLS
 
@@ -35,6 +36,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         help="loss to minimise (default: margin for share; for totalq, exponential for two classes "
         "and log for more)",
     )  # fmt: skip
+    _add_budgets(fit.add_argument_group("budgets"))
     share = fit.add_argument_group("options of --method share")
     share.add_argument("--rule", choices=RULES, help="how to choose atoms (default: gradient)")
     share.add_argument(
@@ -58,6 +60,32 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_budgets(budgets: argparse._ArgumentGroup) -> None:
+    """Add the arguments that say what a model costs, and what it may cost."""
+    budgets.add_argument(
+        "--cost", action="append", default=[], metavar="COLUMN=NUMBER",
+        help="cost of reading a column (default: 1; repeatable). COLUMN+COLUMN=NUMBER is the cost "
+        "of a sensor that brings several columns",
+    )  # fmt: skip
+    budgets.add_argument(
+        "--max-cost", type=float, metavar="NUMBER", help="largest total cost of the model"
+    )
+    budgets.add_argument(
+        "--max-features", type=int, metavar="N", help="most columns that the model may read"
+    )
+    budgets.add_argument(
+        "--max-operations", type=float, metavar="N", help="most operations for one row"
+    )
+    budgets.add_argument(
+        "--max-bytes", type=int, metavar="N", help="most bytes of the exported model on a chip"
+    )
+    budgets.add_argument(
+        "--chip", choices=CHIPS,
+        help="chip for --max-bytes, and on which to measure --export (default: c99)",
+    )  # fmt: skip
+    add_number_arguments(budgets)
+
+
 def _alpha(text: str) -> float | str:
     """Read a number, or ``auto`` for the library's own choice."""
     try:
@@ -76,6 +104,12 @@ def settle(args: argparse.Namespace) -> None:
             raise UserError(f"--{name.replace('_', '-')} works only with --method {method}.")
     if args.method == "share" and args.loss in BINARY_LOSSES:
         raise UserError(f"--loss {args.loss} works only with --method totalq.")
+    shipped = args.max_bytes is not None or args.export
+    for name in ("chip", "bits", "inputs"):
+        if getattr(args, name) and not shipped:
+            raise UserError(f"--{name} is for --max-bytes and --export. Give one of them, too.")
+    if args.bits == 32 and args.inputs not in (None, "float"):
+        raise UserError(f"--bits 32 computes with floats. Leave out --inputs {args.inputs}.")
     if args.scoring and not args.cv:
         raise UserError("--scoring names the score that --cv compares. Give --cv too.")
     if args.cv and args.price is not None:
@@ -90,27 +124,39 @@ def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
-def make_model(args: argparse.Namespace, X: Any, seed: int) -> Any:
+def make_model(args: argparse.Namespace, seed: int) -> Any:
     """Return the unfitted estimator that the arguments ask for."""
-    return _totalq(args, X, seed) if args.method == "totalq" else _share(args, X, seed)
+    return _totalq(args, seed) if args.method == "totalq" else _share(args, seed)
 
 
-def _share(args: argparse.Namespace, X: Any, seed: int) -> Any:
+def _share(args: argparse.Namespace, seed: int) -> Any:
     from laconic.estimators.share import ShareBoostClassifier
 
     given = _given(args, "loss", "rule", "alpha")
     return ShareBoostClassifier(
-        args.max_atoms, refine=args.refine, **_of_the_loop(args, X, seed), **given
+        args.max_atoms, refine=args.refine, **_of_the_loop(args, seed), **given
     )
 
 
-def _of_the_loop(args: argparse.Namespace, X: Any, seed: int) -> dict[str, Any]:
+def _target(args: argparse.Namespace) -> Any:
+    """Return the chip and the numbers that bytes are counted for."""
+    from laconic.export.footprint import Target
+
+    bits = None if args.bits == 32 else args.bits or 8
+    return Target(args.chip or CHIPS[0], bits, args.inputs or "float")
+
+
+def _of_the_loop(args: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Return the settings that both methods take."""
     return {
         "pool": args.pool,
         "include": args.include or None,
-        "costs": [args.cost.get(name, 1.0) for name in X.columns] if args.cost else None,
+        "costs": args.cost or None,
         "max_cost": args.max_cost,
+        "max_features": args.max_features,
+        "max_operations": args.max_operations,
+        "max_bytes": args.max_bytes,
+        "chip": _target(args),
         "class_weight": "balanced" if args.balanced else None,
         "cv": args.cv,
         "scoring": args.scoring,
@@ -121,12 +167,12 @@ def _of_the_loop(args: argparse.Namespace, X: Any, seed: int) -> dict[str, Any]:
     }
 
 
-def _totalq(args: argparse.Namespace, X: Any, seed: int) -> Any:
+def _totalq(args: argparse.Namespace, seed: int) -> Any:
     from laconic.estimators.priced import PRICES
     from laconic.estimators.totalq import TotalQBoostClassifier
 
     names = ("max_atoms", "loss", "price", "l1", "max_rounds", "hot_start", "search")
-    given = _of_the_loop(args, X, seed) | _given(args, *names)
+    given = _of_the_loop(args, seed) | _given(args, *names)
     if args.cv:
         given["price"] = PRICES
     return TotalQBoostClassifier(**given)

@@ -13,13 +13,14 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from laconic import __version__
-from laconic.cli import demo, describe, fit, holes, predict
+from laconic.cli import demo, describe, export, fit, holes, predict
 from laconic.cli.output import INTERRUPTED, standard_output
 from laconic.cli.output import NAME as STANDARD_OUTPUT
 from laconic.data.errors import UserError
 
 COMMANDS: dict[str, Any] = {
-    "demo": demo, "fit": fit, "predict": predict, "holes": holes, "describe": describe,
+    "demo": demo, "fit": fit, "predict": predict, "export": export, "holes": holes,
+    "describe": describe,
 }  # fmt: skip
 
 

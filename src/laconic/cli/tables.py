@@ -37,7 +37,9 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     written = args.decimal, args.dates
     unread = [args.target, *args.ignore]
     frame = read_table(args.table, args.categorical, args.target, *written, unread=unread)
-    named = {*args.include, *args.cost, *args.categorical, *args.keep_id}
+    args.cost = {_sensor(text, frame): cost for text, cost in args.cost.items()}
+    paid = [column for key in args.cost for column in (key if isinstance(key, tuple) else [key])]
+    named = {*args.include, *paid, *args.categorical, *args.keep_id}
     check_present(frame, [args.target, *args.ignore, *named], args.table)
     if odd := {args.target, *args.ignore} & named:
         raise UserError(
@@ -50,6 +52,11 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     X = _learned(frame.drop(columns=[args.target, *args.ignore]), args, named)
     # A list gives labels their common plain type, whatever type pandas kept them in.
     return pandas.DataFrame(X), np.asarray(labels.tolist())
+
+
+def _sensor(text: str, frame: Any) -> str | tuple[str, ...]:
+    """Return the columns of a sensor, or the column whose name is the whole text."""
+    return text if text in frame.columns or "+" not in text else tuple(text.split("+"))
 
 
 def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+"""``laconic export``: write a saved model as a C header."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from laconic.cli.console import make_console, say
+from laconic.cli.dates import add_dates
+from laconic.cli.files import check_files, load_predictor
+from laconic.cli.headers import (
+    CHIPS,
+    add_name,
+    add_number_arguments,
+    check_header,
+    told,
+    with_numbers,
+)
+from laconic.cli.numbers import add_decimal
+from laconic.cli.tables import rows_for
+from laconic.data.errors import UserError
+
+SUMMARY = "Write a saved model as a C header."
+
+
+def add_arguments(export: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    export.add_argument("model", metavar="MODEL", help="file from laconic fit or Predictor.save")
+    export.add_argument(
+        "--c", required=True, metavar="FILE", help="header to write, such as model.h"
+    )
+    export.add_argument(
+        "--rows", metavar="TABLE",
+        help="training rows, to compute with integers: scales are chosen on them (without them, "
+        "the header computes with floats)",
+    )  # fmt: skip
+    add_number_arguments(export)
+    add_name(export)
+    export.add_argument(
+        "--chip", choices=CHIPS, help="chip on which to measure the header, if its compiler is here"
+    )
+    export.add_argument(
+        "--probabilities", action="store_true", help="add a function for probabilities"
+    )
+    export.add_argument(
+        "--out", metavar="FILE", help="file for the model with integers (default: not saved)"
+    )
+    add_decimal(export)
+    add_dates(export)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the header, and say what it takes."""
+    inputs = {"the model": args.model, **({"the rows": args.rows} if args.rows else {})}
+    check_files({"--c": args.c, "--out": args.out}, inputs)
+    name = check_header(args.c, args.name)
+    predictor: Any = load_predictor(args.model)
+    whole = hasattr(predictor, "integers")
+    if whole and (args.rows or args.bits or args.inputs):
+        raise UserError(f"{args.model} has integers. Leave out --rows, --bits and --inputs.")
+    if args.rows:
+        X, _ = rows_for(predictor, args.rows, [], args.decimal, args.dates)
+        predictor = with_numbers(predictor, X, None, args.bits, args.inputs)
+    elif args.bits in (8, 16) or args.inputs not in (None, "float"):
+        raise UserError("integers need training rows, which set their scales. Give --rows TABLE.")
+    if args.out and not hasattr(predictor, "integers"):
+        raise UserError("--out saves a model with integers. Give --rows TABLE, or leave out --out.")
+    header = predictor.to_c(name, probabilities=args.probabilities)
+    header.save(args.c)
+    if args.out:
+        predictor.save(args.out)
+    console = make_console()
+    if hasattr(predictor, "integers") and not whole:
+        console.print(str(predictor.change), markup=False)
+    say(console, f"saved  {args.c}", told(header, args.chip))
+    if args.out:
+        say(console, f"saved  {args.out}", "the model with integers")
+    return 0

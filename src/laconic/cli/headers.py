@@ -1,0 +1,76 @@
+"""C headers of the commands: their options, how they are made, and what they take on a chip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from laconic.data.errors import UserError
+
+# Listed here so that --help needs no heavy import. A test compares them with the library's own.
+CHIPS = ("c99", "avr", "cortex-m0", "cortex-m4", "rv32")
+INPUTS = ("float", "uint8", "int8", "int16")
+BITS = (8, 16, 32)
+KINDS = (".h", ".hpp", ".hh", ".hxx", ".inc")
+
+
+def add_number_arguments(parser: Any) -> None:
+    """Add the options that say with which numbers the C code computes."""
+    parser.add_argument(
+        "--bits", type=int, choices=BITS,
+        help="bits of a weight in C: 8 or 16 for integers, 32 for float (default: 8)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--inputs", choices=INPUTS,
+        help="what the device hands over: float is scaled to integers, the others are taken as "
+        "they are (default: float)",
+    )  # fmt: skip
+
+
+def add_name(parser: Any) -> None:
+    """Add the option for the prefix of the names in C."""
+    parser.add_argument(
+        "--name", help="prefix of all names in the header (default: the name of the file)"
+    )
+
+
+def check_header(file: str, name: str | None) -> str:
+    """Return the prefix of the names in C, and refuse a file name that is not one of a header."""
+    from laconic.export.c_text import check_name
+
+    if Path(file).suffix.lower() not in KINDS:
+        raise UserError(f"{file}: a C header is a .h file. Rename it.")
+    if name is not None:
+        return check_name(name)
+    made = "".join(c if c.isascii() and c.isalnum() else "_" for c in Path(file).stem).strip("_")
+    try:
+        return check_name(made)
+    except ValueError:
+        raise UserError(f"{file} makes no name in C. Give one with --name.") from None
+
+
+def with_numbers(predictor: Any, X: Any, y: Any, bits: int | None, inputs: str | None) -> Any:
+    """Return a predictor with the numbers that the options ask for. Rows choose the scales."""
+    if bits == 32:
+        if inputs not in (None, "float"):
+            raise UserError(f"--bits 32 computes with floats. Leave out --inputs {inputs}.")
+        return predictor
+    return predictor.quantise(X, bits=bits or 8, inputs=inputs or "float", y=y)
+
+
+def told(header: Any, chip: str | None) -> str:
+    """Say what a header takes: its tables, and on a chip all that it adds to a program."""
+    text = f"{header.table_bytes:,} bytes of tables"
+    if chip is None:
+        return text
+    from laconic.export.chips import compiler_version, find_chip, is_installed, measure
+    from laconic.export.footprint import measured_code
+
+    found = find_chip(chip)
+    if not is_installed(found):
+        return f"{text}; install {' and '.join(found.packages)} to measure it on {chip}"
+    flash = measure(str(header), found, header.name).flash
+    version = compiler_version(found)
+    where = f"{flash:,} bytes of flash on {chip} ({version}), {text}"
+    known = measured_code()[chip]["compiler"]
+    return where if version == known else f"{where}; promises are for {known}"
