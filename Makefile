@@ -1,11 +1,12 @@
 # Two commands: `make demo` and `make test`. Each sets up its own virtual environment first.
+# `make chips` runs exported models on emulated microcontrollers. It installs Debian packages.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-oldest lint format docs bench-setup clean
+.PHONY: demo test test-oldest lint format docs bench-setup chips fuzz-export compilers clean
 
 demo: $(VENV)/.ready
 	$(BIN)/laconic demo
@@ -37,6 +38,34 @@ docs: $(VENV)/.ready
 
 # The peers pin older versions of shared dependencies, so they live apart.
 bench-setup: $(BENCH)/.ready
+
+# Exported models on four microcontrollers: flash, RAM, stack, cycles, and every answer compared with
+# Python's. Not part of `make test`, because it needs cross-compilers and emulators.
+chips: $(VENV)/.ready compilers
+	$(BIN)/python benchmarks/chips.py --json benchmarks/results/chips.json
+
+# A thousand random models in C, by gcc and clang with sanitizers, compared with Python bit for bit.
+fuzz-export: $(VENV)/.ready
+	$(BIN)/python tests/export/random_models.py --models 1000
+
+# Debian's compilers and emulators. Tests that need one are skipped without it.
+COMPILERS := gcc g++ libc6-dev clang gcc-avr avr-libc simavr libsimavr-dev gcc-arm-none-eabi \
+  libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc
+
+compilers:
+	@missing=""; for package in $(COMPILERS); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q '^install ok installed' \
+	    || missing="$$missing $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  command -v apt-get > /dev/null || { \
+	    echo "make compilers needs Debian's apt-get to install$$missing" >&2; exit 1; }; \
+	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$root apt-get update --quiet=2 && \
+	  $$root apt-get install --yes --quiet=2 --no-install-recommends $$missing && \
+	  $$root apt-get install --yes --quiet=2 --no-install-recommends \
+	    libclang-rt-$$(clang -dumpversion | cut -d. -f1)-dev; \
+	fi
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,92 @@
+"""Models as C headers: what they take on a chip, and what their code answers on this machine.
+
+A header of any library will do, if it has ``model_input``, ``MODEL_N_FEATURES`` and
+``model_predict``. All headers are compiled with the flags of :mod:`laconic.export.chips`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from laconic.export.chips import BARE, FLAGS, Chip, build, sizes, write_model
+
+CALLER = """\
+#include "model.h"
+void answer(const model_input *x, long n, int32_t *out)
+{
+    long i;
+    for (i = 0; i < n; i++) {
+        out[i] = model_predict(x + i * MODEL_N_FEATURES);
+    }
+}
+"""
+
+
+class Model(NamedTuple):
+    """A model that was fitted on all training rows.
+
+    ``inputs`` is the NumPy type of a row on the chip. ``cv_error`` is its error in
+    cross-validation on the training rows. ``expected`` are Python's labels of the test rows.
+    """
+
+    library: str
+    title: str
+    header: str
+    inputs: str
+    cv_error: float
+    expected: np.ndarray
+
+
+def taken(header: str, chip: Chip) -> tuple[int, int] | tuple[None, None]:
+    """Return the bytes of flash and of RAM that a program grows by when it calls the model.
+
+    This is :func:`laconic.export.chips.measure`, with the mathematical library at hand. If the
+    linker fails, for example because the code exceeds 64 kB on AVR, the sizes are None.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = [BARE / "probe.c", write_model(header, folder), _mathematics(chip)]
+        try:
+            program = build(chip, sources, folder, ["-DWITH_MODEL"])
+        except ValueError as reason:
+            if "ld returned" not in str(reason):
+                raise
+            return None, None
+        flash, ram = sizes(chip, program)
+    return flash - _alone(chip)[0], ram - _alone(chip)[1]
+
+
+def answers(header: str, rows: np.ndarray) -> np.ndarray:
+    """Return the labels that the compiled header gives rows of the header's input type."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "caller.c", Path(folder) / "model.so"
+        (Path(folder) / "model.h").write_text(header)
+        source.write_text(CALLER)
+        command = ["cc", *FLAGS, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        answer = ctypes.CDLL(str(library)).answer
+    out = np.empty(len(rows), np.int32)
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (rows, out)]
+    answer(pointers[0], ctypes.c_long(len(rows)), pointers[1])
+    return out
+
+
+@functools.cache
+def _alone(chip: Chip) -> tuple[int, int]:
+    with tempfile.TemporaryDirectory() as folder:
+        return sizes(chip, build(chip, [BARE / "probe.c"], Path(folder)))
+
+
+@functools.cache
+def _mathematics(chip: Chip) -> Path:
+    """Return the chip's libm.a. It costs nothing if no function of it is called."""
+    command = [chip.compiler, *chip.flags, "-print-file-name=libm.a"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Path(done.stdout.strip())
