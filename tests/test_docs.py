@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import matplotlib as mpl
@@ -68,6 +70,8 @@ def test_blocks_run(page, tables, capsys):
             promised = re.search(r"print\(.*\)  # (.*)\n$", block)
             if promised:
                 assert said.splitlines()[-1] == promised[1]
+        elif language == "c":
+            _compile(block, tables)
         elif language == "text":
             assert set(block.splitlines()) <= set(said.splitlines())
         else:
@@ -79,6 +83,16 @@ def test_blocks_run(page, tables, capsys):
             assert (tables / SCREENSHOTS[picture]).is_file()
         else:
             _is_same_picture(tables / picture, page.parent / link)
+
+
+def _compile(block, folder):
+    """Compile C as it stands, with the headers that blocks before it wrote."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return
+    (folder / "main.c").write_text(block)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *flags, "main.c", "-o", "main"], cwd=folder, check=True)
 
 
 def _run(words):
