@@ -66,7 +66,7 @@ def test_an_entry_knows_all_that_its_predictor_costs(atoms):
     _, _, record, solution = at_a_solution(atoms)
     entry = record.entry(solution, (0.1,) * len(atoms))
     n, k = len(atoms), 3
-    assert entry.costs == (n, n, n * k, 8 * (n * k + k + n))
+    assert entry.predictor_cost == (n, n, n * k, 8 * (n * k + k + n))
     assert entry.footprint is None
 
 

@@ -121,12 +121,12 @@ def test_an_exact_search_is_the_best_of_the_subsets_within_the_caps(most, hot_st
     loop = total_loop(7, costs=costs, search="exact", price=1e-3, hot_start=hot_start)
     state = grown(loop)
     last = state.entries[-1]
-    assert last.costs.features <= most
+    assert last.predictor_cost.features <= most
     objective = last.objective + 1e-3 * last.size
     assert objective == pytest.approx(best_subset(loop, state, 1e-3, costs=costs), rel=1e-8)
     assert SearchState.of(state).bound == pytest.approx(objective, rel=1e-6)
     local = grown(total_loop(7, costs=costs, price=1e-3, hot_start=hot_start)).entries[-1]
-    assert local.costs.features <= most
+    assert local.predictor_cost.features <= most
     assert local.objective + 1e-3 * local.size <= 1.2 * objective
 
 

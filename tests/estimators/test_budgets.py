@@ -137,10 +137,10 @@ def check_path(model, caps, sensors=None):
         have = used_by(entry.map, entry.atoms, k, sensors)
         assert within(have, caps), (have, caps)
         assert entry.cost == pytest.approx(have["max_cost"], rel=1e-12)
-        assert entry.costs == model.at(entry.size).predictor_.cost()
+        assert entry.predictor_cost == model.at(entry.size).predictor_.cost()
         expected = have["max_bytes"] if "max_bytes" in caps else None
         assert entry.footprint == expected
-    costs = [entry.costs for entry in model.path_]
+    costs = [entry.predictor_cost for entry in model.path_]
     assert model.path_.features.tolist() == [cost.features for cost in costs]
     assert model.path_.operations.tolist() == [cost.operations for cost in costs]
     assert model.path_.bytes.tolist() == [cost.bytes for cost in costs]
@@ -207,7 +207,7 @@ def test_every_search_keeps_the_caps(data, search, caps):
     model = TotalQBoostClassifier(9, search=search, **settings, **caps).fit(X, (y > 0).astype(int))
     assert model.n_atoms_ > 0
     for entry in model.path_:
-        cost = entry.costs
+        cost = entry.predictor_cost
         assert cost.features <= caps.get("max_features", 99)
         assert cost.atoms <= caps.get("max_cost", 99)
         assert (entry.footprint or 0) <= caps.get("max_bytes", 0)
@@ -217,7 +217,7 @@ def test_a_fit_that_is_stopped_in_its_hot_start_keeps_the_caps(data):
     X, y = data
     stop = [lambda state: len(state.own.generated) >= 5]
     model = TotalQBoostClassifier(9, hot_start=8, max_features=2, callbacks=stop).fit(X, y)
-    assert model.rounds_[-1].costs.features > 2
+    assert model.rounds_[-1].predictor_cost.features > 2
     assert model.predictor_.cost().features <= 2
     assert model.path_.features.max() <= 2
 
@@ -229,7 +229,7 @@ def test_atoms_of_weight_zero_count_if_nothing_is_dropped(data):
         9, search=None, l1=0.02, price=0.0, max_features=3, pool="columns"
     ).fit(X, y)
     assert len(model.generated_) == 3
-    assert all(entry.costs.features <= 3 for entry in model.rounds_)
+    assert all(entry.predictor_cost.features <= 3 for entry in model.rounds_)
 
 
 # -- what a cap means ------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_cap_on_features_lets_more_atoms_read_the_same_features(data):
     assert free.predictor_.cost().features > 2
     assert capped.predictor_.cost().features == 2
     assert capped.n_atoms_ == 12
-    same = next(k for k, entry in enumerate(free.path_) if entry.costs.features > 2)
+    same = next(k for k, entry in enumerate(free.path_) if entry.predictor_cost.features > 2)
     assert capped.path_.entries[same - 1].atoms == free.path_.entries[same - 1].atoms
 
 
@@ -370,18 +370,19 @@ def test_bytes_are_not_counted_without_a_cap(data, targets):
 @pytest.mark.parametrize("booster", [ShareBoostClassifier, TotalQBoostClassifier])
 def test_a_resumed_fit_keeps_the_caps(data, tmp_path, booster, assert_identical):
     X, y = data
-    caps = {"max_features": 3, "max_bytes": 400, "max_operations": 60, "max_cost": 5.0}
+    caps = {"max_features": 3, "max_bytes": 700, "max_operations": 60, "max_cost": 5.0}
     settings = {"pool": "stumps", "costs": {(0, 1): 2.0}, **caps}
     path = tmp_path / "state"
     stop = [lambda state: len(state.entries) > 3]
     saving_always(booster(9, checkpoint=path, callbacks=stop, **settings)).fit(X, y)
     resumed = booster(9, checkpoint=path, **settings).fit(X, y)
     whole = booster(9, **settings).fit(X, y)
+    assert whole.n_atoms_ > 1
     assert_identical(resumed, whole)
     assert resumed.path_.footprints.tolist() == whole.path_.footprints.tolist()
     for name in caps:
         with pytest.raises(ValueError, match="other data or settings"):
-            booster(9, checkpoint=path, **{**settings, name: 99}).fit(X, y)
+            booster(9, checkpoint=path, **{**settings, name: 999}).fit(X, y)
     with pytest.raises(ValueError, match="other data or settings"):
         booster(9, checkpoint=path, chip="avr", **settings).fit(X, y)
 
@@ -449,10 +450,15 @@ def test_a_classifier_as_pool_has_no_caps(data, name):
 
 def test_caps_into_which_no_atom_fits_are_named(data):
     X, y = data
-    with pytest.warns(UserWarning, match="Raise max_features, or exclude fewer"):
+    tight = r"A model of one atom would read 2 features, more than max_features=1\. Raise max_feat"
+    with pytest.warns(UserWarning, match=tight):
         ShareBoostClassifier(3, pool="products", max_features=1).fit(X, y)
-    with pytest.warns(UserWarning, match="Raise max_features or max_bytes, or lower price"):
-        TotalQBoostClassifier(3, pool="products", max_features=1, max_bytes=900).fit(X, y)
+    with pytest.warns(UserWarning, match=tight) as told:
+        TotalQBoostClassifier(3, pool="products", max_features=1, max_bytes=9000).fit(X, y)
+    assert "max_bytes" not in str(told[0].message)
+    full = r"one atom would take \d+ bytes, more than max_bytes=600.*give X in that type"
+    with pytest.warns(UserWarning, match=full):
+        ShareBoostClassifier(3, pool="products", max_bytes=600, chip="avr").fit(X, y)
 
 
 def test_sensors_by_name(data, assert_identical):

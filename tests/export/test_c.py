@@ -15,6 +15,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.export.compiled import CompiledModel
 from laconic.model.program import program_of
 from laconic.model.single import rounded_down, single, single_scores
 from laconic.pools import Patches
@@ -184,10 +185,44 @@ def test_a_header_says_what_the_model_is():
     assert all(ord(letter) < 128 for letter in text)
 
 
-def test_labels_that_are_whole_numbers_stand_for_themselves():
+HOSTILE = ["gain *\\ int evil; /*", "???/", "a\\", "*/ int y; /*", "??/\n#error", "/", "*", "/*"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("strict", [(), ("-trigraphs",)])
+def test_no_name_can_leave_its_comment(strict):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, len(HOSTILE))), np.repeat(HOSTILE[:3], 30)
+    X[:, 0] += np.repeat([0.0, 3.0, 6.0], 30)
+    model = ShareBoostClassifier(len(HOSTILE)).fit(X, y)
+    predictor = model.name_features(HOSTILE).predictor_
+    quantised = predictor.quantise(X)
+    compiled = CompiledModel(quantised.to_c(), flags=("-Werror", *strict))
+    assert np.array_equal(compiled.predict(X), quantised.predict(X))
+
+
+def test_labels_that_are_small_whole_numbers_stand_for_themselves():
     X, y = load_iris(return_X_y=True)
-    predictor = ShareBoostClassifier(2).fit(X, np.array([1, 5, 7])[y]).predictor_
-    assert "MODEL_LABEL_7 = 7" in str(predictor.to_c())
+    for labels, last in (([1, 5, 7], 7), ([0, 40_000, 70_000], 2), ([1.0, 2.0, 3.0], 2)):
+        predictor = ShareBoostClassifier(2).fit(X, np.array(labels)[y]).predictor_
+        name = str(labels[2]).replace(".", "_")
+        assert f'MODEL_LABEL_{name} = {last} /* "{labels[2]}" */' in str(predictor.to_c())
+
+
+def test_labels_beyond_ascii_are_told_apart():
+    X, y = load_iris(return_X_y=True)
+    predictor = ShareBoostClassifier(2).fit(X, np.array(["é", "ü", "日"])[y]).predictor_
+    assert '= 2 /* "<U+65E5>" */' in str(predictor.to_c())
+
+
+def test_a_category_called_other_does_not_take_the_name_of_all_others():
+    pd = pytest.importorskip("pandas")
+    colours = np.repeat(["red", "OTHER", "blue", "green"], 30)
+    frame = pd.DataFrame({"colour": colours})
+    model = ShareBoostClassifier(3, pool="stumps").fit(frame, colours == "OTHER")
+    text = str(model.predictor_.to_c())
+    assert 'MODEL_COLOUR_OTHER = -1, /* any other value of "colour" */' in text
+    assert 'MODEL_COLOUR_OTHER_2 = 0, /* "OTHER" */' in text
 
 
 @needs_compiler

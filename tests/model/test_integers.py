@@ -80,6 +80,9 @@ ODD = {
     "balls and missing values": (own_model([Balls(*BALLS, False), Compare([0], [0], [2])]), X),
     "balls and products": (own_model([Balls(*BALLS, False), Multiply([0], [1])]), X),
     "soft balls and products": (own_model([Balls(*BALLS, True), Multiply([0], [1])]), X),
+    "balls whose constants dwarf their slopes": (
+        own_model([Balls(X[:1], [9.0], X[:1], False)], size=np.array([[1e-17], [1e-17], [1.0]])), X,
+    ),
     "balls of hardly any radius": (own_model([Balls(X[:2], [1e-9, 0.0], X[:1], True)]), X),
     "no holes": (own_model([Route(np.empty((0, 2)), np.empty(0), [[Gather([0])]])]), X),
     "no atoms": (own_model([Gather([])]), X),

@@ -257,7 +257,7 @@ def put(X, value):
 REFUSED = {
     "bits": (lambda X: X, {"bits": 7}, "bits must be 8 or 16, not 7"),
     "bits of text": (lambda X: X, {"bits": "8"}, "bits must be 8 or 16, not '8'"),
-    "inputs": (lambda X: X, {"inputs": "uint4"}, "inputs must be one of 'float', .*, not 'uint4'"),
+    "inputs": (lambda X: X, {"inputs": "uint4"}, "inputs must be one of .*, not 'uint4'"),
     "parts": (lambda X: X + 0.5, {"inputs": "uint8"}, "X must hold whole numbers.*\"float\""),
     "above": (lambda X: put(X, 256), {"inputs": "uint8"}, "feature 1 of X goes from 0 to 256, but "
               "uint8 goes from 0 to 255; use another type"),

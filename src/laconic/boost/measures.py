@@ -181,6 +181,7 @@ class TargetBytes(Measure):
         self, pool: BoundPool, n_outputs: int, target: Target, n_features: int, n_classes: int
     ) -> None:
         super().__init__(pool)
+        self.target = target
         self._given = n_outputs, target, n_features, n_classes
 
     def _measured(self, numbers: tuple[int, ...]) -> float:

@@ -87,8 +87,8 @@ class PathEntry:
         return len(self.atoms)
 
     @once
-    def costs(self) -> Cost:
-        """All that the model costs: atoms, features, operations and bytes, as a predictor's."""
+    def predictor_cost(self) -> Cost:
+        """All that the predictor costs: atoms, features, operations and bytes."""
         return model_cost(self.map, self.size, self.weights, self.base)
 
     def input_weights(self) -> np.ndarray:
@@ -176,17 +176,17 @@ class Path:
     @property
     def features(self) -> np.ndarray:
         """Number of distinct features that every entry reads."""
-        return np.array([e.costs.features for e in self.entries])
+        return np.array([e.predictor_cost.features for e in self.entries])
 
     @property
     def operations(self) -> np.ndarray:
         """Operations of every entry for one row."""
-        return np.array([e.costs.operations for e in self.entries])
+        return np.array([e.predictor_cost.operations for e in self.entries])
 
     @property
     def bytes(self) -> np.ndarray:
         """Bytes of the arrays of every entry; see `laconic.model.cost.Cost`."""
-        return np.array([e.costs.bytes for e in self.entries])
+        return np.array([e.predictor_cost.bytes for e in self.entries])
 
     @property
     def footprints(self) -> np.ndarray:

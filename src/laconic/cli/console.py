@@ -92,9 +92,9 @@ def size_table(model: ShareBoostClassifier, X_test: Any, y_test: Any) -> Table:
             columns[f"test\n{name}"] = lambda n, m, name=name: (
                 f"{measures(m, X_test, y_test)[name]:.3f}"
             )
-    columns["features"] = lambda n, m: str(m.path_[n].costs.features)
+    columns["features"] = lambda n, m: str(m.path_[n].predictor_cost.features)
     if model.max_bytes is None:
-        columns["bytes"] = lambda n, m: str(m.path_[n].costs.bytes)
+        columns["bytes"] = lambda n, m: str(m.path_[n].predictor_cost.bytes)
     else:
         columns[f"bytes on\n{model.chip.chip}"] = lambda n, m: str(m.path_[n].footprint)
     columns["seconds"] = lambda n, m: f"{m.path_[n].seconds:.2f}"

@@ -12,6 +12,7 @@ from laconic.cli.headers import (
     CHIPS,
     add_name,
     add_number_arguments,
+    changed,
     check_header,
     told,
     with_numbers,
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         predictor.save(args.out)
     console = make_console()
     if hasattr(predictor, "integers") and not whole:
-        console.print(str(predictor.change), markup=False)
+        console.print(changed(predictor), markup=False)
     say(console, f"saved  {args.c}", told(header, args.chip))
     if args.out:
         say(console, f"saved  {args.out}", "the model with integers")

@@ -9,7 +9,7 @@ from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
 from laconic.cli.dates import add_dates
 from laconic.cli.files import check_files, check_name, check_picture, why_unsaved
-from laconic.cli.headers import add_name, check_header, told, with_numbers
+from laconic.cli.headers import add_name, changed, check_header, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
 from laconic.cli.tables import training_table
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
         say(console, f"saved  {args.plot}", "the picture of the path")
     if header is not None and not unsaved[-1]:
         if hasattr(header.predictor, "change"):
-            console.print(str(header.predictor.change), markup=False)
+            console.print(changed(header.predictor), markup=False)
         say(console, f"saved  {args.export}", told(header, args.chip))
     if any(unsaved):
         raise UserError("; ".join(filter(None, unsaved)))

@@ -11,6 +11,8 @@ from laconic.data.errors import UserError
 CHIPS = ("c99", "avr", "cortex-m0", "cortex-m4", "rv32")
 INPUTS = ("float", "uint8", "int8", "int16")
 BITS = (8, 16, 32)
+# If 8 bits change more than this part of the labels, 16 are suggested.
+MANY = 0.01
 KINDS = (".h", ".hpp", ".hh", ".hxx", ".inc")
 
 
@@ -56,6 +58,14 @@ def with_numbers(predictor: Any, X: Any, y: Any, bits: int | None, inputs: str |
             raise UserError(f"--bits 32 computes with floats. Leave out --inputs {inputs}.")
         return predictor
     return predictor.quantise(X, bits=bits or 8, inputs=inputs or "float", y=y)
+
+
+def changed(predictor: Any) -> str:
+    """Say how many labels integers change, and what to do if these are many."""
+    change, bits = predictor.change, predictor.integers.bits
+    if change.labels <= MANY or bits > 8:
+        return str(change)
+    return f"{change} Weights of 16 bits may change fewer: give --bits 16."
 
 
 def told(header: Any, chip: str | None) -> str:

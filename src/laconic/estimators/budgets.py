@@ -14,6 +14,7 @@ from laconic.boost.costs import Cap, Costs
 from laconic.boost.measures import AtomCount, Measure, Operations, SensorPrices, TargetBytes
 from laconic.estimators.terms import NAMELESS
 from laconic.export.footprint import Target, find_target
+from laconic.model.input_codes import given_type
 from laconic.pools.base import BoundPool
 from laconic.rows.rows import Rows
 
@@ -24,8 +25,6 @@ CAPS = {
     "max_operations": "take {:g} operations",
     "max_bytes": "take {:g} bytes",
 }
-# Types of features that an exported model reads as they are.
-RAW = ("uint8", "int8", "int16")
 
 
 def make_costs(estimator: Any, rows: Rows, target: Target | None, names: Any) -> Costs:
@@ -124,12 +123,7 @@ def _numbers(features: Sequence[Any], place: Mapping[Any, int]) -> tuple[int, ..
 def resolve_target(chip: Any, X: Any) -> Target:
     """Return the target of a chip, with the type of the features of ``X`` as inputs."""
     target = find_target(chip)
-    if target.inputs != "auto":
-        return target
-    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
-    found = {str(kind) for kind in kinds}
-    raw = len(found) == 1 and found.issubset(RAW)
-    return target._replace(inputs=found.pop() if raw else "float")
+    return target if target.inputs != "auto" else target._replace(inputs=given_type(X))
 
 
 def check_caps(costs: Costs, include: Sequence[int]) -> None:
@@ -141,6 +135,21 @@ def check_caps(costs: Costs, include: Sequence[int]) -> None:
             raise ValueError(f"{who} {what}, {over:g} more than {cap.name}={cap.most:g}")
 
 
-def caps_set(estimator: Any) -> list[str]:
-    """Return the names of the caps that an estimator has."""
-    return [name for name in CAPS if getattr(estimator, name) is not None]
+def tight_caps(costs: Costs) -> str:
+    """Say which caps leave no room for a single atom, and what the smallest atom needs."""
+    said = []
+    for cap in costs.caps:
+        added = cap.measure.added(())
+        if added is None or len(cap.beyond(())) < len(added):
+            continue
+        least = cap.measure.of(()) + float(added.min(initial=np.inf))
+        said.append(
+            f"A model of one atom would {CAPS[cap.name].format(least)}, more than "
+            f"{cap.name}={cap.most:g}. Raise {cap.name}."
+        )
+        if isinstance(cap.measure, TargetBytes) and cap.measure.target.inputs == "float":
+            said.append(
+                "If the device hands over 8-bit or 16-bit integers, give X in that type: such "
+                "models are smaller."
+            )
+    return " ".join(said)

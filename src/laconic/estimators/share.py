@@ -20,7 +20,7 @@ from laconic.boost.stages import State
 from laconic.correct import Newton
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
-from laconic.estimators.budgets import caps_set
+from laconic.estimators.budgets import tight_caps
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.penalties import check_penalty, find_penalty
@@ -405,12 +405,13 @@ class ShareBoostClassifier(BoostedClassifier):
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
         nothing = self.path_.sizes[-1] == 0 and self.max_atoms > 0
         if nothing and state.status.startswith("no admissible"):
-            caps = " or ".join(caps_set(self))
-            remedy = f"Raise {caps}, or exclude" if caps else "Exclude"
+            tight = tight_caps(loop.record.costs)
+            why = tight or (
+                "Exclude fewer columns. If all columns are constant, or tiny and not scaled, no "
+                "atom can help."
+            )
             warnings.warn(
-                "no atom helps, so the model only knows how common the classes are. "
-                f"{remedy} fewer columns. If all columns are constant, or tiny and not scaled, no "
-                "atom can help.",
+                f"no atom helps, so the model only knows how common the classes are. {why}",
                 stacklevel=stacklevel_of_user(),
             )
 

@@ -18,7 +18,7 @@ from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import Propose, State
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import Ready, Terms
-from laconic.estimators.budgets import CAPS, caps_set
+from laconic.estimators.budgets import CAPS, tight_caps
 from laconic.estimators.priced import PricedClassifier
 from laconic.estimators.terms import check_weak_learner
 from laconic.look.progress import Shown, progress
@@ -434,12 +434,12 @@ class TotalQBoostClassifier(PricedClassifier):
         self._keep_proof(loop, state)
         by_price = self.cv is None and not self.early_stopping
         if size == 0 and self.max_rounds > 0 and self.max_atoms != 0 and by_price:
-            caps = " or ".join(caps_set(self))
-            remedy = f"Raise {caps}, or lower" if caps else "Lower"
+            why = tight_caps(loop.record.costs) or (
+                "Lower price or l1. If all columns are constant, or tiny and not scaled, no atom "
+                "can help."
+            )
             warnings.warn(
-                "no atom is worth its price, so the model predicts the same for every row. "
-                f"{remedy} price or l1. If all columns are constant, or tiny and not scaled, no "
-                "atom can help.",
+                f"no atom is worth its price, so the model predicts the same for every row. {why}",
                 stacklevel=stacklevel_of_user(),
             )
 

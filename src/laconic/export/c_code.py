@@ -56,6 +56,11 @@ class Code:
             self.square = f"int{self.integers.distance}_t"
 
     @property
+    def reads_all(self) -> bool:
+        """Whether all inputs are read, so that they need no list."""
+        return self.inputs is None or len(self.inputs.features) == self.program.n_features
+
+    @property
     def weight_type(self) -> str | None:
         """NumPy type of weights, or None for float32."""
         return None if self.integers is None else f"int{self.integers.bits}"
@@ -181,7 +186,7 @@ class Code:
         lines = [f"{self.code} q[{max(n, 1)}] = {{0}};", "uint_fast16_t f;"]
         if n:
             place = "f"
-            if n < self.program.n_features:
+            if not self.reads_all:
                 reads = self.rom.table("reads", self.inputs.features, "Inputs that are read.")
                 place = self.rom.read(reads, "f")
             to_code = self._scaled if self.inputs.given == "float" else self._clamped
@@ -253,8 +258,8 @@ class Code:
         known = "" if inputs.missing is None else f"given != {inputs.missing} && "
         return [
             f"const {self.code} given = {value};",
-            f"const {self.code} low = {low};",
-            f"const {self.code} high = {high};",
+            f"const {self.code} low = ({self.code}){low};",
+            f"const {self.code} high = ({self.code}){high};",
             "q[f] = given;",
             f"if ({known}given < low) {{",
             "    q[f] = low;",

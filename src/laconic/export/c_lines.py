@@ -20,7 +20,8 @@ def input_of(code: Code, segment: Segment, name: str = "feature") -> str:
         features = code.inputs.features[features]
     if len(segment.starts) == 2 and np.array_equal(features, np.arange(len(features))):
         return "q[j]"
-    table = code.rom.table(f"{segment.kind}_{name}", features, "Numbers of inputs.")
+    numbers = "x" if code.direct or code.reads_all else f"{code.name}_reads"
+    table = code.rom.table(f"{segment.kind}_{name}", features, f"Places of inputs in {numbers}.")
     return f"q[{code.rom.read(table, 'j')}]"
 
 

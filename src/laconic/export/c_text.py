@@ -24,6 +24,8 @@ _ON_AVR = {
     ),
     "float32": "pgm_read_float(p)",
 }
+# Most characters of a label that a comment quotes.
+MOST_QUOTED = 60
 # Words that no C or C++ name may be.
 _KEYWORDS = """
  alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
@@ -66,10 +68,33 @@ def literal(value: Any) -> str:
 
 def comment(text: str) -> str:
     """Return lines as a C comment. Whatever could end the comment is taken apart."""
-    text = text.translate(_PLAIN).encode("ascii", "replace").decode()
-    text = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
-    lines = [line.rstrip() for line in text.splitlines()]
+    lines = harmless(text.translate(_PLAIN).encode("ascii", "replace").decode()).splitlines()
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
+
+
+def harmless(text: str) -> str:
+    """Return a text that neither ends a comment nor continues its last line.
+
+    Examples
+    --------
+    >>> harmless("a *\\ b ??/ c")
+    'a * / b ? ?/ c'
+    """
+    text = text.replace("\\", "/")  # first, because it may make the end of a comment
+    text = text.replace("*/", "* /").replace("/*", "/ *")
+    return re.sub(r"\?(?=\?)", "? ", text)
+
+
+def quoted(text: Any) -> str:
+    """Return a text in quotes for a comment, on one line. Other than ASCII is given by number.
+
+    Examples
+    --------
+    >>> quoted("é */")
+    '"<U+00E9> * /"'
+    """
+    signs = (c if " " <= c <= "~" else f"<U+{ord(c):04X}>" for c in str(text)[:MOST_QUOTED])
+    return f'"{harmless("".join(signs))}"'
 
 
 def identifier(text: Any) -> str:

@@ -25,15 +25,18 @@ from laconic.model.program import KINDS, Program, make_program
 CHIP_NAMES = ("c99", "avr", "cortex-m0", "cortex-m4", "rv32")
 """Chips whose code was measured."""
 
+FLOAT = 32
+"""Bits of a weight in a float model."""
+
 _MEASURED = Path(__file__).with_name("code_bytes.json")
 
 
 class Target(NamedTuple):
     """Where a model will run, and with which numbers.
 
-    ``bits`` and ``inputs`` are those of `laconic.Predictor.quantise`. ``bits=None`` is a float
-    model. ``inputs="auto"`` takes uint8, int8 and int16 arrays as they are, and all other data as
-    floats.
+    ``bits`` and ``inputs`` are those of `laconic.Predictor.quantise`. ``bits=None``, or 32, is a
+    float model. ``inputs="auto"`` takes uint8, int8 and int16 arrays as they are, and all other
+    data as floats.
     """
 
     chip: str = "c99"
@@ -47,6 +50,8 @@ def find_target(chip: Any) -> Target:
     if not isinstance(target, Target):
         known = ", ".join(map(repr, CHIP_NAMES))
         raise TypeError(f"chip must be one of {known}, or a Target, not {chip!r}.")
+    if target.bits == FLOAT:
+        target = target._replace(bits=None)
     inputs = ("auto", *GIVEN)
     for name, value, known_values in (
         ("chip", target.chip, CHIP_NAMES), ("inputs", target.inputs, inputs),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.export.c_atoms import atom_lines
-from laconic.export.c_code import Code
-from laconic.export.c_text import Rom, check_name, comment, distinct, identifier
-from laconic.export.labels import label_names, label_values
+from laconic.export.c_code import Code, function
+from laconic.export.c_text import Rom, check_name, comment, distinct, identifier, quoted
+from laconic.export.labels import Named, label_names, label_values
 from laconic.export.probabilities import probability_function
 from laconic.files.whole import whole_file
 from laconic.model.card import card
@@ -52,9 +52,9 @@ class CHeader:
         self.predictor = predictor
         self.name = name
         self.integers = getattr(predictor, "integers", None)
-        self.program = single(program_of(predictor))
-        if self.integers is not None:
-            self.program = self.integers.program
+        self.program = single(program_of(predictor)) if self.integers is None else (
+            self.integers.program
+        )  # fmt: skip
         self._rom = Rom(name)
         self._code = Code(self.program, self.integers, self._rom)
         functions = self._code.functions(atom_lines)
@@ -153,8 +153,10 @@ class CHeader:
             lines += [
                 "Everything is computed in float32, in the order of the code below. Compile with",
                 "-ffp-contract=off, so that no two operations are fused.",
-                "",
             ]
+            if any(segment.kind == "missing" for segment in self.program.segments):
+                lines.append("A missing value is NaN.")
+            lines.append("")
         lines.append("Inputs that the model reads:")
         read = p.map.features().tolist()
         for f in read[:MOST_NAMES]:
@@ -173,25 +175,27 @@ class CHeader:
         p, inputs, NAME = self.predictor, self._code.inputs, self.name.upper()
         enums = [label_names(NAME, p.classes)]
         for feature, words in p.categories.items():
-            prefix = f"{NAME}_{identifier(feature_name(feature, p.feature_names))}"
+            column = feature_name(feature, p.feature_names)
+            prefix = f"{NAME}_{identifier(column)}"
             other = -1 if inputs is None else inputs.other
-            named = [(f"{prefix}_{identifier(word)}", code) for code, word in words.items()]
-            enums.append([*named, (f"{prefix}_OTHER", other)])
+            # First, so that a category of this name does not take it.
+            rest = Named(f"{prefix}_OTHER", other, f"any other value of {quoted(column)}")
+            named = (Named(f"{prefix}_{identifier(word)}", code, quoted(word))
+                     for code, word in words.items())  # fmt: skip
+            enums.append([rest, *named])
         # No two names of the header may be the same, whatever columns and categories are called.
         macros = [f"{NAME}_{title}" for title in RESERVED]
-        names = distinct([*macros, *(title for enum in enums for title, _ in enum)])[len(macros) :]
-        out, at = [], 0
+        every = [own.name for enum in enums for own in enum]
+        names = iter(distinct([*macros, *every])[len(macros) :])
+        out = []
         for number, enum in enumerate(enums):
-            own = zip(names[at : at + len(enum)], (value for _, value in enum), strict=True)
-            lines = ",\n".join(f"    {title} = {value}" for title, value in own)
+            lines = "\n".join(f"    {next(names)} = {own.value}{',' * (own is not enum[-1])} "
+                              f"/* {own.means} */" for own in enum)  # fmt: skip
             head = f"enum {self.name}_label" if number == 0 else "enum"
             out.append(f"{head} {{\n{lines}\n}};")
-            at += len(enum)
         return out
 
     def _predict(self) -> str:
-        from laconic.export.c_code import function
-
         name, n = self.name, self.program.n_outputs
         values = label_values(self.predictor.classes)
         table = None

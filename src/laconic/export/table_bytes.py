@@ -42,7 +42,8 @@ class Layout:
         most = 2.0 ** (self.bits or 0) / 2.0
         total = np.zeros(self.program.n_leaves)
         for segment in self.program.segments:
-            size = {"at_most": 1.0, "equals": 1.0, "missing": 1.0, "gather": 256.0**self.code / 2}
+            size = {"at_most": 1.0, "equals": 1.0, "missing": 1.0, "gather": 256.0**self.code / 2,
+                    "hinge": 256.0**self.code}  # fmt: skip
             each = size.get(segment.kind, 2.0**15)
             if segment.kind == "gather" and self.given == "uint8":
                 each = 256.0

@@ -47,7 +47,8 @@ def uses(program: Program) -> dict[int, set[str]]:
 def choose_codes(program: Program, X: Any, bits: int, given: str) -> Inputs:
     """Return the inputs of an integer model. The ranges of features are those of the rows ``X``."""
     if given not in GIVEN:
-        raise ValueError(f"inputs must be one of {', '.join(map(repr, GIVEN))}, not {given!r}")
+        known = ", ".join(map(repr, ("auto", *GIVEN)))
+        raise ValueError(f"inputs must be one of {known}, not {given!r}")
     use = uses(program)
     features = np.array(list(use), dtype=np.int64)
     read = X[:, features]

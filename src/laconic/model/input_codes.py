@@ -21,6 +21,20 @@ F32 = np.float32
 LARGEST_FIXED = 2**30
 
 
+def given_type(X: Any) -> str:
+    """Return the type of all columns if a device can hand it over as it is, or else ``"float"``.
+
+    Examples
+    --------
+    >>> given_type(np.zeros((2, 3), dtype=np.uint8)), given_type([[1.0]])
+    ('uint8', 'float')
+    """
+    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    found = {str(kind).lower() for kind in kinds}  # polars writes UInt8
+    raw = len(found) == 1 and found.issubset(GIVEN[1:])
+    return found.pop() if raw else "float"
+
+
 class Inputs(NamedTuple):
     """The codes of the features that a model reads.
 
@@ -106,9 +120,12 @@ class Inputs(NamedTuple):
         rows = np.where(missing, 0.0, rows)
         for place, asked in self.asked.items():
             rows[~np.isin(rows[:, place], asked), place] = self.other
-        if not (rows == np.rint(rows)).all():
+        broken = rows != np.rint(rows)
+        if broken.any():
+            row, place = np.argwhere(broken)[0]
             raise ValueError(
-                f"X must hold whole numbers, because the device hands over {self.given}; use "
+                f"X must hold whole numbers, because the device hands over {self.given}, but row "
+                f"{row} has {rows[row, place]:g} in column {self.features[place]}; use "
                 'inputs="float" for other numbers'
             )
         least, most = code_range(self.dtype, self.missing is not None)

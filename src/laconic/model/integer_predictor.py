@@ -10,7 +10,7 @@ import numpy as np
 from laconic.losses import decide
 from laconic.model.cost import Cost
 from laconic.model.feature_maps import feature_name
-from laconic.model.input_codes import GIVEN
+from laconic.model.input_codes import given_type
 from laconic.model.integers import IntegerProgram
 from laconic.model.predictor import Predictor
 from laconic.model.program import program_of
@@ -103,7 +103,7 @@ class IntegerPredictor(Predictor):
         bytes = find(TABLE_BYTES)(program, self.integers.bits, inputs.given, classes)
         return super().cost()._replace(bytes=bytes)
 
-    def quantise(self, X: Any, bits: int = 8, inputs: str = "float", y: Any = None) -> Any:
+    def quantise(self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None) -> Any:
         """Refuse, because the model is one of integers already."""
         raise TypeError("this predictor has integers already; quantise the one it was made from")
 
@@ -169,8 +169,7 @@ def quantise(
     """Return the integer form of a predictor; see `laconic.Predictor.quantise`."""
     if bits not in (8, 16):
         raise ValueError(f"bits must be 8 or 16, not {bits!r}")
-    if inputs not in GIVEN:
-        raise ValueError(f"inputs must be one of {', '.join(map(repr, GIVEN))}, not {inputs!r}")
+    inputs = given_type(X) if inputs == "auto" else inputs
     rows = predictor._matrix(X)
     integers = quantise_program(program_of(predictor), rows, bits, inputs)
     before = decide(predictor.encoded_scores(rows))

@@ -289,7 +289,7 @@ class Predictor:
         """Return the cost of predicting one row, and the bytes of the model; see `Cost`."""
         return model_cost(self.map, len(self.widths), self.weights, self.intercept)
 
-    def quantise(self, X: Any, bits: int = 8, inputs: str = "float", y: Any = None) -> Any:
+    def quantise(self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None) -> Any:
         """Return the same model with integers only, for chips without floating point.
 
         Parameters
@@ -298,8 +298,9 @@ class Predictor:
             Training rows. The ranges of inputs and all scales are chosen on them.
         bits : {8, 16}, default=8
             Bits of a weight, and of an input that is scaled.
-        inputs : {"float", "uint8", "int8", "int16"}, default="float"
-            What the device hands over: raw integers as they are, or floats. Floats are scaled to
+        inputs : {"auto", "float", "uint8", "int8", "int16"}, default="auto"
+            What the device hands over: raw integers as they are, or floats. ``"auto"`` is the type
+            of ``X`` if that is uint8, int8 or int16, and float otherwise. Floats are scaled to
             integers, and the scales are part of the model. Inputs beyond the range of the rows (or
             of 8-bit integers) count as the nearest end of the range. Among integers, the largest
             number of the type stands for a missing value, if the model or the rows have any. Balls
@@ -319,7 +320,8 @@ class Predictor:
     def to_c(self, name: str = "model", probabilities: bool = False) -> Any:
         """Return the model as one C99 header, which is also valid C++.
 
-        It needs no heap and no recursion, and no C library unless ``probabilities`` are asked for.
+        It needs no heap and no recursion. Of the C library it needs at most ``memcpy``, and
+        ``expf`` if ``probabilities`` are asked for.
         Its tables are constant, and on an AVR they stay in program memory.
 
         Parameters

@@ -13,9 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.model.balls import Balls
 from laconic.model.lowering import lowered
 from laconic.model.masks import mask_weights
+from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
 from laconic.model.regions import UNSEEN
+from laconic.model.route import Route
+from laconic.model.windows import WindowMaximum
 
 KINDS = (
     "gather", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
@@ -142,7 +146,7 @@ class _Tree:
         for primitive in primitives:
             piece = _Weighted(primitive, W[at : at + primitive.n_columns])
             at += primitive.n_columns
-            if not hasattr(primitive, "parts"):
+            if not isinstance(primitive, Route):
                 pieces.append(piece)
             elif route is None:
                 route = piece
@@ -204,12 +208,14 @@ def _parts(
     primitive: Any, weights: np.ndarray
 ) -> Iterator[tuple[tuple[Any, ...], Tables, np.ndarray]]:
     """Yield the key, tables and weights of the segments to which a primitive adds atoms."""
-    name = type(primitive).__name__
-    if name not in _TABLES:
+    kind = type(primitive)
+    if kind not in _TABLES:
+        known = ", ".join(own.__name__ for own in _TABLES)
         raise TypeError(
-            f"{name} is not a primitive that can be exported; known: {', '.join(_TABLES)}"
+            f"{kind.__module__}.{kind.__name__} is not a primitive that can be exported; known: "
+            f"{known}"
         )
-    yield from _TABLES[name](primitive, weights)
+    yield from _TABLES[kind](primitive, weights)
 
 
 def _gather(p: Any, weights: np.ndarray) -> Iterator[Any]:
@@ -283,13 +289,13 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
 
 
 _TABLES = {
-    "Gather": _gather,
-    "Multiply": _multiply,
-    "Compare": _compare,
-    "Hinge": _hinge,
-    "LookUp": _look_up,
-    "Balls": _balls,
-    "WindowMaximum": _windows,
+    Gather: _gather,
+    Multiply: _multiply,
+    Compare: _compare,
+    Hinge: _hinge,
+    LookUp: _look_up,
+    Balls: _balls,
+    WindowMaximum: _windows,
 }
 """How each primitive becomes tables of segments."""
 

@@ -117,7 +117,7 @@ def largest_sums(segment: Segment, inputs: Inputs, bits: int) -> np.ndarray:
 
     The shape is (n_leaves, n_outputs). For balls, the linear function itself keeps to it, too.
     """
-    sums = np.abs(segment.weights) * value_sizes(segment, inputs)[..., None]
+    sums = np.abs(segment.weights.astype(np.float64)) * value_sizes(segment, inputs)[..., None]
     if sums.ndim == 3:
         sums = sums.sum(axis=1)
     if segment.kind == "soft_balls":
@@ -132,7 +132,7 @@ def largest_sums(segment: Segment, inputs: Inputs, bits: int) -> np.ndarray:
 
 def score_bound(program: Program, inputs: Inputs, bits: int) -> int:
     """Return a bound on the size of every partial sum of the scores."""
-    sums = np.abs(program.bias).astype(np.float64)
+    sums = np.abs(program.bias.astype(np.float64))
     for segment in program.segments:
         sums += largest_sums(segment, inputs, bits)
     top = float(sums.max(initial=0.0))

@@ -38,6 +38,8 @@ FINE = 2.0**-20
 SLIGHTLY = 1.0 + 2.0**-40
 # Smallest unit. Numbers below it are not exact in float64.
 SMALLEST = 2.0**-1000
+# No score may be so large.
+TOO_LARGE = 2.0**62
 # A unit may be coarser than the weights need by so many powers of two.
 COARSER = 40
 
@@ -143,11 +145,10 @@ def _at_unit(coded: Coded, inputs: Inputs, bits: int, unit: float) -> Program:
             over = np.log2(_largest_weights(segment) / (most * unit))
         shift = np.maximum(np.ceil(over), 0.0).astype(np.int64)
         scale = np.ldexp(unit, shift).reshape(-1, *[1] * (segment.weights.ndim - 1))
-        weights = np.rint(segment.weights / scale).astype(np.int64)
+        weights = _whole(segment.weights / scale)
         segments.append(segment._replace(tables=segment.tables | {"shift": shift}, weights=weights))
     with np.errstate(over="ignore"):
-        bias = np.rint(np.where(coded.never, 0.0, coded.program.bias) / unit)
-    bias = np.clip(bias, -(2.0**62), 2.0**62).astype(np.int64)
+        bias = _whole(np.where(coded.never, 0.0, coded.program.bias) / unit)
     program = coded.program._replace(segments=segments, bias=bias)
     if coded.never.any():  # below every score that another class can have
         floor = score_bound(program, inputs, bits) + 1
@@ -157,6 +158,11 @@ def _at_unit(coded: Coded, inputs: Inputs, bits: int, unit: float) -> Program:
             segments=segments, bias=np.where(coded.never, sign * floor, bias)
         )
     return program
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    """Return rounded values. Those that are too large for any score stay too large."""
+    return np.clip(np.rint(values), -TOO_LARGE, TOO_LARGE).astype(np.int64)
 
 
 def _silent(segment: Segment, never: np.ndarray) -> Segment:

@@ -125,7 +125,7 @@ class Route(Primitive):
         return self.centre.size + len(self.radius) + round(own)
 
     def score_operations(self, n_outputs: int) -> int:
-        """Return the expected operations of `scores`, with as many rows in the regions as told."""
+        """Return the expected operations of `scores`, by the ``share`` of rows in each region."""
         inside = self._average([width - 1 for width in self.widths]) * n_outputs
         return self.operations() + round(inside)
 

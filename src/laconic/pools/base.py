@@ -51,11 +51,6 @@ def feature_number(item: Any, n_features: int) -> int:
     return int(item)
 
 
-def index_bytes(features: np.ndarray) -> np.ndarray:
-    """Return how many times the bytes of each number double: 0 for 1 byte, 1 for 2, 2 for 4."""
-    return np.searchsorted([1 << 8, 1 << 16], features, side="right")
-
-
 class BoundPool(ABC):
     """A pool over training rows. Its atoms are numbered 0 to ``n_atoms - 1``.
 
@@ -133,10 +128,10 @@ class BoundPool(ABC):
         """Return a number for every atom: atoms that add the same to a model have the same number.
 
         The model has the atoms ``chosen``. Alike are atoms that add as many columns, features that
-        are new to it, and other parts (see `index_bytes` for numbers of features). The numbers are
-        small, from 0. Budgets then measure one atom of each kind, and not all atoms. The default is
-        None: no atoms are known to be alike. In a large pool, budgets then check an atom only when
-        it is chosen, and each atom that is too large takes one more pass over the pool.
+        are new to it, and other parts. The numbers are small, from 0. Budgets then measure one
+        atom of each kind, and not all atoms. The default is None: no atoms are known to be alike.
+        In a large pool, budgets then check an atom only when it is chosen, and each atom that is
+        too large takes one more pass over the pool.
         """
         return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.model.atoms import STUMP_KINDS, Stump, StumpsMap
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, feature_number, index_bytes
+from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.stump_limits import StumpLimits
 
 if TYPE_CHECKING:
@@ -250,13 +250,10 @@ class BoundStumps(BoundPool):
         )
 
     def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
-        """Return kinds of stumps: those that ask alike, about a new feature or about a known one.
-
-        The numbers of their features have the same size.
-        """
+        """Return kinds of stumps: those that ask alike, about a new or about a known feature."""
         new = np.ones(len(self._feature), dtype=np.int64)
         new[[self._find(index)[0] for index in chosen]] = 0
-        of_slot = 3 * (new + 2 * index_bytes(self._feature))
+        of_slot = 3 * new
         of_slot += [STUMP_KINDS.index("eq" if c.categorical else "le") for c in self._coding]
         kinds = np.repeat(of_slot, np.diff(self._offsets))
         missing = [slot for slot, coding in enumerate(self._coding) if coding.missing]

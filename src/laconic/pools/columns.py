@@ -12,7 +12,7 @@ from scipy import sparse
 from laconic.model.atoms import Column, ColumnGroup, ColumnsMap
 from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, feature_number, index_bytes
+from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
 from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, needs_double
 
@@ -188,11 +188,10 @@ class BoundColumns(BoundPool):
         return self.collect(0, feature_costs)[1]
 
     def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
-        """Return kinds of atoms: those of as many columns, with numbers of the same size."""
-        sizes = index_bytes(np.arange(self.n_columns))
+        """Return kinds of atoms: those of as many columns."""
         if self._members is None:
-            return sizes
-        return np.array([3 * len(g) + sizes[g].max() for g in self._members])
+            return np.zeros(self.n_columns, dtype=np.int64)
+        return np.array([len(group) for group in self._members])
 
     def width(self, index: int) -> int:
         """Return the number of columns of atom ``index``."""

@@ -15,7 +15,7 @@ from laconic.model.atoms import Product, ProductsMap
 from laconic.numeric.magnitudes import ENLARGE, SHRINK
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, feature_number, index_bytes
+from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
 from laconic.pools.scaling import (
     LARGEST,
@@ -229,16 +229,11 @@ class BoundProducts(BoundPool):
         return costs
 
     def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
-        """Return kinds of products: those of as many new features, with numbers of one size."""
+        """Return kinds of products: those of as many new features."""
         new = np.ones(self._d)
         for features in self._pairs(chosen):
             new[features] = 0.0
-        kinds = self.costs(new).astype(np.int64)
-        sizes = index_bytes(np.arange(self._d))
-        if sizes.any():
-            for i, start in enumerate(self._starts):  # the second feature has the larger number
-                kinds[start : start + self._d - 1 - i] += 3 * sizes[i + 1 :]
-        return kinds
+        return self.costs(new).astype(np.int64)
 
     def _expect(self, n_products: int, each: int) -> None:
         """Warn if this many products, of ``each`` bytes, will not fit in memory."""
