@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.export.c_inputs import code_lines
 from laconic.export.c_text import Rom, c_type, literal, smallest
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import IntegerProgram
@@ -189,84 +190,10 @@ class Code:
             if not self.reads_all:
                 reads = self.rom.table("reads", self.inputs.features, "Inputs that are read.")
                 place = self.rom.read(reads, "f")
-            to_code = self._scaled if self.inputs.given == "float" else self._clamped
-            lines += loop("f", n, to_code(self.inputs, f"x[{place}]"))
+            lines += loop("f", n, code_lines(self, self.inputs, f"x[{place}]"))
         else:
             lines = [lines[0], "(void)x;"]
         return function(head, [*lines, f"{self.name}_add_up(q, scores);"])
-
-    def _scaled(self, inputs: Inputs, value: str) -> list[str]:
-        shift = self.constant("input_shift", inputs.shift, "f", "Inputs times 2^shift are rounded.")
-        base = self.constant("input_base", inputs.base, "f", "Rounded inputs with the lowest code.")
-        low = self.constant("input_low", inputs.low, "f", "Lowest codes.")
-        steps = self.constant("input_steps", inputs.high - inputs.low, "f", "Steps of codes.")
-        lines = [
-            f"const float given = {value};",
-            f"int32_t t = {self._fixed()}(given, {shift}) - ({base});",
-            f"t = t < 0 ? 0 : t > (int32_t){steps} ? (int32_t){steps} : t;",
-            f"q[f] = ({self.code})(t + ({low}));",
-        ]
-        if inputs.missing is not None:
-            lines += [f"if ({self._is_nan()}(given)) {{", f"    q[f] = {inputs.missing};", "}"]
-        return lines
-
-    def _is_nan(self) -> str:
-        """Return the function that tells missing values, without arithmetic on floats."""
-        return self.helper(
-            "is_nan",
-            "/* Whether a float is missing. */\nstatic inline int {}(float x)",
-            [
-                "uint32_t bits;",
-                "memcpy(&bits, &x, sizeof bits);",
-                "return (bits & 0x7fffffffu) > 0x7f800000u;",
-            ],
-        )
-
-    def _fixed(self) -> str:
-        """Return the function that scales a float by shifting its digits."""
-        return self.helper(
-            "fixed",
-            "/* A float times 2^shift, rounded half away from zero. It saturates at 2^30. */\n"
-            "static inline int32_t {}(float x, int_fast16_t shift)",
-            [
-                "uint32_t bits;",
-                "int32_t value = (int32_t)1 << 30;",
-                "int_fast16_t places;",
-                "memcpy(&bits, &x, sizeof bits);",
-                "places = (int_fast16_t)((bits >> 23) & 255u);",
-                "if (places == 0) {",
-                "    return 0;",
-                "}",
-                "places += shift - 150;",
-                "if (places <= 6) {",
-                "    value = (int32_t)((bits & 0x7fffffu) | 0x800000u);",
-                "    if (places >= 0) {",
-                "        value <<= places;",
-                "    } else if (places > -30) {",
-                "        value = (value + ((int32_t)1 << (-places - 1))) >> -places;",
-                "    } else {",
-                "        value = 0;",
-                "    }",
-                "}",
-                "return (bits >> 31) != 0 ? -value : value;",
-            ],
-        )
-
-    def _clamped(self, inputs: Inputs, value: str) -> list[str]:
-        low = self.constant("low", inputs.low, "f", "Smallest inputs; others saturate.")
-        high = self.constant("high", inputs.high, "f", "Largest inputs; others saturate.")
-        known = "" if inputs.missing is None else f"given != {inputs.missing} && "
-        return [
-            f"const {self.code} given = {value};",
-            f"const {self.code} low = ({self.code}){low};",
-            f"const {self.code} high = ({self.code}){high};",
-            "q[f] = given;",
-            f"if ({known}given < low) {{",
-            "    q[f] = low;",
-            f"}} else if ({known}given > high) {{",
-            "    q[f] = high;",
-            "}",
-        ]
 
     def _leaf(self, routing: Routing) -> str:
         """Return the function that finds the leaf of a row."""
