@@ -1,9 +1,10 @@
 """Measure the code of exported headers on every chip, for `laconic.export.footprint`.
 
-Random models of each kind of atom are linked for each chip, small and large ones, with all kinds of
-inputs. The code of a model is what it adds to a program, less its tables. The largest code of each
-kind is kept, with a margin, because other models may differ a little. Models of several kinds are
-not used for that. They check that the sum over kinds is enough.
+Random models of each kind of atom are linked for each chip: tiny, small and large ones, with all
+kinds of inputs. The code of a model is what it adds to a program, less its tables. The largest code
+of each kind is kept, with a margin, because other models may differ a little. Models of many scores
+show what these take in addition. Other models, of one kind and of several, check that the sum over
+kinds is enough.
 
     python benchmarks/code_bytes.py --out src/laconic/export/code_bytes.json
 """
@@ -14,7 +15,7 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,17 @@ from _common import ROOT, arguments, progress, provenance
 sys.path.insert(0, str(ROOT / "tests"))
 from export.random_models import cases, random_problem
 from laconic.export.chips import CHIPS, FLAGS, compiler_version, is_installed, measure
-from laconic.export.footprint import Target, code_parts, part_bytes
+from laconic.export.footprint import FEW_SCORES, Target, code_parts, part_bytes
 from laconic.export.table_bytes import table_bytes
 
 KINDS = (
-    "gather", "multiply", "at_most", "compare", "categories", "stumps", "hinge", "look_up", "balls",
-    "soft", "windows", "regions", "nested", "nothing",
+    "gather", "multiply", "stumps", "hinge", "look_up", "balls", "soft", "windows", "regions",
+    "nested", "nothing",
 )  # fmt: skip
+# Tests of stumps that a model may have: at most, equal, missing.
+TESTS = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
+# Numbers of classes: of tiny models, and of models with many scores.
+TINY, MANY = (2, 3, 4), (17, 26, 40)
 # Added to the largest code, in bytes and as a part of it.
 MARGIN_BYTES, MARGIN = 72, 0.05
 # Larger tables do not fit a chip, or need too long to compile.
@@ -44,7 +49,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the bytes of code")
     args = parser.parse_args()
     headers = list(single_kinds(args.seed, args.models))
-    mixed = [case.header for case in cases(args.seed, 8 * args.models) if case.header.integers]
+    many = list(single_kinds(args.seed, 2, MANY))
+    others = [case.header for case in cases(args.seed, 10 * args.models)]
+    others += list(single_kinds(args.seed + 1, 2))
     chips = {}
     for chip in CHIPS.values():
         if not is_installed(chip):
@@ -56,7 +63,8 @@ def main() -> None:
                 code = measure(str(header), chip, header.name).flash - header.table_bytes
                 largest[part] = max(largest[part], code)
         kept = rising({k: math.ceil(v * (1 + MARGIN)) + MARGIN_BYTES for k, v in largest.items()})
-        over = [beyond(header, chip.name, kept) for header in mixed]
+        kept |= more_scores(many, chip.name, kept)
+        over = [beyond(header, chip.name, kept) for header in others]
         progress(f"{chip.name}: {len(kept)} parts; room left in other models: {-max(over)} bytes")
         if max(over) > 0:
             sys.exit(f"a model on {chip.name} takes {max(over)} bytes more than promised")
@@ -69,19 +77,39 @@ def main() -> None:
         args.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def single_kinds(seed: int, n_models: int) -> Iterator[Any]:
-    """Yield headers of models with one kind of atoms: all kinds, inputs and bits."""
-    settings = product(KINDS, ("float", "uint8", "int8", "int16"), (8, 16, None), range(n_models))
-    for number, (kind, given, bits, turn) in enumerate(settings):
+def single_kinds(seed: int, n_models: int, classes: Sequence[int] = ()) -> Iterator[Any]:
+    """Yield headers of models with one kind of atoms: all kinds, inputs and bits.
+
+    By default, a third of the models is tiny, a third small and a third large.
+    """
+    kinds = [(k, tests) for k in KINDS for tests in (TESTS if k == "stumps" else ((),))]
+    settings = product(kinds, ("float", "uint8", "int8", "int16"), (8, 16, None), range(n_models))
+    for number, ((kind, tests), given, bits, turn) in enumerate(settings):
         if bits is None and given != "float":
             continue
-        rng = np.random.default_rng([seed, number])
-        large = turn % 3 == 2
-        problem = random_problem(rng, kind, large, given)
-        predictor = problem.predictor
-        if bits is not None:
-            predictor = predictor.quantise(problem.rows, bits=bits, inputs=given)
-        yield predictor.to_c(f"m{number}")
+        # Routines for floats differ most, so float models are tried more often.
+        for again in range(4 if bits is None else 1):
+            rng = np.random.default_rng([seed, number, again])
+            tiny, large = turn % 3 == 0, turn % 3 == 2
+            n_classes = int(rng.choice(classes or TINY)) if tiny or classes else None
+            size = "tiny" if tiny else "large" if large else "small"
+            problem = random_problem(rng, kind, size, given, n_classes, tests)
+            predictor = problem.predictor
+            if bits is not None:
+                predictor = predictor.quantise(problem.rows, bits=bits, inputs=given)
+            yield predictor.to_c(f"m{number}_{again}")
+
+
+def more_scores(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str, int]:
+    """Return what many scores take in addition, by the type of numbers and inputs."""
+    more: dict[str, int] = defaultdict(int)
+    for header in headers:
+        if header.table_bytes < LARGEST[chip] and header.program.n_outputs > FEW_SCORES:
+            *parts, many = _parts(header)
+            known = sum(part_bytes(kept, part) for part in parts)
+            code = measure(str(header), chip, header.name).flash - header.table_bytes
+            more[many] = max(more[many], code - known)
+    return {part: extra + MARGIN_BYTES for part, extra in sorted(more.items())}
 
 
 def _target(header: Any, chip: str) -> Target:

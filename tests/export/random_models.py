@@ -71,15 +71,19 @@ class Problem(NamedTuple):
     rows: np.ndarray
 
 
+# Atoms of a model are fewer than this.
+MOST_ATOMS = {"tiny": 3, "small": 8, "large": 400}
 # Smallest and largest numbers of random rows of integers.
 RANGES = {"uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "few": (0, 12)}
 
 
-def random_problem(rng, kind, large=False, given=None):
+def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()):
     """Return a random model of a kind, and rows like those that it was fitted to.
 
-    ``large`` models have hundreds of features and atoms. ``given`` is the type of the rows.
+    A ``"large"`` model has hundreds of features and atoms, a ``"tiny"`` one at most two atoms.
+    ``given`` is the type of the rows. ``tests`` are those that stumps must have.
     """
+    large, most = size == "large", MOST_ATOMS[size]
     n_features = 300 if large else int(rng.integers(1, 12))
     if kind == "windows":
         low, high = (16, 20) if large else (3, 8)
@@ -93,15 +97,15 @@ def random_problem(rng, kind, large=False, given=None):
     rows = rows.astype(np.float64)
     make = {
         "windows": lambda: [_windows(rng, side)],
-        "mixed": lambda: [_one(rng, k, rows) for k in rng.permutation(KINDS[:7])[:3]],
-        "regions": lambda: [_route(rng, rows, 1)],
-        "nested": lambda: [_route(rng, rows, 2)],
+        "mixed": lambda: [_one(rng, k, rows, most) for k in rng.permutation(KINDS[:7])[:3]],
+        "regions": lambda: [_route(rng, rows, 1, most)],
+        "nested": lambda: [_route(rng, rows, 2, most)],
         "nothing": list,
-    }.get(kind, lambda: [_one(rng, kind, rows)])
+    }.get(kind, lambda: [_one(rng, kind, rows, most, tests)])
     map = ListMap(make())
     if kind in ("compare", "categories", "stumps"):
         rows[rng.random(rows.shape) < 0.1] = np.nan
-    n_classes = int(rng.integers(2, 12 if large else 6))
+    n_classes = n_classes or int(rng.integers(2, 12 if large else 6))
     loss = str(rng.choice(["margin", "log", "scores"]))
     if n_classes == 2 and rng.random() < 0.3:
         loss = "exponential"
@@ -109,30 +113,25 @@ def random_problem(rng, kind, large=False, given=None):
     weights = rng.standard_normal((map.n_columns, n_outputs))
     weights *= 10.0 ** rng.uniform(-2, 2, (map.n_columns, 1)) * 10.0 ** rng.uniform(-3, 3)
     intercept = rng.standard_normal(n_outputs) * 10.0 ** rng.uniform(-2, 2)
-    labels = rng.permutation(20)[:n_classes] - 3
+    labels = rng.permutation(max(20, n_classes))[:n_classes] - 3
     classes = np.sort(labels) if rng.random() < 0.5 else np.array([f"é{i}*/" for i in labels])
     predictor = Predictor(map, weights, intercept, classes, loss, [1] * map.n_columns, n_features)
     return Problem(predictor, rows)
 
 
-def _features(rng, rows):
-    most = 8 if rows.shape[1] < 300 else 400
-    return rng.integers(0, rows.shape[1], int(rng.integers(1, most)))
-
-
-def _one(rng, kind, rows):
-    of = _features(rng, rows)
+def _one(rng, kind, rows, most=8, tests=()):
+    of = rng.integers(0, rows.shape[1], max(len(tests), int(rng.integers(1, most))))
     middle = np.array([rng.choice(rows[:, f]) for f in of]) + rng.choice([0.0, 0.25], len(of))
     if kind == "gather":
         return Gather(of)
     if kind == "multiply":
         return Multiply(of, rng.integers(0, rows.shape[1], len(of)))
-    if kind == "at_most":
-        return Compare(of, middle, np.zeros(len(of), dtype=int))
     if kind == "compare":
         return Compare(of, middle, rng.choice([0, 0, 0, 2], len(of)))
     if kind == "stumps":
-        return Compare(of, np.rint(np.clip(middle, 0, 9)), rng.integers(0, 3, len(of)))
+        test = rng.choice(tests or (0, 1, 2), len(of))
+        test[: len(tests)] = tests
+        return Compare(of, np.rint(np.clip(middle, 0, 9)), test)
     if kind == "categories":
         rows[:, np.unique(of)] = rng.integers(0, 9, (len(rows), len(np.unique(of))))
         return Compare(of, rng.integers(0, 9, len(of)), rng.choice([1, 1, 2], len(of)))
@@ -161,7 +160,7 @@ def _windows(rng, shape):
     return WindowMaximum(shape, sizes, values, template, centre, rng.uniform(3, 9, n))
 
 
-def _route(rng, rows, depth):
+def _route(rng, rows, depth, most):
     n = int(rng.integers(1, 4))
     centre = rows[rng.integers(0, len(rows), n)]
     far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
@@ -171,10 +170,10 @@ def _route(rng, rows, depth):
     parts = []
     for _ in range(n + 1):
         if depth > 1 and rng.random() < 0.5:
-            parts.append([_route(rng, rows, depth - 1)])
+            parts.append([_route(rng, rows, depth - 1, most)])
         else:
             kinds = ("gather", "multiply", "hinge", "compare", "balls")
-            parts.append([_one(rng, str(rng.choice(kinds)), rows)])
+            parts.append([_one(rng, str(rng.choice(kinds)), rows, most)])
     return Route(centre, radius, parts)
 
 
@@ -242,7 +241,7 @@ def cases(seed, n_models, first=0, large=0.0):
     for number in range(first, first + n_models):
         rng = np.random.default_rng([seed, number])
         kind = KINDS[number // 2 % len(KINDS)]
-        problem = random_problem(rng, kind, bool(rng.random() < large))
+        problem = random_problem(rng, kind, "large" if rng.random() < large else "small")
         make = integer_case if number % 2 else float_case
         yield make(problem, f"m{number}", rng)
 

@@ -221,8 +221,8 @@ def test_a_category_called_other_does_not_take_the_name_of_all_others():
     frame = pd.DataFrame({"colour": colours})
     model = ShareBoostClassifier(3, pool="stumps").fit(frame, colours == "OTHER")
     text = str(model.predictor_.to_c())
-    assert 'MODEL_COLOUR_OTHER = -1, /* any other value of "colour" */' in text
-    assert 'MODEL_COLOUR_OTHER_2 = 0, /* "OTHER" */' in text
+    assert 'MODEL_COLOUR_IS_OTHER = -1, /* any other value of "colour" */' in text
+    assert 'MODEL_COLOUR_IS_OTHER_2 = 0, /* "OTHER" */' in text
 
 
 @needs_compiler
@@ -243,7 +243,7 @@ def test_categories_and_missing_values_of_a_frame():
             assert np.array_equal(compiled.predict(rows), made.predict(rows))
             assert np.mean(made.predict(rows) == predictor.predict(rows)) > 0.99
     assert "MODEL_COLOUR_RED" in str(predictor.to_c())
-    assert "MODEL_COLOUR_OTHER = -1" in str(predictor.to_c())
+    assert "MODEL_COLOUR_IS_OTHER = -1" in str(predictor.to_c())
 
 
 @pytest.mark.parametrize("name", ["", "9lives", "a b", "int", "a__b", "é", None, 3])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 
 from export.random_models import KINDS, all_settings, cases, random_problem
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
@@ -75,6 +75,40 @@ def test_the_linked_program_is_never_larger_than_promised(chip):
         program = program_of(header.predictor)
         promised = program_bytes(program, target_of(header, chip), len(header.predictor.classes))
         assert measure(str(header), chip, header.name).flash <= promised, header.name
+
+
+def tables_of_letters():
+    """Return rows of few features with 26 classes."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 8)), np.arange(400) % 26
+    X[:, 0] += y
+    X[:, 3] -= y % 5
+    return np.clip(4 * X, -127, 120).astype(np.int8), y
+
+
+@pytest.mark.chips
+@pytest.mark.parametrize("chip", (*REAL, "cortex-m4"))
+def test_tiny_models_and_many_classes_keep_the_promise(chip):
+    """A compiler may choose other routines for them: a subtraction of floats, or memcpy."""
+    needs(chip)
+    floats, whole = Target(chip, None), Target(chip, 8, "int8")
+    X, y = load_iris(return_X_y=True)
+    Z, letters = tables_of_letters()
+    fits = [(n, "columns", floats, X, y) for n in (1, 2)]
+    fits += [(3, pool, floats, Z, letters) for pool in ("columns", "stumps", "products")]
+    fits += [(3, pool, whole, Z, letters) for pool in ("columns", "stumps", "products")]
+    for n_atoms, pool, target, rows, labels in fits:
+        model = ShareBoostClassifier(n_atoms, pool=pool, max_bytes=9000, chip=target)
+        predictor = model.fit(rows, labels).predictor_
+        if target.bits is not None:
+            predictor = predictor.quantise(rows)
+        promised = model.path_[n_atoms].footprint
+        assert measure(str(predictor.to_c()), chip).flash <= promised, (n_atoms, pool, target)
+    for number, tests in enumerate(((1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)) * 2):
+        rng = np.random.default_rng(number)
+        p = random_problem(rng, "stumps", "tiny", "float", 2 + number % 3, tests).predictor
+        promised = program_bytes(program_of(p), floats._replace(inputs="float"), len(p.classes))
+        assert measure(str(p.to_c()), chip).flash <= promised, tests
 
 
 @pytest.mark.chips

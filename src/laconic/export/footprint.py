@@ -107,14 +107,23 @@ def measured_code() -> dict[str, Any]:
 def part_bytes(measured: dict[str, int], part: str) -> int:
     """Return the bytes of a part of the code. For a part not measured, take the most of its kind.
 
-    The kind of ``"int32 hinge of int8"`` is ``hinge``, with any numbers and inputs.
+    The kind of ``"int32 hinge of int8"`` is ``hinge``, with any integers and inputs.
     """
     if part in measured:
         return measured[part]
-    kind = part.split()[1]
-    return max(size for name, size in measured.items() if name.split()[1] == kind)
+    number, kind, *_ = part.split()
+    alike = [
+        size
+        for name, size in measured.items()
+        if name.split()[1] == kind and name.startswith("float") == number.startswith("float")
+    ]
+    if not alike:
+        raise ValueError(f"the code of {part!r} was not measured on this chip")
+    return max(alike)
 
 
+# More scores than this may make a compiler call memcpy. That counts as a part of its own.
+FEW_SCORES = 12
 # Kinds of segments that stumps have. They are measured together.
 STUMPS = ("at_most", "equals", "missing")
 
@@ -133,4 +142,7 @@ def code_parts(program: Program, bits: int | None, given: str) -> list[str]:
         kinds.append("+".join(asked))
     if program.routing is not None:
         kinds.append(("nested_holes" if program.routing.nested else "holes") + far)
-    return [f"{number} {kind} of {given}" for kind in kinds or ["nothing"]]
+    kinds = kinds or ["nothing"]
+    if program.n_outputs > FEW_SCORES:
+        kinds.append("many_scores")
+    return [f"{number} {kind} of {given}" for kind in kinds]

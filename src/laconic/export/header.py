@@ -176,7 +176,8 @@ class CHeader:
         enums = [label_names(NAME, p.classes)]
         for feature, words in p.categories.items():
             column = feature_name(feature, p.feature_names)
-            prefix = f"{NAME}_{identifier(column)}"
+            # With IS, no name is one of a standard header, such as INT_FAST16_MAX.
+            prefix = f"{NAME}_{identifier(column)}_IS"
             other = -1 if inputs is None else inputs.other
             # First, so that a category of this name does not take it.
             rest = Named(f"{prefix}_OTHER", other, f"any other value of {quoted(column)}")

@@ -21,6 +21,8 @@ FINER = 2.0**-12
 MOST_POWER = 120
 # Largest float32. A device hands over no larger number.
 LARGEST = float(np.finfo(np.float32).max)
+# Smallest float32 that is not subnormal. Smaller numbers count as 0.
+SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def feature_tables(kind: str) -> tuple[str, ...]:
@@ -178,11 +180,18 @@ class _Floats(_Chooser):
     """Floats, scaled by powers of two to codes of 8 or 16 bits."""
 
     def inputs(self) -> Inputs:
-        over = np.maximum(-self.smallest, self.largest) > LARGEST
+        size = np.maximum(-self.smallest, self.largest)
+        over = size > LARGEST
         if over.any():
             raise ValueError(
                 f"feature {self.features[over][0]} of X holds numbers beyond {LARGEST:.3g}, which "
                 "float32 does not hold; scale it down"
+            )
+        tiny = (size > 0) & (size < SMALLEST)
+        if tiny.any():
+            raise ValueError(
+                f"feature {self.features[tiny][0]} of X only holds numbers below {SMALLEST:.3g}, "
+                "which float32 does not hold; scale it up"
             )
         self.low, self.high = self.filled(self.least), self.filled(self.most)
         self.base, self.shift = self.filled(0), self.filled(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,7 +168,7 @@ def quantise(
     predictor: Predictor, X: Any, bits: int, inputs: str, y: Any = None
 ) -> IntegerPredictor:
     """Return the integer form of a predictor; see `laconic.Predictor.quantise`."""
-    if bits not in (8, 16):
+    if bits not in (8, 16) or not isinstance(bits, Integral):
         raise ValueError(f"bits must be 8 or 16, not {bits!r}")
     inputs = given_type(X) if inputs == "auto" else inputs
     rows = predictor._matrix(X)

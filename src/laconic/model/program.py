@@ -179,8 +179,15 @@ class _Tree:
             outside=np.array([target[0] for target in targets]),
             inside=np.array([number for target in targets for number in target[1:]], dtype=int),
             centre=np.concatenate([np.asarray(route.centre, np.float64) for route in routes]),
-            limit=np.concatenate([np.square(np.asarray(route.radius)) for route in routes]),
+            limit=np.concatenate([_squared(route.radius) for route in routes]),
         )
+
+
+def _squared(radius: Any) -> np.ndarray:
+    """Return squared radii. A ball whose square overflows holds all rows."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares: np.ndarray = np.square(np.asarray(radius, dtype=np.float64))
+    return squares
 
 
 # -- segments --------------------------------------------------------------------------------------
@@ -254,7 +261,7 @@ def _balls(p: Any, weights: np.ndarray) -> Iterator[Any]:
     weights = weights.reshape(n, d + 1, weights.shape[1]).copy()
     # w·(x − o) + b = w·x + (b − w·o)
     weights[:, -1] -= np.einsum("bf,bfc->bc", np.broadcast_to(p.origin, (n, d)), weights[:, :-1])
-    tables = {"centre": centre, "limit": np.square(np.asarray(p.radius, dtype=np.float64))}
+    tables = {"centre": centre, "limit": _squared(p.radius)}
     yield ("soft_balls" if p.soft else "balls",), tables, weights
 
 
