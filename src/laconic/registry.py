@@ -46,6 +46,15 @@ TO_C = "laconic.export.header:to_c"
 """What a predictor can be turned into. Nothing of it is imported before it is asked for."""
 
 
+def allows_missing(pool: Any) -> bool:
+    """Return whether a pool takes missing values and text. A list of pools does if all do."""
+    if type(pool) in (list, tuple):
+        return bool(pool) and all(allows_missing(item) for item in pool)
+    if isinstance(pool, str):
+        return pool in POOLS and POOLS[pool].allows_missing
+    return bool(getattr(pool, "allows_missing", False))
+
+
 def find(where: str) -> Any:
     """Import and return the object of a text ``module:name``."""
     module, name = where.split(":")

@@ -373,11 +373,15 @@ class TotalQBoostClassifier(PricedClassifier):
 
     def _pool_object(self) -> Any:
         """Return the pool: ``"stumps"`` with every threshold, a wrapped classifier, or as given."""
-        if isinstance(self.pool, str) and self.pool == "stumps":
+        listed = type(self.pool) in (list, tuple)
+        if listed and len(self.pool) != 1:
+            return [Stumps(bins=None) if _is_stumps(item) else item for item in self.pool]
+        pool = self.pool[0] if listed else self.pool
+        if _is_stumps(pool):
             return Stumps(bins=None)
-        if hasattr(self.pool, "predict") and not hasattr(self.pool, "bind"):
-            return Oracle(self.pool)
-        return self.pool
+        if hasattr(pool, "predict") and not hasattr(pool, "bind"):
+            return Oracle(pool)
+        return pool
 
     def _largest(self) -> tuple[int, int]:
         most = self.max_rounds + len(self.include or ())
@@ -451,3 +455,7 @@ class TotalQBoostClassifier(PricedClassifier):
         except (TypeError, ValueError):
             tags.classifier_tags.multi_class = False
         return tags
+
+
+def _is_stumps(pool: Any) -> bool:
+    return isinstance(pool, str) and pool == "stumps"
