@@ -134,7 +134,7 @@ def _changed_values(array, rng):
         return changed
     value = NUMBERS[rng.integers(len(NUMBERS))]
     if array.dtype.kind == "U":
-        value = ["", "x", "all", "regions", "columns"][rng.integers(5)]
+        value = ["", "x", "all", "regions", "columns", "mixed"][rng.integers(6)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -201,6 +201,9 @@ def predictors():
         "clumping": ErrorClumpingClassifier().fit(X, y),
         "regions": HolePunchingClassifier(LogisticRegression(), **holes).fit(X, two),
         "nested": HolePunchingClassifier(inner, **holes).fit(X, two),
+        "mixed": ShareBoostClassifier(
+            5, pool=["columns", "products", Pieces(4, 2, slope=0.1)], rule="projection"
+        ).fit(X, y),
         "ensemble": TotalQBoostClassifier(4, price=0.0).fit(X, two),
     }
     return {name: model.predictor_ for name, model in models.items()}

@@ -373,15 +373,11 @@ class TotalQBoostClassifier(PricedClassifier):
 
     def _pool_object(self) -> Any:
         """Return the pool: ``"stumps"`` with every threshold, a wrapped classifier, or as given."""
-        listed = type(self.pool) in (list, tuple)
-        if listed and len(self.pool) != 1:
-            return [Stumps(bins=None) if _is_stumps(item) else item for item in self.pool]
-        pool = self.pool[0] if listed else self.pool
-        if _is_stumps(pool):
-            return Stumps(bins=None)
-        if hasattr(pool, "predict") and not hasattr(pool, "bind"):
-            return Oracle(pool)
-        return pool
+        if type(self.pool) not in (list, tuple):
+            return _as_pool(self.pool)
+        alone = len(self.pool) == 1
+        # A classifier in a longer list stays as it is, and is refused.
+        return [_as_pool(item) if alone or isinstance(item, str) else item for item in self.pool]
 
     def _largest(self) -> tuple[int, int]:
         most = self.max_rounds + len(self.include or ())
@@ -457,5 +453,9 @@ class TotalQBoostClassifier(PricedClassifier):
         return tags
 
 
-def _is_stumps(pool: Any) -> bool:
-    return isinstance(pool, str) and pool == "stumps"
+def _as_pool(pool: Any) -> Any:
+    if isinstance(pool, str) and pool == "stumps":
+        return Stumps(bins=None)
+    if hasattr(pool, "predict") and not hasattr(pool, "bind"):
+        return Oracle(pool)
+    return pool

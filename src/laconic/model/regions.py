@@ -5,7 +5,7 @@ Shamir, *There's a Hole in My Data Space*).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from laconic.model.route import Route
 
 # Score of a class that the model of a region has never seen. It is finite, but below every other.
 UNSEEN = -1e30
+
 
 class RegionsMap(LoweredMap):
     """Disjoint regions, each with a feature map of its own: 1[v in region j]·[map_j(v), 1].

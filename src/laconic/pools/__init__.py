@@ -16,8 +16,8 @@ from laconic.pools.stumps import Stumps
 from laconic.registry import POOLS, find
 
 __all__ = [
-    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Mixed", "Patches", "Pieces", "Place", "Pool",
-    "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts", "make_pool",
+    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Mixed", "Patches", "Pieces",
+    "Place", "Pool", "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts", "make_pool",
 ]  # fmt: skip
 
 

@@ -168,10 +168,10 @@ class BoundMixed(BoundPool):
         found, errors = [np.empty(0, dtype=np.int64)], []
         for pool, start in zip(self.pools, self._atoms, strict=True):
             try:
-                numbers = pool.matching(item)
+                own = [int(number) for number in pool.matching(item)]
                 if hasattr(item, "reads"):  # a pool may misread the record of another pool
-                    numbers = [n for n in numbers if type(pool.atom(int(n))) is type(item)]
-                found.append(np.asarray(numbers, dtype=np.int64) + start)
+                    own = [number for number in own if type(pool.atom(number)) is type(item)]
+                found.append(np.array(own, dtype=np.int64) + start)
             except (AttributeError, IndexError, TypeError, ValueError) as error:
                 errors.append(error)
         numbers = np.concatenate(found)

@@ -137,7 +137,9 @@ class Mixed:
             if survey is None:
                 bound = pool.bind(X, weight, threads)
             elif survey[number] is None:
-                raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
+                raise TypeError(
+                    f"{type(pool).__name__}.merge must return a merged survey, not None"
+                )
             else:
                 own = None if place is None else self._place(place, number)
                 bound = of_parts(pool).bind(X, weight, threads, survey[number], own)
