@@ -275,9 +275,13 @@ class Predictor:
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """Return one readable name per column, by default with the predictor's feature names."""
+        return self.names_of(self.map, feature_names)
+
+    def names_of(self, map: FeatureMap, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Return one readable name per column of a map, or of a part of the predictor's map."""
         features = self.feature_names if feature_names is None else feature_names
         words = {f: InUnit(unit) for f, unit in self.units.items()}
-        return self.map.names(features, {**self.categories, **words})
+        return map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
         """Print the card of the model: every atom or region, and its weights per class."""

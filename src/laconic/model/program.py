@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.model.arrange import Arrange
 from laconic.model.balls import Balls
 from laconic.model.lowering import lowered
 from laconic.model.masks import mask_weights
@@ -126,6 +127,18 @@ class _Weighted(NamedTuple):
     weights: np.ndarray
 
 
+def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[_Weighted]:
+    """Yield every primitive with its weights. Primitives that are arranged come one by one."""
+    at = 0
+    for primitive in primitives:
+        own = W[at : at + primitive.n_columns]
+        at += primitive.n_columns
+        if isinstance(primitive, Arrange):
+            yield from _weighted(primitive.primitives, primitive.moved(own))
+        else:
+            yield _Weighted(primitive, own)
+
+
 class _Leaf(NamedTuple):
     pieces: list[_Weighted]
     bias: np.ndarray
@@ -142,11 +155,9 @@ class _Tree:
         self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[_Weighted]
     ) -> int:
         """Add the node or leaf of some primitives, and return its number; see `Routing`."""
-        pieces, route, at = list(outer), None, 0
-        for primitive in primitives:
-            piece = _Weighted(primitive, W[at : at + primitive.n_columns])
-            at += primitive.n_columns
-            if not isinstance(primitive, Route):
+        pieces, route = list(outer), None
+        for piece in _weighted(primitives, W):
+            if not isinstance(piece.primitive, Route):
                 pieces.append(piece)
             elif route is None:
                 route = piece
