@@ -190,7 +190,8 @@ class OnnxModel:
     def _describe(self, model: Any, n_scores: int) -> None:
         from laconic import __version__
 
-        p, inputs = self.predictor, self._integers and self._integers.inputs
+        p, integers = self.predictor, self._integers
+        inputs = None if integers is None else integers.inputs
         decide = "The class with the largest score wins. Of equal scores the first wins."
         if n_scores == 1:
             decide = f"There is one score. Above 0 it means {p.classes[1]}, else {p.classes[0]}."
@@ -215,8 +216,8 @@ class OnnxModel:
                 for f, words in p.categories.items()
             }
             facts["other_categories"] = "NaN" if np.isnan(other) else int(other)
-        if inputs is not None:
-            facts["score_unit"] = self._integers.unit
+        if integers is not None and inputs is not None:
+            facts["score_unit"] = integers.unit
             if inputs.missing is not None and inputs.given != "float":
                 facts["missing"] = inputs.missing
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in facts.items()}

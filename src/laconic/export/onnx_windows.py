@@ -28,11 +28,13 @@ def windows(graph: Graph, x: str, tables: Any) -> str:
     places = np.concatenate(order)
     if not np.array_equal(places, np.arange(len(places))):
         stacked = graph("Gather", stacked, np.argsort(places), axis=0)
-    return graph("Transpose", stacked, perm=[1, 0])
+    # Runtimes of 2024 cannot multiply matrices right after a transposition in float64.
+    best = graph("Max", graph("Transpose", stacked, perm=[1, 0]), 0.0)
+    return graph.down(best, MASK_BITS) if "down" in tables else best
 
 
 def _of_size(graph: Graph, turned: str, tables: Any, size: int, atoms: np.ndarray) -> str:
-    """Return the values of the atoms whose templates have one size, (n_atoms, n_rows)."""
+    """Return the largest responses of templates of one size, (n_atoms, n_rows)."""
     width = int(tables["shape"][1])
     under = [_under_mask(tables, int(j)) for j in atoms]
     positions = np.unique(np.concatenate([places for places, _ in under]))
@@ -54,8 +56,7 @@ def _of_size(graph: Graph, turned: str, tables: Any, size: int, atoms: np.ndarra
         masked = inner("Mul", inner("Gather", responses, places, axis=0), weights)
         return inner("ReduceMax", masked, [0], keepdims=0)
 
-    best = graph("Max", graph.scan(body, place, mask), 0.0)
-    return graph.down(best, MASK_BITS) if "down" in tables else best
+    return graph.scan(body, place, mask)
 
 
 def _responses(

@@ -1,0 +1,123 @@
+"""Do ONNX models decide as Python does, on every row of every data set?
+
+The models are those of export_data_sets.py: for each data set, two to five pools. Each becomes an
+ONNX model of floats, and one of integers for 8 and 16 bits and for every kind of inputs that the
+data fits. onnxruntime answers every row. Labels are compared with Python's. Scores of integers are
+compared bit for bit.
+
+Run: python benchmarks/onnx_data_sets.py [--sets NAME ...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from _common import arguments, progress, save, table, timed, verdict
+from export_data_sets import (
+    FEW,
+    POOLS,
+    UNSEEN,
+    Data,
+    blocks,
+    data_sets,
+    fits,
+    fitted,
+    numbers_read,
+    read,
+)
+
+from laconic.model.input_codes import GIVEN
+
+
+def answers(predictor: Any, data: Data, pool: str) -> dict[str, Any]:
+    """Return how many rows ONNX answers differently, and the largest difference of a score."""
+    made = predictor.to_onnx()
+    whole = hasattr(predictor, "integers")
+    rows = labels = scores = 0
+    seconds, gap, top, close = 0.0, 0.0, 0.0, []
+    for X in blocks(data, pool):
+        own, expected = predictor.scores(X), predictor.predict(X)
+        given = made.rows(X)
+        spent, found = timed(made.run, "scores", given)
+        seconds += spent
+        wrong = np.flatnonzero(made.predict(X) != expected)
+        rows, labels = rows + len(own), labels + len(wrong)
+        scores += int((found != own).any(axis=1).sum())
+        seen = own > UNSEEN
+        gap = max(gap, float(np.abs(np.where(seen, found - own, 0)).max()))
+        top = max(top, float(np.abs(own[seen]).max()))
+        for row in wrong:
+            close.append({"python": own[row].tolist(), "onnx": found[row].tolist()})
+    out = {"rows": rows, "different_labels": labels, "microseconds_per_row": 1e6 * seconds / rows}
+    out["bytes"] = made.proto.ByteSize()
+    if whole:
+        return out | {"different_scores": scores}
+    return out | {"largest_difference": gap / top, "rows_that_differ": close}
+
+
+def compare(name: str, data: Data, pool: str, seed: int) -> list[dict[str, Any]]:
+    """Fit one pool to a data set. Return one record for each of its ONNX models."""
+    predictor, X = fitted(data, pool, seed)
+    about = {"data": name, "pool": pool}
+    out = [about | {"numbers": "float"} | answers(predictor, data, pool)]
+    for bits in (8, 16):
+        for given in GIVEN:
+            if fits(X, numbers_read(predictor), given):
+                quantised = predictor.quantise(X, bits=bits, inputs=given)
+                numbers = {"numbers": f"{bits} bits, {given}"}
+                out.append(about | numbers | answers(quantised, data, pool))
+    return out
+
+
+def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the totals over all models."""
+    out: dict[str, Any] = {"models": len({(r["data"], r["pool"]) for r in records})}
+    for kind in ("floats", "integers"):
+        own = [r for r in records if (r["numbers"] == "float") == (kind == "floats")]
+        out[kind] = {
+            "onnx_models": len(own),
+            "rows": sum(r["rows"] for r in own),
+            "different_labels": sum(r["different_labels"] for r in own),
+        }
+        if kind == "integers":
+            out[kind]["different_scores"] = sum(r["different_scores"] for r in own)
+    floats = [r for r in records if r["numbers"] == "float"]
+    for patches in (False, True):
+        gaps = [r["largest_difference"] for r in floats if (r["pool"] == "patches") == patches]
+        what = "patches" if patches else "other pools"
+        out[f"largest difference of a float score, {what}"] = max(gaps, default=0.0)
+    return out
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", help="data sets, by default all in the folder")
+    args: argparse.Namespace = parser.parse_args()
+    warnings.simplefilter("ignore")  # about columns that look like names, for example
+    records = []
+    for name in args.sets or data_sets(args.data):
+        data = read(args.data, name, args.seed)
+        for pool in POOLS.get(name, FEW):
+            progress(f"{name}, {pool}")
+            records += compare(name, data, pool, args.seed)
+    lines = [
+        (f"{r['data']}, {r['pool']}", r["numbers"], r["rows"], r["different_labels"],
+         r.get("different_scores", r.get("largest_difference")), r["microseconds_per_row"])
+        for r in records
+    ]  # fmt: skip
+    header = ("model", "numbers", "rows", "different labels", "different scores", "µs per row")
+    table("Answers of onnxruntime and of Python, on every row", header, lines)
+    found = summary(records)
+    for key, value in found.items():
+        print(f"{key}: {value}")
+    different = [found[kind]["different_labels"] for kind in ("floats", "integers")]
+    wrong = verdict("rows with a label that is not Python's", sum(different), 0, False)
+    results = {"summary": found, "records": records, "verdict": wrong}
+    save(args.json, args, ["onnx", "onnxruntime"], results)
+
+
+if __name__ == "__main__":
+    main()
