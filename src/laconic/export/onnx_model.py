@@ -74,8 +74,15 @@ class OnnxModel:
         self.proto = self._made(with_probabilities)
 
     def __repr__(self) -> str:
-        size = self.proto.ByteSize()
-        return f"OnnxModel({self.name!r}, {self._dtype.name} rows, opset {OPSET}, {size:,} bytes)"
+        return f"OnnxModel({self.name!r}, {self})"
+
+    def __str__(self) -> str:
+        return f"{self.file_bytes:,} bytes, {self._dtype.name} rows, opset {OPSET}"
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the file."""
+        return int(self.proto.ByteSize())
 
     # -- use -----------------------------------------------------------------------------------
 

@@ -249,7 +249,9 @@ def _balls(p: Any, weights: np.ndarray) -> Iterator[Any]:
     weights = weights.reshape(n, d + 1, weights.shape[1]).copy()
     # w·(x − o) + b = w·x + (b − w·o)
     weights[:, -1] -= np.einsum("bf,bfc->bc", np.broadcast_to(p.origin, (n, d)), weights[:, :-1])
-    tables = {"centre": centre, "limit": np.square(np.asarray(p.radius, dtype=np.float64))}
+    with np.errstate(over="ignore", under="ignore"):
+        limit = np.square(np.asarray(p.radius, dtype=np.float64))
+    tables = {"centre": centre, "limit": limit}
     yield ("soft_balls" if p.soft else "balls",), tables, weights
 
 
