@@ -1,6 +1,7 @@
 """Do ONNX models decide as Python does, on every row of every data set?
 
-The models are those of export_data_sets.py: for each data set, two to five pools. Each becomes an
+The models are those of export_data_sets.py: for each data set, two to five pools. Data sets of few
+features also get models of TotalQBoost, error clumping and hole punching. Each model becomes an
 ONNX model of floats, and one of integers for 8 and 16 bits and for every kind of inputs that the
 data fits. onnxruntime answers every row. Labels are compared with Python's. Scores of integers are
 compared bit for bit.
@@ -29,7 +30,25 @@ from export_data_sets import (
     read,
 )
 
+from laconic import ErrorClumpingClassifier, TotalQBoostClassifier
 from laconic.model.input_codes import GIVEN
+
+# Most training rows of error clumping, which takes longer than the others.
+CLUMPED = 600
+OTHERS = ("totalq", "error clumping", "holes")
+"""Other methods, for data sets of few features."""
+
+
+def model_of(data: Data, pool: str, seed: int) -> tuple[Any, Any]:
+    """Return a predictor of a pool or of another method, and the rows it was fitted to."""
+    if pool not in OTHERS[:2]:
+        return fitted(data, pool, seed)
+    rows = np.random.default_rng(seed).permutation(len(data.X_train))
+    model: Any = TotalQBoostClassifier(max_rounds=20)
+    if pool == "error clumping":
+        model, rows = ErrorClumpingClassifier(), rows[:CLUMPED]
+    X, y = data.X_train[rows], data.y_train[rows]
+    return model.fit(X, y).predictor_, X
 
 
 def answers(predictor: Any, data: Data, pool: str) -> dict[str, Any]:
@@ -57,7 +76,7 @@ def answers(predictor: Any, data: Data, pool: str) -> dict[str, Any]:
 
 def compare(name: str, data: Data, pool: str, seed: int) -> list[dict[str, Any]]:
     """Fit one pool to a data set. Return one record for each of its ONNX models."""
-    predictor, X = fitted(data, pool, seed)
+    predictor, X = model_of(data, pool, seed)
     about = {"data": name, "pool": pool}
     out = [about | {"numbers": "float"} | answers(predictor, data, pool)]
     for bits in (8, 16):
@@ -97,7 +116,9 @@ def main() -> None:
     records = []
     for name in args.sets or data_sets(args.data):
         data = read(args.data, name, args.seed)
-        for pool in POOLS.get(name, FEW):
+        pools = POOLS.get(name, FEW)
+        others = [pool for pool in OTHERS if "pieces" in pools and pool not in pools]
+        for pool in (*pools, *others):
             progress(f"{name}, {pool}")
             records += compare(name, data, pool, args.seed)
     lines = [

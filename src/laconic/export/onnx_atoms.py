@@ -19,7 +19,7 @@ from laconic.model.integers import FALL_BITS, HEIGHT_BITS
 from laconic.model.program import Program, Segment
 
 
-class Rows(NamedTuple):
+class GraphRows(NamedTuple):
     """Rows in a graph: inputs of a float program, or codes of an integer program.
 
     ``x`` is (n_rows, n_features) in float64. ``leaf`` holds the leaf of every row, (n_rows, 1), or
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     bits: int
 
 
-def segment_scores(rows: Rows, segment: Segment) -> str:
+def segment_scores(rows: GraphRows, segment: Segment) -> str:
     """Return what the atoms of a segment add to the scores, (n_rows, n_outputs)."""
     rows.graph.wide(segment.weights.size // rows.program.n_outputs)
     if segment.kind in ("balls", "soft_balls"):
@@ -60,7 +60,7 @@ def _factors(segment: Segment) -> np.ndarray:
     return np.ldexp(1.0, shift)
 
 
-def _own(rows: Rows, segment: Segment, values: str) -> str:
+def _own(rows: GraphRows, segment: Segment, values: str) -> str:
     """Return values of atoms, (n_rows, n_atoms), that are 0 outside the leaf of a row."""
     if rows.leaf is None:
         return values
@@ -68,7 +68,7 @@ def _own(rows: Rows, segment: Segment, values: str) -> str:
     return rows.graph("Where", rows.graph("Equal", rows.leaf, leaf[None]), values, 0.0)
 
 
-def _taken(rows: Rows, features: np.ndarray) -> str:
+def _taken(rows: GraphRows, features: np.ndarray) -> str:
     return rows.graph("Gather", rows.x, features, axis=1)
 
 
@@ -83,11 +83,11 @@ def _rescaled(graph: Graph, values: str, bits: Any) -> str:
 # -- values ----------------------------------------------------------------------------------------
 
 
-def _gather(rows: Rows, tables: Any) -> str:
+def _gather(rows: GraphRows, tables: Any) -> str:
     return _taken(rows, tables["feature"])
 
 
-def _multiply(rows: Rows, tables: Any) -> str:
+def _multiply(rows: GraphRows, tables: Any) -> str:
     factors = []
     for name in ("first", "second"):
         factor = _taken(rows, tables[name])
@@ -101,8 +101,8 @@ def _multiply(rows: Rows, tables: Any) -> str:
     return _rescaled(rows.graph, product, tables["rescale"])
 
 
-def _compare(operator: str) -> Callable[[Rows, Any], str]:
-    def values(rows: Rows, tables: Any) -> str:
+def _compare(operator: str) -> Callable[[GraphRows, Any], str]:
+    def values(rows: GraphRows, tables: Any) -> str:
         asked = tables["value"].astype(np.float64)
         answer = rows.graph(operator, _taken(rows, tables["feature"]), asked)
         return rows.graph.cast(answer, np.float64)
@@ -110,18 +110,18 @@ def _compare(operator: str) -> Callable[[Rows, Any], str]:
     return values
 
 
-def _missing(rows: Rows, tables: Any) -> str:
+def _missing(rows: GraphRows, tables: Any) -> str:
     return rows.graph.cast(rows.graph("IsNaN", _taken(rows, tables["feature"])), np.float64)
 
 
-def _hinge(rows: Rows, tables: Any) -> str:
+def _hinge(rows: GraphRows, tables: Any) -> str:
     graph, knot = rows.graph, tables["knot"].astype(np.float64)
     value = graph("Sub", _taken(rows, tables["feature"]), knot)
     value = graph("Mul", value, np.sign(tables["sign"]).astype(np.float64))
     return graph("Where", graph("Less", value, 0.0), 0.0, value)  # a missing value stays missing
 
 
-def _look_up(rows: Rows, tables: Any) -> str:
+def _look_up(rows: GraphRows, tables: Any) -> str:
     graph, x, length = rows.graph, _taken(rows, tables["feature"]), tables["length"]
     if not len(tables["value"]):
         return graph("Mul", graph.cast(graph("IsNaN", x), np.float64), 0.0)
@@ -136,14 +136,14 @@ def _look_up(rows: Rows, tables: Any) -> str:
     return graph("Where", known, value, 0.0)
 
 
-def _windows(rows: Rows, tables: Any) -> str:
+def _windows(rows: GraphRows, tables: Any) -> str:
     x = rows.x
     if rows.inputs is not None and rows.inputs.zero.any():
         x = rows.graph("Sub", x, rows.inputs.zero.astype(np.float64))
     return windows(rows.graph, x, tables)
 
 
-_VALUES: dict[str, Callable[[Rows, Any], str]] = {
+_VALUES: dict[str, Callable[[GraphRows, Any], str]] = {
     "gather": _gather,
     "multiply": _multiply,
     "at_most": _compare("LessOrEqual"),
@@ -159,7 +159,7 @@ _VALUES: dict[str, Callable[[Rows, Any], str]] = {
 # -- balls -----------------------------------------------------------------------------------------
 
 
-def _ball_scores(rows: Rows, segment: Segment) -> str:
+def _ball_scores(rows: GraphRows, segment: Segment) -> str:
     """Return the sum over balls of height times linear function."""
     graph, weights = rows.graph, segment.weights.astype(np.float64)
     n, _, n_outputs = weights.shape
@@ -177,7 +177,7 @@ def _ball_scores(rows: Rows, segment: Segment) -> str:
     return graph("ReduceSum", graph("Where", inside, value, 0.0), [1], keepdims=0)
 
 
-def _heights(rows: Rows, segment: Segment) -> str:
+def _heights(rows: GraphRows, segment: Segment) -> str:
     """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
     graph, tables = rows.graph, segment.tables
     distance = squares(graph, rows.x, tables["centre"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic.export.onnx_answers import class_numbers, label_table, labels, probabilities
-from laconic.export.onnx_atoms import Rows, segment_scores
+from laconic.export.onnx_atoms import GraphRows, segment_scores
 from laconic.export.onnx_graph import OPSET, Graph, needed
 from laconic.export.onnx_inputs import codes
 from laconic.export.onnx_leaves import leaves
@@ -183,7 +183,7 @@ class OnnxModel:
         else:
             shape = graph("Concat", graph("Shape", "X", start=0, end=1), [1], axis=0)
             start = graph("Expand", bias, shape)
-        rows = Rows(graph, x, program, leaf, inputs, bits)
+        rows = GraphRows(graph, x, program, leaf, inputs, bits)
         added = [segment_scores(rows, segment) for segment in program.segments]
         if not added:
             return start
