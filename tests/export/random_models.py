@@ -92,12 +92,12 @@ def random_problem(rng, kind, large=False, given=None):
         rows = rng.integers(*RANGES[given or rng.choice(["uint8", "int8", "few"])], rows.shape)
     rows = rows.astype(np.float64)
     make = {
-        "windows": lambda: [_windows(rng, side)],
-        "mixed": lambda: [_one(rng, k, rows) for k in rng.permutation(KINDS[:7])[:3]],
+        "windows": lambda: [some_windows(rng, side)],
+        "mixed": lambda: [one_primitive(rng, k, rows) for k in rng.permutation(KINDS[:7])[:3]],
         "regions": lambda: [_route(rng, rows, 1)],
         "nested": lambda: [_route(rng, rows, 2)],
         "nothing": list,
-    }.get(kind, lambda: [_one(rng, kind, rows)])
+    }.get(kind, lambda: [one_primitive(rng, kind, rows)])
     map = ListMap(make())
     if kind in ("compare", "categories", "stumps"):
         rows[rng.random(rows.shape) < 0.1] = np.nan
@@ -120,7 +120,7 @@ def _features(rng, rows):
     return rng.integers(0, rows.shape[1], int(rng.integers(1, most)))
 
 
-def _one(rng, kind, rows):
+def one_primitive(rng, kind, rows):
     of = _features(rng, rows)
     middle = np.array([rng.choice(rows[:, f]) for f in of]) + rng.choice([0.0, 0.25], len(of))
     if kind == "gather":
@@ -152,7 +152,7 @@ def _balls(rng, rows, soft):
     return Balls(centre, np.quantile(far, rng.uniform(0.1, 0.9, n)), origin, soft)
 
 
-def _windows(rng, shape):
+def some_windows(rng, shape):
     n, most = int(rng.integers(1, 6)), min(*shape, 7)
     sizes = rng.integers(1, most + 1, 3)
     template = rng.integers(0, 3, n)
@@ -174,7 +174,7 @@ def _route(rng, rows, depth):
             parts.append([_route(rng, rows, depth - 1)])
         else:
             kinds = ("gather", "multiply", "hinge", "compare", "balls")
-            parts.append([_one(rng, str(rng.choice(kinds)), rows)])
+            parts.append([one_primitive(rng, str(rng.choice(kinds)), rows)])
     return Route(centre, radius, parts)
 
 

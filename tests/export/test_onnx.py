@@ -10,7 +10,16 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from export.random_models import KINDS, ListMap, integer_case, random_problem
+from export.random_models import (
+    KINDS,
+    ListMap,
+    Problem,
+    all_settings,
+    integer_case,
+    one_primitive,
+    random_problem,
+    some_windows,
+)
 from export.test_c import fitted
 from laconic import (
     ErrorClumpingClassifier,
@@ -23,6 +32,7 @@ from laconic.losses import decide
 from laconic.model.balls import Balls
 from laconic.model.lowering import LoweredMap
 from laconic.model.primitives import Compare, Gather
+from laconic.model.route import Route
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -72,6 +82,27 @@ def test_large_models_answer_as_python():
         case = integer_case(problem, "m", rng)
         found = case.header.predictor.to_onnx().run("scores", case.rows)
         assert np.array_equal(found, case.scores), kind
+
+
+def test_atoms_of_every_kind_inside_holes():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 9, (300, 36)).astype(float)
+    kinds = ("gather", "multiply", "at_most", "categories", "hinge", "look_up", "balls", "soft")
+    parts = [[one_primitive(rng, kind, rows)] for kind in kinds]
+    parts += [[some_windows(rng, (6, 6))], [some_windows(rng, (6, 6)), *parts[0]]]
+    centre = rows[: len(parts) - 1]
+    far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
+    map = ListMap([Route(centre, np.quantile(far, 0.2, axis=0), parts)])
+    weights = rng.standard_normal((map.n_columns, 3))
+    predictor = Predictor(map, weights, np.zeros(3), np.arange(3), "log", [1] * len(weights), 36)
+    leaves = map.lower()[0].region(rows)
+    assert len(np.unique(leaves)) == len(parts)
+    made = predictor.to_onnx()
+    assert near(made.scores(rows), predictor.scores(rows), SINGLE)
+    assert np.array_equal(made.predict(rows), predictor.predict(rows))
+    for settings in all_settings(Problem(predictor, rows)):
+        quantised = predictor.quantise(rows, **settings)
+        assert np.array_equal(quantised.to_onnx().scores(rows), quantised.scores(rows))
 
 
 def test_every_estimator_decides_as_python():
@@ -252,7 +283,9 @@ def test_a_file_says_what_the_model_is():
     assert json.loads(facts["other_categories"]) == -1
     assert [opset.version for opset in made.opset_import] == [OPSET]
     assert {opset.domain for opset in made.opset_import} == {""}
+    assert {node.domain for node in made.graph.node} == {""}
     assert made.ir_version == IR_VERSION
+    onnx.checker.check_model(made, full_check=True)
     whole = predictor.quantise(frame, inputs="uint8").to_onnx()
     facts = {prop.key: prop.value for prop in whole.proto.metadata_props}
     assert float(facts["score_unit"]) == whole.predictor.unit
