@@ -133,7 +133,7 @@ class OnnxModel:
     def _made(self, with_probabilities: bool) -> Any:
         graph, p = self._graph, self.predictor
         program = self._program()
-        graph.wide(program.n_features)
+        graph.wide(p.n_features)
         scores = self._scores(program)
         n, unit = program.n_outputs, 1.0 if self._integers is None else self._integers.unit
         numbers = class_numbers(graph, scores, n)

@@ -15,7 +15,7 @@ def windows(graph: Graph, x: str, tables: Any) -> str:
 
     Rows of pixels are turned, so that the rows of a batch lie side by side. For each size of
     templates, one product gives the responses of all templates at all positions. Each atom then
-    takes its own positions. (There is no convolution in float64 in common runtimes.)
+    takes its own positions. (onnxruntime has no convolution in float64.)
     """
     turned = graph("Transpose", x, perm=[1, 0])
     sizes = tables["size"][tables["template"]]
@@ -28,14 +28,13 @@ def windows(graph: Graph, x: str, tables: Any) -> str:
     places = np.concatenate(order)
     if not np.array_equal(places, np.arange(len(places))):
         stacked = graph("Gather", stacked, np.argsort(places), axis=0)
-    # Runtimes of 2024 cannot multiply matrices right after a transposition in float64.
+    # onnxruntime 1.17 cannot multiply matrices in float64 right after a transposition.
     best = graph("Max", graph("Transpose", stacked, perm=[1, 0]), 0.0)
     return graph.down(best, MASK_BITS) if "down" in tables else best
 
 
 def _of_size(graph: Graph, turned: str, tables: Any, size: int, atoms: np.ndarray) -> str:
     """Return the largest responses of templates of one size, (n_atoms, n_rows)."""
-    width = int(tables["shape"][1])
     under = [_under_mask(tables, int(j)) for j in atoms]
     positions = np.unique(np.concatenate([places for places, _ in under]))
     used, template = np.unique(tables["template"][atoms], return_inverse=True)
@@ -50,7 +49,6 @@ def _of_size(graph: Graph, turned: str, tables: Any, size: int, atoms: np.ndarra
         mask[row, :n, 0] = weights
     graph.wide(size * size * len(positions))
     graph.wide(len(used) * len(positions))
-    graph.wide(width * int(tables["shape"][0]))
 
     def body(inner: Graph, places: str, weights: str) -> str:
         masked = inner("Mul", inner("Gather", responses, places, axis=0), weights)
