@@ -43,6 +43,7 @@ QUANTISE = "laconic.model.integer_predictor:quantise"
 INTEGER_FILE = "laconic.model.integer_file:BOTH_WAYS"
 TABLE_BYTES = "laconic.export.table_bytes:table_bytes"
 TO_C = "laconic.export.header:to_c"
+TO_ONNX = "laconic.export.onnx_model:to_onnx"
 """What a predictor can be turned into. Nothing of it is imported before it is asked for."""
 
 

@@ -94,14 +94,15 @@ class Program(NamedTuple):
         return never
 
 
-def program_of(predictor: Any) -> Program:
+def program_of(predictor: Any, every_score: bool = False) -> Program:
     """Return the program of a predictor.
 
     If only the difference of two scores counts, the program has one score: the second minus the
-    first. It is above zero for the second class.
+    first. It is above zero for the second class. With ``every_score``, it has both.
     """
     weights, intercept = predictor.weights, predictor.intercept
-    if len(intercept) == 2 and getattr(predictor.link, "shift_invariant", False):
+    difference = len(intercept) == 2 and getattr(predictor.link, "shift_invariant", False)
+    if difference and not every_score:
         weights, intercept = np.diff(weights, axis=1), np.diff(intercept)
     return make_program(lowered(predictor.map), weights, intercept, predictor.n_features)
 
