@@ -84,6 +84,40 @@ class Gather(Primitive):
         return 0
 
 
+class Filled(Primitive):
+    """Input columns without gaps: column j is x[feature[j]], or value[j] if that is missing.
+
+    Parameters
+    ----------
+    feature, value : array of shape (n_columns,)
+    """
+
+    fields = ("feature", "value")
+
+    def __init__(self, feature: Any, value: Any) -> None:
+        self.feature = _whole(feature)
+        self.value = np.asarray(value, dtype=np.float64)
+        _check_lengths(self, feature=self.feature, value=self.value)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, one per feature."""
+        return len(self.feature)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Return the values on new rows in float64."""
+        v = take(X, self.feature).astype(np.float64)
+        return np.where(np.isnan(v), self.value, v)
+
+    def reads(self) -> np.ndarray:
+        """Return the sorted distinct features that are read."""
+        return np.unique(self.feature)
+
+    def operations(self) -> int:
+        """Return the number of comparisons, one per column."""
+        return len(self.feature)
+
+
 class Compare(Primitive):
     """Yes/no questions about features, answered by 1 or 0.
 

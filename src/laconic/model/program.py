@@ -18,7 +18,7 @@ from laconic.model.masks import mask_weights
 from laconic.model.regions import UNSEEN
 
 KINDS = (
-    "gather", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
+    "gather", "filled", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
     "soft_balls", "windows",
 )  # fmt: skip
 """Kinds of segments, in the order in which their atoms are added up."""
@@ -216,6 +216,10 @@ def _gather(p: Any, weights: np.ndarray) -> Iterator[Any]:
     yield ("gather",), {"feature": np.asarray(p.feature)}, weights
 
 
+def _filled(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    yield ("filled",), {"feature": np.asarray(p.feature), "value": np.asarray(p.value)}, weights
+
+
 def _multiply(p: Any, weights: np.ndarray) -> Iterator[Any]:
     yield ("multiply",), {"first": np.asarray(p.first), "second": np.asarray(p.second)}, weights
 
@@ -284,6 +288,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
 
 _TABLES = {
     "Gather": _gather,
+    "Filled": _filled,
     "Multiply": _multiply,
     "Compare": _compare,
     "Hinge": _hinge,
