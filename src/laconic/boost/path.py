@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from laconic.correct.objective import Certificate
 from laconic.model.cost import Cost, model_cost
 from laconic.model.feature_maps import FeatureMap, map_scores
 from laconic.numeric.magnitudes import checked_scores
+from laconic.numeric.once import once
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +86,7 @@ class PathEntry:
         """Number of atoms."""
         return len(self.atoms)
 
-    @cached_property
+    @once
     def costs(self) -> Cost:
         """All that the model costs: atoms, features, operations and bytes, as a predictor's."""
         return model_cost(self.map, self.size, self.weights, self.base)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.windows import IMAGES
 from laconic.numeric.memory import warn_if_too_large
+from laconic.numeric.once import once
 from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
@@ -181,7 +181,7 @@ class BoundPatches(BoundPool):
             new[own] -= (supports[masks[own]] & supports[used].any(axis=0)).sum(axis=1)
         return (new * self._map.size[templates] ** 2 + positions + n_outputs).astype(float)
 
-    @cached_property
+    @once
     def _masks(self) -> tuple[np.ndarray, np.ndarray]:
         """The number of every atom's mask, and the first atom of every mask."""
         masks = self._map.mask_numbers()
