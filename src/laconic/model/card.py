@@ -147,6 +147,7 @@ def atoms_in_words(predictor: Predictor) -> str:
     """Say how many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
     kind, n_columns = predictor.map.kind, len(predictor.weights)
     kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
+    kind = {"mixed": "atom", "filled": "column"}.get(kind, kind)
     n_atoms = len(predictor.widths)
     if n_columns == n_atoms or hasattr(predictor.map, "summary"):
         return count(n_atoms, kind)
