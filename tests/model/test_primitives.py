@@ -83,8 +83,8 @@ def made(name, rng):
 
 
 NAMES = [
-    "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Multiply", "Hinge", "LookUp", "Balls",
-    "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
+    "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Multiply", "Hinge", "LookUp",
+    "Balls", "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
     "Route of infinite radius", "nested Route",
 ]  # fmt: skip
 TAKES_GAPS = ["Gather", "Filled", "Compare", "Hinge", "LookUp"]
@@ -219,8 +219,8 @@ def test_operations_are_multiplications_and_comparisons():
     counts = {name: made(name, rng).operations() for name in NAMES[:11]}
     assert counts == {
         "Gather": 0, "Gather of all": 0, "Gather of some": 0, "Filled": 9, "Compare": 9,
-        "Multiply": 9, "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4, "Balls of one centre and one origin": 6 + 4,
-        "soft Balls": 4 * 6 + 4,
+        "Multiply": 9, "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4,
+        "Balls of one centre and one origin": 6 + 4, "soft Balls": 4 * 6 + 4,
     }  # fmt: skip
     for name in NAMES[:8]:
         primitive = made(name, rng)

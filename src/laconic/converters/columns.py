@@ -18,7 +18,8 @@ from laconic.data.frames import is_missing
 from laconic.model.primitives import EQUAL
 
 
-class Affine(NamedTuple):
+@dataclass(frozen=True)
+class Affine:
     """A step a·x + b, with a > 0, and how the model computes it."""
 
     step: Step
@@ -26,6 +27,7 @@ class Affine(NamedTuple):
     offset: float
 
     def __call__(self, value: Any) -> Any:
+        """Return a number after the step."""
         return self.step(value)
 
 

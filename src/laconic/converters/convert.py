@@ -76,6 +76,8 @@ def convert(
     if isinstance(getattr(model, "predictor_", None), Predictor):
         own: Predictor = model.predictor_
         return own
+    if not hasattr(model, "predict"):
+        raise TypeError(f"convert needs a fitted classifier, not {type(model).__name__}")
     model = _unwrapped(model)
     n_features, names = _inputs(model)
     if feature_names is not None:
@@ -163,8 +165,6 @@ def _check_own_way(model: Any, library: str) -> None:
 
 def _why_not(model: Any) -> str:
     name = type(model).__name__
-    if not hasattr(model, "predict"):
-        return f"convert needs a fitted classifier, not {name}"
     hint = "; fit boosted trees of depth 1, or one of Laconic's classifiers, instead"
     if "Forest" in name or "Tree" in name:
         return f"a {name} has trees with more than one split, which cannot be converted{hint}"

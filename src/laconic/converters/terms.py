@@ -72,10 +72,8 @@ class Terms:
                 self._add(self._columns, feature, own)
             self._filled = {}
             self._questions = {k: own for k, own in self._questions.items() if k[1] != MISSING}
-        columns, filled, questions = (
-            {key: found[key] for key in sorted(found) if found[key].any()}
-            for found in (self._columns, self._filled, self._questions)
-        )
+        columns, filled = _sorted(self._columns), _sorted(self._filled)
+        questions = _sorted(self._questions)
         _check_words(words, columns, filled, questions, names)
         maps: list[FeatureMap] = []
         if columns:
@@ -83,8 +81,8 @@ class Terms:
         if filled:
             maps.append(FilledMap(*map(np.array, zip(*filled, strict=True))))
         if questions or not maps:
-            feature, test, value = zip(*questions, strict=True) if questions else ((), (), ())
-            maps.append(StumpsMap(np.array(feature), np.array(value), np.array(test)))
+            feature, test, value = np.array(list(questions)).reshape(-1, 3).T
+            maps.append(StumpsMap(feature, value, test))
         weights = [*columns.values(), *filled.values(), *questions.values()]
         return Predictor(
             maps[0] if len(maps) == 1 else MixedMap(maps),
@@ -97,6 +95,10 @@ class Terms:
             names,
             {f: {code: word for word, code in known.items()} for f, known in words.items()},
         )
+
+
+def _sorted(found: dict[Any, np.ndarray]) -> dict[Any, np.ndarray]:
+    return {key: found[key] for key in sorted(found) if found[key].any()}
 
 
 def _labels(classes: Any) -> np.ndarray:

@@ -37,12 +37,12 @@ def largest_below(steps: tuple[Step, ...], threshold: float) -> float:
     """
 
     def holds(place: int) -> bool:
-        return bool(through(steps, np.float64(_number(place))) <= threshold)
+        return float(through(steps, np.float64(_number(place)))) <= threshold
 
     if not steps:
         return threshold
     with np.errstate(all="ignore"):
-        if through(steps, np.float64(np.inf)) <= threshold or threshold == np.inf:
+        if float(through(steps, np.float64(np.inf))) <= threshold:
             return np.inf
     low, high = _place(-_LARGEST), _place(_LARGEST)
     if holds(high):
