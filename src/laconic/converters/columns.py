@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.converters.terms import Numbers, Terms
+from laconic.converters.terms import Numbers, TermSums
 from laconic.converters.thresholds import Step, largest_below, through
 from laconic.data.frames import is_missing
 from laconic.model.primitives import EQUAL
@@ -56,7 +56,7 @@ class Value:
         lost = None if self.missing is None else through((step,), self.missing)
         return replace(self, steps=(*self.steps, step), missing=lost, swapped=moved)
 
-    def add_linear(self, terms: Terms, weights: np.ndarray) -> None:
+    def add_linear(self, terms: TermSums, weights: np.ndarray) -> None:
         """Add weights times the column."""
         factor, offset = self.affine()
         terms.column(self.feature, weights * factor, self.fill)
@@ -76,7 +76,7 @@ class Value:
             factor, offset = factor * step.factor, offset * step.factor + step.offset
         return factor, offset
 
-    def add_curve(self, terms: Terms, cuts: list[float], curve: Curve) -> None:
+    def add_curve(self, terms: TermSums, cuts: list[float], curve: Curve) -> None:
         """Add a function that is constant between cuts. A cut belongs to the numbers below it.
 
         ``curve`` also says what a missing number adds. If that is NaN, the model refuses it.
@@ -118,15 +118,15 @@ class Answer:
         no, yes = (float(through((step,), np.float64(v))) for v in (self.no, self.yes))
         return replace(self, no=no, yes=yes)
 
-    def add_linear(self, terms: Terms, weights: np.ndarray) -> None:
+    def add_linear(self, terms: TermSums, weights: np.ndarray) -> None:
         """Add weights times the column."""
         self._add(terms, weights * self.no, weights * self.yes)
 
-    def add_curve(self, terms: Terms, cuts: list[float], curve: Curve) -> None:
+    def add_curve(self, terms: TermSums, cuts: list[float], curve: Curve) -> None:
         """Add a function that is constant between cuts."""
         self._add(terms, np.asarray(curve(self.no)), np.asarray(curve(self.yes)))
 
-    def _add(self, terms: Terms, no: np.ndarray, yes: np.ndarray) -> None:
+    def _add(self, terms: TermSums, no: np.ndarray, yes: np.ndarray) -> None:
         terms.constant = terms.constant + no
         for question in self.questions:
             if question.test == EQUAL:
@@ -139,7 +139,7 @@ Column = Value | Answer
 
 
 @dataclass
-class Words:
+class WordCodes:
     """The codes of the words of each feature that holds text."""
 
     codes: dict[int, dict[str, int]] = field(default_factory=dict)

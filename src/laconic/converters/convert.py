@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from laconic.converters.columns import Column, Value, Words
+from laconic.converters.columns import Column, Value, WordCodes
 from laconic.converters.front import after
 from laconic.converters.light import booster, classifier
 from laconic.converters.linear import Converted, linear
@@ -84,14 +84,14 @@ def convert(
         names = [str(name) for name in feature_names]
         if len(names) != n_features:
             raise ValueError(f"feature_names must have {n_features} names, not {len(names)}")
-    words, columns = Words(), [Value(f) for f in range(n_features)]
+    words, columns = WordCodes(), [Value(f) for f in range(n_features)]
     terms, classes, loss = _converted(model, list(columns), words)
     if len(classes) < 2:
         raise ValueError("the model knows only one class; a predictor needs two or more")
     return terms.predictor(classes, loss, n_features, names, words.codes, missing)
 
 
-def _converted(model: Any, columns: list[Column], words: Words) -> Converted:
+def _converted(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     if _is(model, "Pipeline"):
         for _, step in model.steps[:-1]:
             columns = after(step, columns, words)
@@ -174,7 +174,7 @@ def _why_not(model: Any) -> str:
     return f"a {name} cannot be converted; known models are linear classifiers and {known}{hint}"
 
 
-_MODELS: dict[tuple[str, str], Callable[[Any, list[Column], Words], Converted]] = {
+_MODELS: dict[tuple[str, str], Callable[[Any, list[Column], WordCodes], Converted]] = {
     ("sklearn", "LinearClassifierMixin"): linear,
     ("sklearn", "AdaBoostClassifier"): ada_boost,
     ("sklearn", "GradientBoostingClassifier"): gradient_boosting,

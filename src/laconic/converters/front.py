@@ -17,7 +17,7 @@ from laconic.converters.columns import (
     Column,
     Question,
     Value,
-    Words,
+    WordCodes,
     is_plain,
     same,
 )
@@ -27,7 +27,7 @@ from laconic.model.primitives import EQUAL, MISSING
 Columns = list[Column]
 
 
-def after(step: Any, columns: Columns, words: Words) -> Columns:
+def after(step: Any, columns: Columns, words: WordCodes) -> Columns:
     """Return the columns behind a fitted step."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return columns
@@ -44,13 +44,13 @@ def after(step: Any, columns: Columns, words: Words) -> Columns:
     )
 
 
-def _pipeline(step: Any, columns: Columns, words: Words) -> Columns:
+def _pipeline(step: Any, columns: Columns, words: WordCodes) -> Columns:
     for _, inner in step.steps:
         columns = after(inner, columns, words)
     return columns
 
 
-def _column_transformer(step: Any, columns: Columns, words: Words) -> Columns:
+def _column_transformer(step: Any, columns: Columns, words: WordCodes) -> Columns:
     if step.transformer_weights:
         raise ValueError("a ColumnTransformer with transformer_weights cannot be converted")
     read, out = step._transformer_to_input_indices, []
@@ -61,11 +61,11 @@ def _column_transformer(step: Any, columns: Columns, words: Words) -> Columns:
     return out
 
 
-def _selector(step: Any, columns: Columns, words: Words) -> Columns:
+def _selector(step: Any, columns: Columns, words: WordCodes) -> Columns:
     return [columns[place] for place in step.get_support(indices=True)]
 
 
-def _function(step: Any, columns: Columns, words: Words) -> Columns:
+def _function(step: Any, columns: Columns, words: WordCodes) -> Columns:
     """Take a `FunctionTransformer` that changes nothing, as a ColumnTransformer makes one."""
     if step.func is not None:
         raise TypeError(
@@ -97,22 +97,22 @@ def _clipped(columns: Columns, low: float, high: float) -> Columns:
     return [column.then(lambda x: np.clip(x, low, high)) for column in columns]
 
 
-def _standard(step: Any, columns: Columns, words: Words) -> Columns:
+def _standard(step: Any, columns: Columns, words: WordCodes) -> Columns:
     mean = step.mean_ if step.with_mean else None
     return _scaled(columns, mean, step.scale_ if step.with_std else None)
 
 
-def _robust(step: Any, columns: Columns, words: Words) -> Columns:
+def _robust(step: Any, columns: Columns, words: WordCodes) -> Columns:
     centre = step.center_ if step.with_centering else None
     return _scaled(columns, centre, step.scale_ if step.with_scaling else None)
 
 
-def _largest(step: Any, columns: Columns, words: Words) -> Columns:
+def _largest(step: Any, columns: Columns, words: WordCodes) -> Columns:
     scaled = _scaled(columns, None, step.scale_)
     return _clipped(scaled, -1.0, 1.0) if getattr(step, "clip", False) else scaled
 
 
-def _range(step: Any, columns: Columns, words: Words) -> Columns:
+def _range(step: Any, columns: Columns, words: WordCodes) -> Columns:
     def one(factor: float, offset: float) -> Affine:
         return Affine(lambda x: x * factor + offset, factor, offset)
 
@@ -124,7 +124,7 @@ def _range(step: Any, columns: Columns, words: Words) -> Columns:
 # -- missing values --------------------------------------------------------------------------------
 
 
-def _imputer(step: Any, columns: Columns, words: Words) -> Columns:
+def _imputer(step: Any, columns: Columns, words: WordCodes) -> Columns:
     out: Columns = []
     for column, statistic in zip(columns, step.statistics_, strict=True):
         if not (is_missing(statistic) and not step.keep_empty_features):
@@ -174,7 +174,7 @@ def _check_gap(column: Value, gap: Any) -> None:
 # -- categories ------------------------------------------------------------------------------------
 
 
-def _one_hot(step: Any, columns: Columns, words: Words) -> Columns:
+def _one_hot(step: Any, columns: Columns, words: WordCodes) -> Columns:
     out: Columns = []
     dropped = [None] * len(columns) if step.drop_idx_ is None else step.drop_idx_
     rare = getattr(step, "infrequent_categories_", [None] * len(columns))
@@ -187,9 +187,13 @@ def _one_hot(step: Any, columns: Columns, words: Words) -> Columns:
 
 
 def _encoded(
-    column: Any, known: list[Any], drop: Any, rare: list[Any], joins: bool, words: Words
+    column: Any, known: list[Any], drop: Any, rare: list[Any], joins: bool, words: WordCodes
 ) -> list[Answer]:
     """Return the columns of one encoded feature: frequent categories, then all others as one."""
+    if sum(map(is_missing, known)) > 1:
+        raise ValueError(
+            "a OneHotEncoder that tells None from NaN cannot be converted; use one of them"
+        )
     groups = [[category] for category in known if not any(same(category, few) for few in rare)]
     groups += [rare] if rare else []
     asked = [[q for c in group for q in questions(column, c, words)] for group in groups]
@@ -205,7 +209,7 @@ def _encoded(
     return out
 
 
-def questions(column: Value, category: Any, words: Words) -> list[Question]:
+def questions(column: Value, category: Any, words: WordCodes) -> list[Question]:
     """Return the questions of which one holds if a column without steps equals a category."""
     out = [
         Question(EQUAL, words.number(column.feature, x))
@@ -220,7 +224,7 @@ def questions(column: Value, category: Any, words: Words) -> list[Question]:
     return out
 
 
-_STEPS: dict[str, Callable[[Any, Columns, Words], Columns]] = {
+_STEPS: dict[str, Callable[[Any, Columns, WordCodes], Columns]] = {
     "Pipeline": _pipeline,
     "ColumnTransformer": _column_transformer,
     "SelectorMixin": _selector,

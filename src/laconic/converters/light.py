@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from laconic.converters.columns import Column, Words
+from laconic.converters.columns import Column, WordCodes
 from laconic.converters.linear import Converted
 from laconic.converters.stumps import add_choice, too_deep
-from laconic.converters.terms import Numbers, Terms
+from laconic.converters.terms import Numbers, TermSums
 from laconic.losses import LogisticLoss, LogLoss, ScoresOnly
 
 # Numbers up to this size are zero to LightGBM, where zero counts as missing.
 ZERO = float(np.float32(1e-35))
 
 
-def classifier(model: Any, columns: list[Column], words: Words) -> Converted:
+def classifier(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     """Convert a fitted LGBMClassifier."""
     return booster(model.booster_, columns, words, model.classes_)
 
 
-def booster(model: Any, columns: list[Column], words: Words, classes: Any = None) -> Converted:
+def booster(model: Any, columns: list[Column], words: WordCodes, classes: Any = None) -> Converted:
     """Convert a Booster. Its classes are 0, 1, …"""
     dump = model.dump_model()
     loss, factor, n = _link(dump)
@@ -30,7 +30,7 @@ def booster(model: Any, columns: list[Column], words: Words, classes: Any = None
         classes = np.arange(max(n, 2))
     elif len(classes) != max(n, 2):
         raise ValueError(f"the model has {len(classes)} classes but {n} scores")
-    terms, named = Terms(n), _named_categories(dump, len(columns))
+    terms, named = TermSums(n), _named_categories(dump, len(columns))
     trees = dump["tree_info"]
     if dump.get("average_output"):
         factor = factor * n / len(trees)
@@ -62,7 +62,9 @@ def _check_constant(root: dict[str, Any]) -> None:
         raise ValueError("LightGBM with linear_tree=True cannot be converted; fit without it")
 
 
-def _add_numeric(terms: Terms, column: Column, root: dict[str, Any], left: Any, right: Any) -> None:
+def _add_numeric(
+    terms: TermSums, column: Column, root: dict[str, Any], left: Any, right: Any
+) -> None:
     threshold, kind = float(root["threshold"]), root["missing_type"]
     lost = left if root["default_left"] else right
 

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.converters.columns import Column, Words
-from laconic.converters.terms import Terms
+from laconic.converters.columns import Column, WordCodes
+from laconic.converters.terms import TermSums
 from laconic.losses import LogisticLoss, LogLoss, OneScore, OneVsRest, ScoresOnly, SquaredHingeLoss
 
 
 class Converted(NamedTuple):
     """What a model adds up, its classes, and the link of its scores."""
 
-    terms: Terms
+    terms: TermSums
     classes: Any
     loss: str
 
 
-def linear(model: Any, columns: list[Column], words: Words) -> Converted:
+def linear(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     """Convert any classifier whose label is that of the largest of its linear scores."""
     target = getattr(getattr(model, "_label_binarizer", None), "y_type_", "")
     if target.startswith("multilabel"):
@@ -31,7 +31,7 @@ def linear(model: Any, columns: list[Column], words: Words) -> Converted:
     coef = model.coef_.toarray() if sparse.issparse(model.coef_) else np.asarray(model.coef_)
     coef = np.atleast_2d(coef).astype(np.float64)
     loss, factor = _link(model)
-    terms = Terms(len(coef))
+    terms = TermSums(len(coef))
     for column, weights in zip(columns, factor * coef.T, strict=True):
         if weights.any():
             column.add_linear(terms, weights)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from laconic.converters.columns import Column, Value, Words, is_plain
+from laconic.converters.columns import Column, Value, WordCodes, is_plain
 from laconic.converters.front import questions
 from laconic.converters.linear import Converted
-from laconic.converters.terms import Numbers, Terms
+from laconic.converters.terms import Numbers, TermSums
 from laconic.data.frames import is_missing
 from laconic.losses import ExponentialLoss, LogisticLoss, LogLoss
 from laconic.model.primitives import EQUAL
@@ -24,7 +24,7 @@ def too_deep(model: Any, number: int, splits: int, advice: str) -> ValueError:
 
 
 def add_split(
-    terms: Terms, column: Column, threshold: float, left: Any, right: Any, lost: Any
+    terms: TermSums, column: Column, threshold: float, left: Any, right: Any, lost: Any
 ) -> None:
     """Add a tree: ``left`` up to the threshold, else ``right``, and ``lost`` if missing."""
 
@@ -37,7 +37,12 @@ def add_split(
 
 
 def add_choice(
-    terms: Terms, column: Column, categories: list[Any], inside: Any, outside: Any, words: Words
+    terms: TermSums,
+    column: Column,
+    categories: list[Any],
+    inside: Any,
+    outside: Any,
+    words: WordCodes,
 ) -> None:
     """Add a tree: ``inside`` for some categories, else ``outside``."""
     inside, outside = np.asarray(inside), np.asarray(outside)
@@ -59,7 +64,7 @@ def _single(columns: list[Column]) -> list[Column]:
     return [column.then(np.float32) for column in columns]
 
 
-def _add_tree(terms: Terms, columns: list[Column], tree: Any, leaf: Any) -> None:
+def _add_tree(terms: TermSums, columns: list[Column], tree: Any, leaf: Any) -> None:
     """Add a tree of at most one split. ``leaf`` says what a node adds to the scores."""
     if tree.node_count == 1:
         terms.constant = terms.constant + leaf(0)
@@ -69,7 +74,7 @@ def _add_tree(terms: Terms, columns: list[Column], tree: Any, leaf: Any) -> None
     add_split(terms, columns[tree.feature[0]], float(tree.threshold[0]), left, right, refused)
 
 
-def ada_boost(model: Any, columns: list[Column], words: Words) -> Converted:
+def ada_boost(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     """Convert an AdaBoostClassifier of decision stumps. It must vote (SAMME)."""
     if getattr(model, "algorithm", "SAMME") == "SAMME.R":
         raise ValueError('AdaBoost with algorithm="SAMME.R" cannot be converted; use "SAMME"')
@@ -78,7 +83,7 @@ def ada_boost(model: Any, columns: list[Column], words: Words) -> Converted:
     # Two classes have one score, which is twice the vote for the second. Else their probabilities
     # are the softmax of the votes over n − 1.
     factor = 2.0 / total if n == 2 else 1.0 / (total * (n - 1))
-    terms = Terms(1 if n == 2 else n)
+    terms = TermSums(1 if n == 2 else n)
     for number, (stump, weight) in enumerate(
         zip(model.estimators_, model.estimator_weights_, strict=False)
     ):
@@ -100,7 +105,7 @@ def ada_boost(model: Any, columns: list[Column], words: Words) -> Converted:
     return Converted(terms, classes, LogisticLoss.name if n == 2 else LogLoss.name)
 
 
-def gradient_boosting(model: Any, columns: list[Column], words: Words) -> Converted:
+def gradient_boosting(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     """Convert a GradientBoostingClassifier of depth 1."""
     constant = any(kind.__name__ == "DummyClassifier" for kind in type(model.init_).__mro__)
     if not constant and not (isinstance(model.init_, str) and model.init_ == "zero"):
@@ -109,7 +114,7 @@ def gradient_boosting(model: Any, columns: list[Column], words: Words) -> Conver
             'default or init="zero"'
         )
     trees = model.estimators_
-    terms, seen = Terms(trees.shape[1]), _single(columns)
+    terms, seen = TermSums(trees.shape[1]), _single(columns)
     terms.constant = model._raw_predict_init(np.zeros((1, len(columns)), np.float32))[0].copy()
     for (number, output), fitted in np.ndenumerate(trees):
         tree, at = fitted.tree_, np.arange(trees.shape[1]) == output
@@ -131,11 +136,11 @@ def gradient_boosting(model: Any, columns: list[Column], words: Words) -> Conver
 # -- HistGradientBoosting --------------------------------------------------------------------------
 
 
-def hist_gradient_boosting(model: Any, columns: list[Column], words: Words) -> Converted:
+def hist_gradient_boosting(model: Any, columns: list[Column], words: WordCodes) -> Converted:
     """Convert a HistGradientBoostingClassifier of trees with at most one split."""
     seen, categories = _reordered(model, columns)
     n = model.n_trees_per_iteration_
-    terms = Terms(n)
+    terms = TermSums(n)
     terms.constant = np.array(model._baseline_prediction, dtype=np.float64).reshape(n)
     for number, trees in enumerate(model._predictors):
         for output, tree in enumerate(trees):

@@ -1,6 +1,6 @@
 """What a converted model adds up, and the predictor of it.
 
-Terms about the same question are merged. That makes an ensemble of many stumps compact.
+TermSums about the same question are merged. That makes an ensemble of many stumps compact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from laconic.model.primitives import AT_MOST, EQUAL, MISSING
 Numbers = np.ndarray | float
 
 
-class Terms:
+class TermSums:
     """Sums of weighted columns, filled columns and questions, with ``n_outputs`` scores."""
 
     def __init__(self, n_outputs: int) -> None:

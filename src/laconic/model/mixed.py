@@ -73,7 +73,7 @@ class MixedMap(LoweredMap):
 
     def lower(self) -> list[Primitive]:
         """Return the primitives of all maps."""
-        return self._list
+        return list(self._list)
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return one readable name per column."""
