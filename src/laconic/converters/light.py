@@ -13,7 +13,7 @@ from laconic.converters.stumps import add_choice, too_deep
 from laconic.converters.terms import Numbers, TermSums
 from laconic.losses import LogisticLoss, LogLoss, ScoresOnly
 
-# Numbers up to this size are zero to LightGBM, where zero counts as missing.
+# Numbers up to this size are zero to LightGBM.
 ZERO = float(np.float32(1e-35))
 
 
@@ -69,14 +69,14 @@ def _add_numeric(
     lost = left if root["default_left"] else right
 
     def curve(number: float) -> Numbers:
-        if np.isnan(number) and kind != "NaN":
+        if abs(number) <= ZERO or (np.isnan(number) and kind != "NaN"):
             number = 0.0
-        if np.isnan(number) or (kind == "Zero" and abs(number) <= ZERO):
+        if np.isnan(number) or (kind == "Zero" and number == 0.0):
             return np.asarray(lost)
         return np.asarray(left if number <= threshold else right)
 
     cuts = {threshold}
-    if kind == "Zero":
+    if kind == "Zero" or abs(threshold) <= ZERO:
         cuts |= {float(np.nextafter(-ZERO, -np.inf)), ZERO}
     column.add_curve(terms, list(cuts), curve)
 
