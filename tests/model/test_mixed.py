@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from laconic import Predictor
 from laconic.model.atoms import ColumnsMap, FilledMap, StumpsMap
 from laconic.model.feature_maps import feature_map
 from laconic.model.mixed import DEEPEST, MixedMap
@@ -18,8 +19,18 @@ def test_columns_follow_each_other():
     assert mixed().columns(X).tolist() == [[2.0, 7.0, 1.0, 0.0], [4.0, 5.0, 0.0, 0.0]]
     assert mixed().names() == ["x1", "x2 (missing: 7)", "x0 <= 2", "x2 = 1"]
     assert mixed().asked() == {2: {1}}
-    assert not mixed().allows_missing
-    assert MixedMap(mixed().maps[1:]).allows_missing
+    assert mixed().allows_missing
+    assert not MixedMap(mixed().maps[:1]).allows_missing
+
+
+def test_only_columns_without_a_fill_refuse_missing_values():
+    predictor = Predictor(mixed(), np.eye(4)[:, :3], np.zeros(3), np.arange(3), "log", [1] * 4, 3)
+    small = predictor.quantise(X, bits=16)
+    lost = np.array([[np.nan, 2.0, np.nan], [1.0, np.nan, 1.0]])
+    for model in (predictor, small):
+        assert model.scores(lost[:1]).shape == (1, 3)
+        with pytest.raises(ValueError, match="missing or infinite values in features that"):
+            model.scores(lost)
 
 
 def test_arrays_and_back():

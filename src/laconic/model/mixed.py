@@ -38,7 +38,8 @@ class MixedMap(LoweredMap):
 
     def __init__(self, maps: Sequence[FeatureMap]) -> None:
         self.maps = list(maps)
-        self.allows_missing = all(getattr(map, "allows_missing", False) for map in self.maps)
+        # A map that takes no missing values refuses those in its own features.
+        self.allows_missing = any(getattr(map, "allows_missing", False) for map in self.maps)
         self._list = [primitive for map in self.maps for primitive in primitives_of(map)]
         self._depth = 1 + max((getattr(map, "_depth", 0) for map in self.maps), default=0)
         if self._depth > DEEPEST:
