@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.converters.terms import Numbers, TermSums
+from laconic.converters.terms import TermSums
 from laconic.converters.thresholds import Step, largest_below, through
 from laconic.data.frames import is_missing
 from laconic.model.primitives import EQUAL
@@ -31,7 +31,7 @@ class Affine:
         return self.step(value)
 
 
-Curve = Callable[[float], Numbers]
+Curve = Callable[[float], np.ndarray]
 """What a model adds to its scores for a number. It is also asked for NaN."""
 
 
@@ -81,19 +81,16 @@ class Value:
 
         ``curve`` also says what a missing number adds. If that is NaN, the model refuses it.
         """
-        cuts = sorted(cuts)
-        above = [curve(float(np.nextafter(cut, np.inf))) for cut in cuts]
-        last = above[-1] if cuts else curve(0.0)
+        last = curve(float(np.nextafter(max(cuts), np.inf)))
         terms.constant = terms.constant + last
-        at_missing = last
-        for cut, higher in zip(cuts, above, strict=True):
-            place = largest_below(self.steps, cut)
-            terms.at_most(self.feature, place, curve(cut) - np.asarray(higher))
+        for cut in sorted(cuts):
+            step = curve(cut) - curve(float(np.nextafter(cut, np.inf)))
+            terms.at_most(self.feature, largest_below(self.steps, cut), step)
         lost = curve(np.nan if self.missing is None else float(self.missing))
         if not np.isnan(lost).any():
-            terms.missing(self.feature, np.asarray(lost) - at_missing)
+            terms.missing(self.feature, lost - last)
         for x, z in self.swapped:
-            gap = np.asarray(curve(float(z))) - curve(float(through(self.steps, np.float64(x))))
+            gap = curve(float(z)) - curve(float(through(self.steps, np.float64(x))))
             terms.equal(self.feature, x, gap)
 
 
@@ -124,7 +121,7 @@ class Answer:
 
     def add_curve(self, terms: TermSums, cuts: list[float], curve: Curve) -> None:
         """Add a function that is constant between cuts."""
-        self._add(terms, np.asarray(curve(self.no)), np.asarray(curve(self.yes)))
+        self._add(terms, curve(self.no), curve(self.yes))
 
     def _add(self, terms: TermSums, no: np.ndarray, yes: np.ndarray) -> None:
         terms.constant = terms.constant + no

@@ -10,7 +10,7 @@ import numpy as np
 from laconic.converters.columns import Column, WordCodes
 from laconic.converters.linear import Converted
 from laconic.converters.stumps import add_choice, too_deep
-from laconic.converters.terms import Numbers, TermSums
+from laconic.converters.terms import TermSums
 from laconic.losses import LogisticLoss, LogLoss, ScoresOnly
 
 # Numbers up to this size are zero to LightGBM.
@@ -68,7 +68,7 @@ def _add_numeric(
     threshold, kind = float(root["threshold"]), root["missing_type"]
     lost = left if root["default_left"] else right
 
-    def curve(number: float) -> Numbers:
+    def curve(number: float) -> np.ndarray:
         if abs(number) <= ZERO or (np.isnan(number) and kind != "NaN"):
             number = 0.0
         if np.isnan(number) or (kind == "Zero" and number == 0.0):

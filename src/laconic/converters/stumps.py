@@ -9,7 +9,7 @@ import numpy as np
 from laconic.converters.columns import Column, Value, WordCodes, is_plain
 from laconic.converters.front import questions
 from laconic.converters.linear import Converted
-from laconic.converters.terms import Numbers, TermSums
+from laconic.converters.terms import TermSums
 from laconic.data.frames import is_missing
 from laconic.losses import ExponentialLoss, LogisticLoss, LogLoss
 from laconic.model.primitives import EQUAL
@@ -28,7 +28,7 @@ def add_split(
 ) -> None:
     """Add a tree: ``left`` up to the threshold, else ``right``, and ``lost`` if missing."""
 
-    def curve(number: float) -> Numbers:
+    def curve(number: float) -> np.ndarray:
         if np.isnan(number):
             return np.asarray(lost, dtype=np.float64)
         return np.asarray(left if number <= threshold else right, dtype=np.float64)

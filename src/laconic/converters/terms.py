@@ -16,8 +16,6 @@ from laconic.model.mixed import MixedMap
 from laconic.model.predictor import Predictor
 from laconic.model.primitives import AT_MOST, EQUAL, MISSING
 
-Numbers = np.ndarray | float
-
 
 class TermSums:
     """Sums of weighted columns, filled columns and questions, with ``n_outputs`` scores."""
@@ -28,29 +26,29 @@ class TermSums:
         self._filled: dict[tuple[int, float], np.ndarray] = {}
         self._questions: dict[tuple[int, int, float], np.ndarray] = {}
 
-    def _add(self, found: dict[Any, np.ndarray], key: Any, weights: Numbers) -> None:
+    def _add(self, found: dict[Any, np.ndarray], key: Any, weights: np.ndarray) -> None:
         found[key] = found.get(key, np.zeros(len(self.constant))) + weights
 
-    def column(self, feature: int, weights: Numbers, fill: float | None = None) -> None:
+    def column(self, feature: int, weights: np.ndarray, fill: float | None = None) -> None:
         """Add weights times a feature, or times ``fill`` if the feature is missing."""
         if fill is None:
             self._add(self._columns, feature, weights)
         else:
             self._add(self._filled, (feature, float(fill)), weights)
 
-    def at_most(self, feature: int, value: float, weights: Numbers) -> None:
+    def at_most(self, feature: int, value: float, weights: np.ndarray) -> None:
         """Add weights if a feature is at most a value. With infinity, unless it is missing."""
         if value == np.inf:
             self.constant = self.constant + weights
-            self.missing(feature, -np.asarray(weights))
+            self.missing(feature, -weights)
         elif value > -np.inf:
             self._add(self._questions, (feature, AT_MOST, float(value)), weights)
 
-    def equal(self, feature: int, value: float, weights: Numbers) -> None:
+    def equal(self, feature: int, value: float, weights: np.ndarray) -> None:
         """Add weights if a feature equals a value."""
         self._add(self._questions, (feature, EQUAL, float(value)), weights)
 
-    def missing(self, feature: int, weights: Numbers) -> None:
+    def missing(self, feature: int, weights: np.ndarray) -> None:
         """Add weights if a feature is missing."""
         self._add(self._questions, (feature, MISSING, 0.0), weights)
 
