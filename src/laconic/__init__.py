@@ -9,6 +9,7 @@ from laconic.numeric import forks as forks
 
 if TYPE_CHECKING:
     from laconic.clumping.score import clump_score
+    from laconic.converters.convert import convert
     from laconic.estimators.clump import ErrorClumpingClassifier
     from laconic.estimators.holes import HolePunchingClassifier
     from laconic.estimators.label_groups import grouped_scorer
@@ -27,6 +28,7 @@ __all__ = [
     "TotalQBoostClassifier",
     "__version__",
     "clump_score",
+    "convert",
     "grouped_scorer",
     "report_holes",
 ]
@@ -38,6 +40,7 @@ _WHERE = {
     "ShareBoostClassifier": "laconic.estimators.share",
     "TotalQBoostClassifier": "laconic.estimators.totalq",
     "clump_score": "laconic.clumping.score",
+    "convert": "laconic.converters.convert",
     "grouped_scorer": "laconic.estimators.label_groups",
     "report_holes": "laconic.report.report",
 }
