@@ -47,7 +47,7 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="outside 0 to 1"):
         feature_map("mixed", arrays, 2)
     with pytest.raises(ValueError, match="unknown kind"):
-        feature_map("mixed", arrays | {"kinds": np.array(["columns", "filled", "all"])}, 3)
+        feature_map("mixed", arrays | {"kinds": np.array(["columns", "filled", "spline"])}, 3)
 
 
 def test_nesting_is_bounded():
