@@ -9,6 +9,7 @@ from laconic.numeric import forks as forks
 
 if TYPE_CHECKING:
     from laconic.clumping.score import clump_score
+    from laconic.compact.classifier import CompactClassifier
     from laconic.estimators.clump import ErrorClumpingClassifier
     from laconic.estimators.holes import HolePunchingClassifier
     from laconic.estimators.label_groups import grouped_scorer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompactClassifier",
     "ErrorClumpingClassifier",
     "HolePunchingClassifier",
     "Predictor",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "CompactClassifier": "laconic.compact.classifier",
     "ErrorClumpingClassifier": "laconic.estimators.clump",
     "HolePunchingClassifier": "laconic.estimators.holes",
     "Predictor": "laconic.model.predictor",
