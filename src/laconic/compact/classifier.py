@@ -18,7 +18,7 @@ from laconic.compact.frontier import Tried, best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
 from laconic.compact.search import Outcome, Rows, Search, Task
-from laconic.compact.settings import ALPHAS, find_settings
+from laconic.compact.settings import ALPHAS, allow_missing, find_settings
 from laconic.compact.tables import frontier_table, trials_table, why_chosen
 from laconic.compact.trials import COLUMNS, FLOAT, Form, model_at, promised_bytes
 from laconic.data.doubts import stacklevel_of_user
@@ -29,8 +29,8 @@ from laconic.estimators.budgets import in_order, resolve_target
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import whole_fits
 from laconic.export.footprint import CHIP_NAMES, Target, find_target
-from laconic.losses import find_loss
 from laconic.look.bars import progress_bar
+from laconic.losses import find_loss
 from laconic.model.input_codes import GIVEN
 from laconic.model.predictor import Predictor
 
@@ -255,16 +255,26 @@ class CompactClassifier(LaconicClassifier):
         find_loss(self.loss)
         form = self._form(X)
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
-        keep, _, weight = kept_rows(self, X, y, sample_weight)
-        if keep is not None:
-            X, y = X[keep], y[keep]
-            groups = None if groups is None else np.asarray(groups)[keep]
-        search = self._search(Rows(X, y, weight, groups), form)
+        search = self._search(self._rows(X, y, sample_weight, groups), form)
         with self._record(search) as record:
             search.known = [] if record is None else record.known
             self._run(search, record)
         self._keep(search)
         return self
+
+    def _rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Rows:
+        """Return the rows to learn from, and set ``classes_``.
+
+        Rows of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
+        """
+        keep, _, weight = kept_rows(self, X, y, sample_weight)
+        if keep is None:
+            return Rows(X, y, weight, groups)
+        if not isinstance(self.cv, Integral):
+            whole = np.zeros(len(y))
+            whole[keep] = weight
+            return Rows(X, y, whole, groups)
+        return Rows(X[keep], y[keep], weight, None if groups is None else np.asarray(groups)[keep])
 
     def _draws(self) -> tuple[str, str] | None:
         return "of a search", "draws the same rows"
@@ -329,7 +339,7 @@ class CompactClassifier(LaconicClassifier):
             def done(task: Task, outcome: Outcome, total: int) -> None:
                 if record is not None and search.found.n_fits > n_known:
                     record.add(outcome)
-                if bar is not None:
+                if bar is not None and shown is not None:
                     says = f"rung {task.rung + 1}  {search.settings[task.setting].title}"
                     bar.update(shown, completed=search.found.n_fits, total=total, says=says)
 
@@ -379,7 +389,7 @@ class CompactClassifier(LaconicClassifier):
         if model is None:
             return None
         rows = search.rows
-        predictor = search.form.shipped(self._named(model), rows.X, tried.bits, rows.y)
+        predictor = search.form.shipped(self._named(model), rows[:3], tried.bits)
         entry = model.path_[model.n_atoms_]
         took = promised_bytes(model.predictor_, target)
         return Point(tried, predictor, took, entry.predictor_cost, float(entry.cost))
@@ -455,9 +465,11 @@ class CompactClassifier(LaconicClassifier):
 
     def _input(self) -> dict[str, Any]:
         sparse = ["csr", "csc"]
-        return {"accept_sparse": sparse, "categories": True, "ensure_all_finite": "allow-nan"}
+        missing = allow_missing(self.pools)
+        finite = "allow-nan" if missing else True
+        return {"accept_sparse": sparse, "categories": missing, "ensure_all_finite": finite}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = allow_missing(self.pools)
         return tags

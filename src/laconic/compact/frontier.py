@@ -72,7 +72,7 @@ def best_scores(models: Iterable[Tried], settings: Sequence[int], max_bytes: flo
     """Return the best score of every setting within a number of bytes, or -inf."""
     best = dict.fromkeys(settings, -np.inf)
     for model in models:
-        if model.bytes <= max_bytes:
+        if model.setting in best and model.bytes <= max_bytes:
             best[model.setting] = max(best[model.setting], model.score)
     return np.array([best[setting] for setting in settings])
 

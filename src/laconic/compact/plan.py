@@ -53,12 +53,14 @@ def tried_sizes(max_atoms: int) -> list[int]:
     return [*sizes, max_atoms] if max_atoms > 0 else sizes
 
 
-def rows_of_rungs(codes: np.ndarray, rng: np.random.RandomState) -> list[np.ndarray]:
+def rows_of_rungs(codes: np.ndarray, cv: Any, rng: np.random.RandomState) -> list[np.ndarray]:
     """Return the rows of every rung, in ascending order. A rung contains the one before.
 
     Classes keep their shares as far as possible: rows are shuffled within their class, and spread
-    evenly.
+    evenly. If ``cv`` names rows by their numbers, there is one rung of all rows.
     """
+    if not isinstance(cv, (int, np.integer)) and not hasattr(cv, "split"):
+        return [np.arange(len(codes))]
     order = rng.permutation(len(codes))
     place = np.empty(len(codes))
     for code in np.unique(codes):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import joblib
@@ -90,9 +91,10 @@ class Search:
         """Run all trials. ``done(task, outcome, total)`` is called after every fit."""
         began = time.monotonic()
         groups = self._by_pool()
-        rungs = rows_of_rungs(np.unique(self.rows.y, return_inverse=True)[1], self.random)
+        codes = np.unique(self.rows.y, return_inverse=True)[1]
+        rungs = rows_of_rungs(codes, self.cv, self.random)
         seeds = self.random.randint(np.iinfo(np.int32).max, size=len(rungs))
-        alive = [group[0] for group in groups] if len(rungs) > 1 else sum(groups, [])
+        alive = [group[0] for group in groups] if len(rungs) > 1 else [*chain(*groups)]
         for rung, (kept, seed) in enumerate(zip(rungs, seeds, strict=True)):
             part = self._part(kept)
             folds = self._folds(part, int(seed))
@@ -159,7 +161,7 @@ class Search:
                 stacklevel=stacklevel_of_user(),
             )
 
-    def _outcomes(self, tasks: list[Task], part: Rows) -> Iterator[Outcome]:
+    def _outcomes(self, tasks: list[Task], part: Rows) -> Generator[Outcome, None, None]:
         """Yield the outcome of every task in order: first those of a checkpoint."""
         kept, self.known = self.known[: len(tasks)], self.known[len(tasks) :]
         yield from kept
@@ -170,7 +172,8 @@ class Search:
         given = part[:3], self.sizes, self.form, scorer, self.may_fail
         jobs = joblib.effective_n_jobs(self.n_jobs) if self.n_jobs is not None else 1
         if jobs == 1 or len(tasks) < 2:
-            yield from (_outcome(self._path(task, self.n_jobs), task.fold, *given) for task in tasks)
+            for task in tasks:
+                yield _outcome(self._path(task, self.n_jobs), task.fold, *given)
             return
         parallel = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")
         jobs_done = parallel(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.pools import Patches, make_pool
+from laconic.pools import POOLS, Patches, make_pool
 
 # Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
 OF_NUMBERS = ("columns", "products", "stumps", "pieces", ["columns", "products"],
@@ -75,6 +75,17 @@ def title_of(pool: Any) -> str:
     return type(pool).__name__.lower()
 
 
+def allow_missing(pools: Any) -> bool:
+    """Return whether all pools take missing values. With ``"auto"``, some pool always does."""
+    if isinstance(pools, str):
+        return pools == "auto"
+    names = [pool for pool in pools if isinstance(pool, str)]
+    objects = [pool for pool in pools if not isinstance(pool, str)]
+    return all(name in POOLS and POOLS[name].allows_missing for name in names) and all(
+        getattr(pool, "allows_missing", False) for pool in objects
+    )
+
+
 def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any]:
     """Return the pools that can take the rows."""
     values = X.data if sparse.issparse(X) else X
@@ -94,7 +105,7 @@ def looks_like_images(X: Any) -> bool:
     images = rows.reshape(-1, side, side)
     mixed = rows[:, np.random.default_rng(0).permutation(side * side)].reshape(images.shape)
     down, across = (_roughness(images, axis) for axis in (1, 2))
-    return bool(max(down, across) < SMOOTH * max(_roughness(mixed, 2), 1e-300))
+    return bool(max(down, across) < SMOOTH * _roughness(mixed, 2))
 
 
 def _roughness(images: np.ndarray, axis: int) -> float:

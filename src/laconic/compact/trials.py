@@ -30,9 +30,10 @@ class Form(NamedTuple):
         """Return the target of one word length."""
         return Target(self.chip, None if bits == FLOAT else bits, self.inputs)
 
-    def shipped(self, predictor: Any, X: Any, bits: int, y: Any = None) -> Any:
-        """Return a predictor in the form that ships. The rows ``X`` choose its scales."""
-        return predictor if bits == FLOAT else predictor.quantise(X, bits, self.inputs, y)
+    def shipped(self, predictor: Any, rows: Any, bits: int) -> Any:
+        """Return a predictor in the form that ships. Rows, labels and weights set its scales."""
+        X, y, weight = rows
+        return predictor if bits == FLOAT else predictor.quantise(X, bits, self.inputs, y, weight)
 
 
 class Fold(NamedTuple):
@@ -79,13 +80,13 @@ def fold_table(
             if model is None:
                 continue
             if last is None or last[0] != model.n_atoms_:
-                last = model.n_atoms_, _record(model, fit[0], test, fold, bits, form, scorer)
+                last = model.n_atoms_, _record(model, fit, test, fold, bits, form, scorer)
             line[place] = last[1]
     return out
 
 
 def _record(
-    model: Any, X: Any, test: Any, fold: Fold, bits: int, form: Form, scorer: FoldScorer | None
+    model: Any, fit: Any, test: Any, fold: Fold, bits: int, form: Form, scorer: FoldScorer | None
 ) -> np.ndarray:
     """Return the line of one model in the table of a fold."""
     entry = model.path_[model.n_atoms_]
@@ -93,7 +94,7 @@ def _record(
     own = entry.predictor_cost
     costs = took, own.operations, own.features, entry.cost
     try:
-        shipped = as_shipped(model, form.shipped(model.predictor_, X, bits))
+        shipped = as_shipped(model, form.shipped(model.predictor_, fit, bits))
     except ValueError:  # its scores do not fit the integers
         return np.full(len(COLUMNS), np.nan)
     if scorer is None:

@@ -62,7 +62,8 @@ def plot_pareto(
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.set_xlabel(f"bytes on {where}")
-    ax.set_ylabel("error in cross-validation (%)" if what is None else f"{what} in cross-validation")
+    what = "error (%)" if what is None else what
+    ax.set_ylabel(f"{what} in cross-validation")
     ax.grid(color=FAINT, linewidth=0.7)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9)
