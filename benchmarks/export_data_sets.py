@@ -88,6 +88,11 @@ def read(folder: Path, name: str, seed: int) -> Data:
     return Data(train, stored["y_train"], test, stored["y_test"], categorical)
 
 
+def data_sets(folder: Path) -> list[str]:
+    """Return the names of all data sets of a folder."""
+    return sorted([*(file.stem for file in folder.glob("*.npz")), "adult" + SMALL])
+
+
 def split(stored: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
     """Return training and test rows: a stored partition, or 70 % of the rows at random."""
     n = len(stored["y"])
@@ -256,7 +261,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", help="data sets, by default all in the folder")
     args: argparse.Namespace = parser.parse_args()
-    names = args.sets or sorted([*(file.stem for file in args.data.glob("*.npz")), "adult" + SMALL])
+    names = args.sets or data_sets(args.data)
     warnings.simplefilter("ignore")  # about columns that look like names, for example
     records = []
     for name in names:

@@ -31,6 +31,7 @@ from laconic import (
 )
 from laconic.files import journal
 from laconic.files.store import digest
+from laconic.model.atoms import Column
 from laconic.pools import Patches, Pieces
 from model.naive_integers import Naive
 from problems import random_problem, saving_always
@@ -134,7 +135,7 @@ def _changed_values(array, rng):
         return changed
     value = NUMBERS[rng.integers(len(NUMBERS))]
     if array.dtype.kind == "U":
-        value = ["", "x", "all", "regions", "columns"][rng.integers(5)]
+        value = ["", "x", "all", "regions", "columns", "mixed"][rng.integers(6)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -201,6 +202,9 @@ def predictors():
         "clumping": ErrorClumpingClassifier().fit(X, y),
         "regions": HolePunchingClassifier(LogisticRegression(), **holes).fit(X, two),
         "nested": HolePunchingClassifier(inner, **holes).fit(X, two),
+        "mixed": ShareBoostClassifier(4, pool=["columns", Pieces(4, 2)], include=[Column(0)]).fit(
+            X, y
+        ),
         "ensemble": TotalQBoostClassifier(4, price=0.0).fit(X, two),
     }
     return {name: model.predictor_ for name, model in models.items()}

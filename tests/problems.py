@@ -23,6 +23,15 @@ def random_problem(seed=0, m=120, d=6, k=3, noise=1.0, dtype=np.float64):
     return X, y
 
 
+def of_every_kind(m=150, seed=0):
+    """Draw classes of a column, a product, a step and a ball, so that no pool is enough."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (m, 4))
+    scores = np.stack([2 * X[:, 0], 5 * X[:, 1] * X[:, 2], 2.0 * (X[:, 3] > 0.3)], axis=1)
+    scores[:, 2] += 2 * (np.hypot(X[:, 0], X[:, 1]) < 0.5)
+    return X, np.argmax(scores + 0.3 * rng.gumbel(size=scores.shape), axis=1)
+
+
 def blobs(m=400, classes=2, seed=0, flipped=0.0):
     """Draw blobs in the plane that no linear classifier separates, with some labels flipped."""
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ def predictors():
 
 PREDICTORS = [
     "columns", "groups", "stumps", "products", "pieces", "patches", "clumping", "regions", "nested",
-    "ensemble",
+    "mixed", "ensemble",
 ]  # fmt: skip
 INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 
@@ -20,7 +20,7 @@ INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 def test_every_kind_of_predictor_is_tried(predictors):
     assert list(predictors) == PREDICTORS
     kinds = {predictor.map.kind for predictor in predictors.values()}
-    assert kinds == {"columns", "stumps", "products", "pieces", "patches", "regions"}
+    assert kinds == {"columns", "stumps", "products", "pieces", "patches", "regions", "mixed"}
     assert {part.kind for part in predictors["nested"].map.parts} >= {"regions"}
 
 

@@ -32,6 +32,7 @@ MAPS = {
     "columns": "laconic.model.atoms:ColumnsMap",
     "products": "laconic.model.atoms:ProductsMap",
     "stumps": "laconic.model.atoms:StumpsMap",
+    "mixed": "laconic.model.mixed:MixedMap",
     "patches": "laconic.model.patches:PatchesMap",
     "pieces": "laconic.model.pieces:PiecesMap",
     "regions": "laconic.model.regions:RegionsMap",
@@ -42,7 +43,17 @@ QUANTISE = "laconic.model.integer_predictor:quantise"
 INTEGER_FILE = "laconic.model.integer_file:BOTH_WAYS"
 TABLE_BYTES = "laconic.export.table_bytes:table_bytes"
 TO_C = "laconic.export.header:to_c"
+TO_ONNX = "laconic.export.onnx_model:to_onnx"
 """What a predictor can be turned into. Nothing of it is imported before it is asked for."""
+
+
+def allows_missing(pool: Any) -> bool:
+    """Return whether a pool takes missing values and text. A list of pools does if all do."""
+    if type(pool) in (list, tuple):
+        return bool(pool) and all(allows_missing(item) for item in pool)
+    if isinstance(pool, str):
+        return pool in POOLS and POOLS[pool].allows_missing
+    return bool(getattr(pool, "allows_missing", False))
 
 
 def find(where: str) -> Any:

@@ -565,3 +565,19 @@ def test_the_first_wrong_cell_is_named(tmp_path, capsys):
     capsys.readouterr()
     assert run("predict", model, tmp_path / "bad.csv") == 2
     assert "column 'age' must hold numbers; row 3 has '12o'" in capsys.readouterr().err
+
+
+def test_several_pools(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 3))
+    table, model = tmp_path / "t.csv", tmp_path / "m"
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0)
+    frame.to_csv(table, index=False)
+    fit = ["fit", table, "--target", "y", "--max-atoms", "2", "--out", model]
+    assert run(*fit, "--pool", "columns,products") == 0
+    assert sorted(Predictor.load(model).names()) == ["a * b", "c"]
+    assert "choose from columns" in error_of(capsys, *fit, "--pool", "columns,trees")
+    assert "must name each pool once" in error_of(capsys, *fit, "--pool", "stumps,stumps")
+    frame.assign(a="text").to_csv(table, index=False)
+    message = error_of(capsys, *fit, "--pool", "stumps,columns")
+    assert "--pool stumps,columns cannot use" in message

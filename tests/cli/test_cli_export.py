@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -269,3 +270,71 @@ def test_wrong_headers_are_refused_before_the_fit(table, tmp_path, capsys, monke
     assert "makes no name in C" in wrong("--export", tmp_path / "9.h")
     assert "--out and --export are both" in wrong("--export", tmp_path / "m.laconic")
     assert "would overwrite the table" in wrong("--export", table)
+
+
+# -- ONNX --------------------------------------------------------------------------------------
+
+
+def onnx_proto(file):
+    return pytest.importorskip("onnx").load(file)
+
+
+def onnx_labels(file, X):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    return session.run(["label"], {"X": X})[0]
+
+
+def test_an_onnx_model_of_floats(saved, frame, tmp_path, capsys):
+    assert run("export", saved, "--onnx", tmp_path / "iris.onnx", "--probabilities") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"saved {tmp_path / 'iris.onnx'}" in out
+    assert "float64 rows, opset 18" in out
+    X = frame.drop(columns="species").to_numpy()
+    found = onnx_labels(tmp_path / "iris.onnx", X)
+    assert np.array_equal(found, Predictor.load(saved).predict(X))
+    made = onnx_proto(tmp_path / "iris.onnx")
+    assert made.graph.name == "iris"
+    assert [output.name for output in made.graph.output] == ["label", "scores", "probabilities"]
+
+
+def test_an_onnx_model_of_integers_beside_a_header(saved, frame, table, tmp_path):
+    files = ["--onnx", tmp_path / "m.onnx", "--c", tmp_path / "m.h", "--rows", table]
+    assert run("export", saved, *files, "--name", "flower") == 0
+    wanted = Predictor.load(saved).quantise(frame)
+    assert (tmp_path / "m.h").read_text() == str(wanted.to_c("flower"))
+    assert onnx_proto(tmp_path / "m.onnx") == wanted.to_onnx("flower").proto
+
+
+def test_a_model_of_integers_as_it_is(integers, tmp_path):
+    assert run("export", integers, "--onnx", tmp_path / "m.onnx") == 0
+    assert onnx_proto(tmp_path / "m.onnx") == Predictor.load(integers).to_onnx("m").proto
+
+
+def test_fit_writes_onnx_by_the_name_of_the_file(frame, table, tmp_path, capsys):
+    files = ["--out", tmp_path / "m.laconic", "--export", tmp_path / "m.onnx"]
+    fit = ["fit", table, "--target", "species", "--max-atoms", 2, *files]
+    assert run(*fit) == 0
+    assert "opset 18" in capsys.readouterr().out
+    floats = Predictor.load(tmp_path / "m.laconic")
+    assert onnx_proto(tmp_path / "m.onnx") == floats.to_onnx("m").proto
+    assert run(*fit, "--bits", 16) == 0
+    whole = floats.quantise(frame.drop(columns="species"), bits=16, y=frame.species)
+    assert onnx_proto(tmp_path / "m.onnx") == whole.to_onnx("m").proto
+    assert str(whole.change) in " ".join(capsys.readouterr().out.split())
+
+
+def test_wrong_options_of_onnx_models_are_named(saved, tmp_path, capsys, monkeypatch):
+    def wrong(*options):
+        return error_of(capsys, "export", saved, *options)
+
+    assert "Give --c FILE or --onnx FILE." in wrong()
+    assert "an ONNX model is a .onnx file. Rename it." in wrong("--onnx", tmp_path / "m.pb")
+    both = ["--onnx", tmp_path / "m.onnx", "--c", tmp_path / "m.onnx"]
+    assert "--c and --onnx are both" in wrong(*both)
+    file = ["--onnx", tmp_path / "m.onnx"]
+    assert "--chip measures a C header" in wrong(*file, "--chip", "avr")
+    assert "--name must not be empty" in wrong(*file, "--name", "")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert 'this needs onnx: pip install "laconic[onnx]"' in wrong(*file)
+    assert not (tmp_path / "m.onnx").exists()

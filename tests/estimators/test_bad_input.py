@@ -366,7 +366,7 @@ def test_an_unknown_pool_is_refused_and_the_known_ones_told(X, y):
         fit(X, y, pool="trees")
 
 
-@pytest.mark.parametrize("pool", [3, None, object(), np.zeros(2), ["columns"]])
+@pytest.mark.parametrize("pool", [3, None, object(), np.zeros(2), {"columns"}])
 def test_a_pool_object_must_bind(X, y, pool):
     with pytest.raises(TypeError, match=r"pool must be.*bind"):
         fit(X, y, pool=pool)

@@ -96,12 +96,14 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
         rows = rng.integers(*RANGES[given or rng.choice(["uint8", "int8", "few"])], rows.shape)
     rows = rows.astype(np.float64)
     make = {
-        "windows": lambda: [_windows(rng, side)],
-        "mixed": lambda: [_one(rng, k, rows, most) for k in rng.permutation(KINDS[:7])[:3]],
+        "windows": lambda: [some_windows(rng, side)],
+        "mixed": lambda: [
+            one_primitive(rng, k, rows, most) for k in rng.permutation(KINDS[:7])[:3]
+        ],
         "regions": lambda: [_route(rng, rows, 1, most)],
         "nested": lambda: [_route(rng, rows, 2, most)],
         "nothing": list,
-    }.get(kind, lambda: [_one(rng, kind, rows, most, tests)])
+    }.get(kind, lambda: [one_primitive(rng, kind, rows, most, tests)])
     map = ListMap(make())
     if kind in ("compare", "categories", "stumps"):
         rows[rng.random(rows.shape) < 0.1] = np.nan
@@ -119,7 +121,7 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
     return Problem(predictor, rows)
 
 
-def _one(rng, kind, rows, most=8, tests=()):
+def one_primitive(rng, kind, rows, most=8, tests=()):
     of = rng.integers(0, rows.shape[1], max(len(tests), int(rng.integers(1, most))))
     middle = np.array([rng.choice(rows[:, f]) for f in of]) + rng.choice([0.0, 0.25], len(of))
     if kind == "gather":
@@ -151,7 +153,7 @@ def _balls(rng, rows, soft):
     return Balls(centre, np.quantile(far, rng.uniform(0.1, 0.9, n)), origin, soft)
 
 
-def _windows(rng, shape):
+def some_windows(rng, shape):
     n, most = int(rng.integers(1, 6)), min(*shape, 7)
     sizes = rng.integers(1, most + 1, 3)
     template = rng.integers(0, 3, n)
@@ -173,7 +175,7 @@ def _route(rng, rows, depth, most):
             parts.append([_route(rng, rows, depth - 1, most)])
         else:
             kinds = ("gather", "multiply", "hinge", "compare", "balls")
-            parts.append([_one(rng, str(rng.choice(kinds)), rows, most)])
+            parts.append([one_primitive(rng, str(rng.choice(kinds)), rows, most)])
     return Route(centre, radius, parts)
 
 

@@ -242,7 +242,7 @@ def test_categories_and_missing_values_of_a_frame():
         for rows in (frame, other):
             assert np.array_equal(compiled.predict(rows), made.predict(rows))
             assert np.mean(made.predict(rows) == predictor.predict(rows)) > 0.99
-    assert "MODEL_COLOUR_RED" in str(predictor.to_c())
+    assert "MODEL_COLOUR_IS_RED" in str(predictor.to_c())
     assert "MODEL_COLOUR_IS_OTHER = -1" in str(predictor.to_c())
 
 

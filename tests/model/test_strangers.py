@@ -13,7 +13,7 @@ from fuzz import parts_of, sealed
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, Predictor, ShareBoostClassifier
 from laconic.files.layout import MOST, Array, check_arrays, list_of, real_number, whole_number
 from laconic.model import masks
-from laconic.model.atoms import ColumnsMap
+from laconic.model.atoms import Column, ColumnsMap, Product
 from laconic.model.card import shorten
 from laconic.model.regions import DEEPEST, RegionsMap
 from laconic.pools import Patches
@@ -30,6 +30,11 @@ def models():
         "columns": ShareBoostClassifier(2).fit(X, y).predictor_,
         "stumps": ShareBoostClassifier(2, pool="stumps").fit(X, y).predictor_,
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y).predictor_,
+        "mixed": ShareBoostClassifier(
+            3, pool=["columns", "products"], include=[Column(0), Product(0, 1), Column(2)]
+        )
+        .fit(X, y)
+        .predictor_,
         "patches": ShareBoostClassifier(2, pool=pool).fit(images, images[:, 0] > 0.5).predictor_,
         "regions": HolePunchingClassifier(LogisticRegression(), max_holes=2, min_rows=4)
         .fit(Z, z)
@@ -81,6 +86,15 @@ CHANGES = {
     "NaN radius": ("regions", {"map_radius": np.full(2, np.nan)}, {}),
     "negative radius": ("regions", {"map_radius": np.full(2, -1.0)}, {}),
     "NaN share": ("regions", {"map_share": np.full(3, np.nan)}, {}),
+    "a column of no part": ("mixed", {"map_part": np.array([0, 0, 2])}, {}),
+    "a column of another part": ("mixed", {"map_part": np.array([0, 0, 0])}, {}),
+    "a part too many": ("mixed", {"map_part9_feature": np.zeros(1, dtype=int)}, {}),
+    "a part of unknown kind": ("mixed", {"map_kinds": np.array(["columns", "x"])}, {}),
+    "a billion columns of a part": (
+        "mixed",
+        {"map_kinds": np.array(["all", "products"]), "map_part0_n_features": np.array(10**9)},
+        {"n_features": 10**9},
+    ),
     "unknown part": ("regions", {"map_part7_feature": np.zeros(1, dtype=int)}, {}),
     "a billion balls of nothing": (
         "pieces",

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES, MarginLoss
 from laconic.numeric.threads import Threads
-from laconic.pools import Columns, Patches, Pieces, Products, Stumps, bind_parts
+from laconic.pools import Columns, Mixed, Patches, Pieces, Products, Stumps, bind_parts
 from laconic.pools.parts import Unfinished
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows, rows_in_memory
@@ -67,6 +67,12 @@ POOLS = {
         (sparse.csr_matrix(table()[0][:, 2:4]), table()[1]),
     ),
     "patches": (Patches((6, 5), 2, 3, (2, 1), 1.0), images()),
+    "mixed": (Mixed([Columns("std"), Products(), Stumps(3)]), table()),
+    "mixed with pieces": (
+        Mixed([Columns(), Pieces(3, 2, slope=0.1), Stumps(2)]),
+        (table()[0][:, 2:4], table()[1]),
+    ),
+    "mixed with patches": (Mixed([Patches((6, 5), 1, (3, 2), 1, 1.0), Columns("std")]), images()),
     "patches of two sizes": (Patches((6, 5), 1, (3, 2), 1, 1.0), images()),
 }
 
@@ -137,7 +143,7 @@ def test_other_settings(settings):
 @pytest.mark.parametrize("name", POOLS)
 def test_totalq(name, loss):
     pool, (X, y) = POOLS[name]
-    rounds = 2 if name.startswith("pieces") else 4  # their atoms have many weights
+    rounds = 2 if "pieces" in name else 4  # their atoms have many weights
     model = TotalQBoostClassifier(rounds, pool=pool, loss=loss, price=3e-3, n_jobs=1)
     assert_same_paths(in_shards(model, X, y if loss in LOSSES else y > 0))
 

@@ -9,7 +9,7 @@ from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
 from laconic.cli.dates import add_dates
 from laconic.cli.files import check_files, check_name, check_picture, why_unsaved
-from laconic.cli.headers import add_name, changed, check_header, told, with_numbers
+from laconic.cli.headers import add_name, changed, check_export, is_onnx, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
 from laconic.cli.tables import training_table
@@ -70,8 +70,9 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         help="file for the model (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
-        "--export", metavar="FILE", help="C header to write, such as model.h (see --bits, --inputs)"
-    )
+        "--export", metavar="FILE",
+        help="C header or ONNX model to write, such as model.h or model.onnx (see --bits)",
+    )  # fmt: skip
     add_name(fit)
     fit.add_argument(
         "--plot", metavar="FILE",
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)
-    c_name = check_header(args.export, args.name) if args.export else ""
+    export_name = check_export(args.export, args.name) if args.export else ""
     if not 0.0 <= args.test_fraction < 1.0:
         raise UserError(
             f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}."
@@ -121,8 +122,10 @@ def run(args: argparse.Namespace) -> int:
         unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
     header = None
     if args.export:
-        predictor = with_numbers(model.predictor_, X, y, args.bits, args.inputs)
-        header = predictor.to_c(c_name)
+        onnx = is_onnx(args.export)
+        bits = 32 if onnx and not args.bits and not args.inputs else args.bits
+        predictor = with_numbers(model.predictor_, X, y, bits, args.inputs)
+        header = predictor.to_onnx(export_name) if onnx else predictor.to_c(export_name)
         unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
 
     console = make_console()

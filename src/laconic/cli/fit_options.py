@@ -27,10 +27,10 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         help="largest number of atoms (default: 20 for share, no limit for totalq)",
     )  # fmt: skip
     fit.add_argument(
-        "--pool",
-        choices=tuple(POOLS),
-        help="kind of atoms in the model (default: columns for share, stumps for totalq)",
-    )
+        "--pool", type=_pool, metavar="NAME[,NAME...]",
+        help=f"kinds of atoms in the model: {', '.join(POOLS)}, or several of them, such as "
+        "columns,products (default: columns for share, stumps for totalq)",
+    )  # fmt: skip
     fit.add_argument(
         "--loss", choices=(*LOSSES, *BINARY_LOSSES),
         help="loss to minimise (default: margin for share; for totalq, exponential for two classes "
@@ -84,6 +84,20 @@ def _add_budgets(budgets: argparse._ArgumentGroup) -> None:
         help="chip for --max-bytes, and on which to measure --export (default: c99)",
     )  # fmt: skip
     add_number_arguments(budgets)
+
+
+def _pool(text: str) -> str | list[str]:
+    """Read the name of a pool, or several names."""
+    names = text.split(",")
+    for name in names:
+        if name not in POOLS:
+            raise argparse.ArgumentTypeError(
+                f"invalid choice: {name!r} (choose from {', '.join(POOLS)}, or several of them "
+                "with commas between)"
+            )
+    if len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"must name each pool once, not {text!r}")
+    return names if len(names) > 1 else text
 
 
 def _alpha(text: str) -> float | str:

@@ -1,10 +1,11 @@
-"""C headers of the commands: their options, how they are made, and what they take on a chip."""
+"""C headers and ONNX models of the commands: options, how they are made, and what they take."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from laconic.cli.files import need
 from laconic.data.errors import UserError
 
 # Listed here so that --help needs no heavy import. A test compares them with the library's own.
@@ -14,13 +15,15 @@ BITS = (8, 16, 32)
 # If 8 bits change more than this part of the labels, 16 are suggested.
 MANY = 0.01
 KINDS = (".h", ".hpp", ".hh", ".hxx", ".inc")
+ONNX = ".onnx"
 
 
 def add_number_arguments(parser: Any) -> None:
-    """Add the options that say with which numbers the C code computes."""
+    """Add the options that say with which numbers the exported model computes."""
     parser.add_argument(
         "--bits", type=int, choices=BITS,
-        help="bits of a weight in C: 8 or 16 for integers, 32 for float (default: 8)",
+        help="bits of an exported weight: 8 or 16 for integers, 32 for float (default: 8, or 32 if "
+        "fit writes ONNX)",
     )  # fmt: skip
     parser.add_argument(
         "--inputs", choices=INPUTS,
@@ -30,9 +33,9 @@ def add_number_arguments(parser: Any) -> None:
 
 
 def add_name(parser: Any) -> None:
-    """Add the option for the prefix of the names in C."""
+    """Add the option for the prefix of the names in C, or the name of a graph in ONNX."""
     parser.add_argument(
-        "--name", help="prefix of all names in the header (default: the name of the file)"
+        "--name", help="prefix of all names in C, or name in ONNX (default: the name of the file)"
     )
 
 
@@ -49,6 +52,26 @@ def check_header(file: str, name: str | None) -> str:
         return check_name(made)
     except ValueError:
         raise UserError(f"{file} makes no name in C. Give one with --name.") from None
+
+
+def is_onnx(file: str) -> bool:
+    """Whether the name of a file is that of an ONNX model."""
+    return Path(file).suffix.lower() == ONNX
+
+
+def check_onnx(file: str, name: str | None) -> str:
+    """Return the name of the graph, and refuse a file name that is not one of an ONNX model."""
+    if not is_onnx(file):
+        raise UserError(f"{file}: an ONNX model is a .onnx file. Rename it.")
+    need("onnx", "onnx")
+    if name == "":
+        raise UserError("--name must not be empty.")
+    return name or Path(file).stem
+
+
+def check_export(file: str, name: str | None) -> str:
+    """Check a C header or an ONNX model by the ending of its name, and return the name in it."""
+    return check_onnx(file, name) if is_onnx(file) else check_header(file, name)
 
 
 def with_numbers(predictor: Any, X: Any, y: Any, bits: int | None, inputs: str | None) -> Any:
@@ -69,7 +92,12 @@ def changed(predictor: Any) -> str:
 
 
 def told(header: Any, chip: str | None) -> str:
-    """Say what a header takes: its tables, and on a chip all that it adds to a program."""
+    """Say what a header takes: its tables, and on a chip all that it adds to a program.
+
+    Of an ONNX model, say its size and what it takes.
+    """
+    if not hasattr(header, "table_bytes"):
+        return str(header)
     text = f"{header.table_bytes:,} bytes of tables"
     if chip is None:
         return text

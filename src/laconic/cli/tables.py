@@ -13,7 +13,7 @@ from laconic.cli.files import check_present, need
 from laconic.cli.numbers import is_text
 from laconic.cli.reading import read_table
 from laconic.data.errors import UserError
-from laconic.registry import POOLS
+from laconic.registry import allows_missing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     pandas = need("pandas", "data")
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
-    if args.categorical and not POOLS[args.pool].allows_missing:
+    if args.categorical and not allows_missing(args.pool):
         raise UserError("--categorical needs --pool stumps, the only pool that takes categories.")
     written = args.decimal, args.dates
     unread = [args.target, *args.ignore]
@@ -81,7 +81,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
             left.append(seen)
         elif not text:
             numbers = _as_numbers(column, name) if seen.unit is None else seen.values
-            _check_numbers(numbers, name, POOLS[args.pool].allows_missing, hint)
+            _check_numbers(numbers, name, allows_missing(args.pool), hint)
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
             if seen.unit is None and is_text(column) and are_numbers_as_text(column):
                 warnings.warn(
@@ -89,7 +89,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
                     f"--categorical {quote(name)} reads it as categories.",
                     stacklevel=2,
                 )
-        elif POOLS[args.pool].allows_missing:
+        elif allows_missing(args.pool):
             X[name] = column
             if stray is not None:
                 told = in_words(stray, 1) + _remedy(stray)
@@ -97,8 +97,9 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
         else:
             where = "" if stray is None else f" ({stray.text!r} in row {stray.row + 1})"
             mend = "" if stray is None else "correct such cells, "
+            given = args.pool if isinstance(args.pool, str) else ",".join(args.pool)
             raise UserError(
-                f"column {name!r} holds text{where}, which --pool {args.pool} cannot use. "
+                f"column {name!r} holds text{where}, which --pool {given} cannot use. "
                 f"You can {mend}use --pool stumps, or leave it out with --ignore{_remedy(stray)}"
             )
     if not X:

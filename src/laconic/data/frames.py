@@ -366,11 +366,15 @@ def words_for_text(error: ValueError) -> str | None:
     )
 
 
-def what_stumps_could_do(error: ValueError) -> str | None:
-    """Return a better message for data that only decision stumps accept, or None."""
+def what_stumps_could_do(error: ValueError, mixed: bool = False) -> str | None:
+    """Return a better message for data that only decision stumps accept, or None.
+
+    ``mixed`` says that the pool is a list of pools.
+    """
     first = str(error).splitlines()[0]
     if "Input y" in first:
         return None
+    alone = " alone" * mixed  # every pool of a list must take what is given
     if "NaN" in first:
-        return f'{first} Only pool="stumps" takes missing values.'
-    return f'{first}, or use pool="stumps"' if "holds text (" in first else None
+        return f'{first} Only pool="stumps"{alone} takes missing values.'
+    return f'{first}, or use pool="stumps"{alone}' if "holds text (" in first else None

@@ -30,7 +30,7 @@ from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool, bind_parts, make_pool
-from laconic.pools.signs import Signs
+from laconic.pools.signs import as_signs
 from laconic.rows.rows import Rows, rows_in_memory
 
 Self = TypeVar("Self", bound="BoostedClassifier")
@@ -210,8 +210,8 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         limits, loss, weight = self._limits, ready.loss, ready.weight
         bounds = bind_parts(ready.pool, limits.parts(ready.rows, weight), threads)
-        if self._signs and bounds[0].binary:
-            bounds = [Signs(bound) for bound in bounds]
+        if self._signs:
+            bounds = [as_signs(bound) for bound in bounds]
         n_outputs, intercept = loss.n_outputs(len(self.classes_)), self.fit_intercept
         settings = n_outputs, threads, intercept, limits
         return rows_in_memory(bounds, loss, ready.codes, weight, *settings)

@@ -16,7 +16,7 @@ from laconic.data.frames import asked_categories, what_stumps_could_do, words_fo
 from laconic.estimators.base import LaconicClassifier
 from laconic.model.predictor import Predictor
 from laconic.numeric.magnitudes import ENLARGE
-from laconic.registry import POOLS
+from laconic.registry import allows_missing
 from laconic.rows.limits import Limits
 
 Self = TypeVar("Self", bound="PathClassifier")
@@ -268,7 +268,8 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         try:
             return super(PathClassifier, known)._validated(X, y, reset, weight)
         except ValueError as error:
-            hint = None if self._allows_missing() else what_stumps_could_do(error)
+            mixed = type(self.pool) in (list, tuple) and len(self.pool) > 1
+            hint = None if self._allows_missing() else what_stumps_could_do(error, mixed)
             hint = hint or (None if is_frame(X) else words_for_text(error))
             if hint is None:
                 raise
@@ -281,9 +282,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         return {"accept_sparse": sparse, "categories": missing, "ensure_all_finite": finite}
 
     def _allows_missing(self) -> bool:
-        if isinstance(self.pool, str):
-            return self.pool in POOLS and POOLS[self.pool].allows_missing
-        return bool(getattr(self.pool, "allows_missing", False))
+        return allows_missing(self.pool)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

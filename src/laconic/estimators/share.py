@@ -50,10 +50,13 @@ class ShareBoostClassifier(BoostedClassifier):
     ----------
     max_atoms : int, default=20
         Largest number of atoms, T in the paper. The path also holds every smaller size.
-    pool : {"columns", "stumps", "products", "pieces"} or pool object, default="columns"
+    pool : {"columns", "stumps", "products", "pieces"}, pool object or list, default="columns"
         The atoms to choose from: input columns, decision stumps on them (section 3.1), products of
         two columns, or balls with a linear function inside (section 3.2). To change the settings of
         a pool, give an object of `laconic.pools`.
+        A list of names and objects mixes pools: each round chooses the best atom of all of them. Of
+        a mix, ``rule="projection"`` compares atoms of different scales better; see
+        `laconic.pools.Mixed`.
     loss : {"margin", "log"} or loss object, default="margin"
         ``"margin"`` is the loss of eq. (3), ``"log"`` the plain multinomial log-loss. You can also
         give a loss of your own; see `laconic.losses.Loss`. The losses of TotalQBoost
@@ -87,8 +90,8 @@ class ShareBoostClassifier(BoostedClassifier):
         lower. Models of different sizes need not nest, and may depend on ``max_atoms``.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
-        together (section 2.1). Only for ``pool="columns"``; see `laconic.pools.Columns`. (Groups of
-        rows, for ``cv``, go to ``fit``.)
+        together (section 2.1). Only for ``"columns"``, alone or in a list; see
+        `laconic.pools.Columns`. (Groups of rows, for ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
         Cost of reading each feature, in the order of the features. Or a dict or pandas series with
         costs by feature name, or by feature number if ``X`` has no names. Features that it does not

@@ -52,11 +52,12 @@ def check_repeatable(pool: Any, checkpoint: Any) -> None:
 
     The numbers of atoms in the checkpoint would mean other atoms when the fit is resumed.
     """
-    if checkpoint is not None and getattr(pool, "random_state", 0) is None:
-        raise ValueError(
-            f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
-            f"{type(pool).__name__} an integer random_state"
-        )
+    for each in getattr(pool, "pools", [pool]):
+        if checkpoint is not None and getattr(each, "random_state", 0) is None:
+            raise ValueError(
+                f"a checkpoint needs a pool that draws the same atoms when a fit is resumed; give "
+                f"{type(each).__name__} an integer random_state"
+            )
 
 
 def check_base_terms(include: np.ndarray, exclude: np.ndarray, max_atoms: int) -> None:

@@ -64,10 +64,13 @@ class TotalQBoostClassifier(PricedClassifier):
         the margin y f(x), for two classes. The others give every class a score. Every atom then has
         a group of weights, which are in or out together. The same holds for a
         `laconic.losses.Loss` of your own.
-    pool : {"stumps", "columns", "products", "pieces"}, pool object or classifier, default="stumps"
+    pool : {"stumps", "columns", "products", "pieces"}, pool object, list or classifier, \
+            default="stumps"
         The atoms to choose from. ``"stumps"`` has every threshold.
         ``laconic.pools.Stumps(bins=255)`` is faster on many rows. A scikit-learn classifier is
-        fitted to the weights u in every round.
+        fitted to the weights u in every round. A list of names and objects mixes pools. In a mix,
+        stumps are -1 or 1 and other columns are scaled, as they are alone. A classifier cannot be
+        mixed.
     search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
         How the subset of H is chosen (line 10). ``"local"`` starts from the subset of the round
         before, and adds, drops and swaps atoms. ``"exact"`` is branch and bound. ``"tabu"``,
@@ -86,7 +89,8 @@ class TotalQBoostClassifier(PricedClassifier):
         constant: False gives its problem (2) exactly.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are in or out
-        together. Only for ``pool="columns"``. (Groups of rows, for ``cv``, go to ``fit``.)
+        together. Only for ``"columns"``, alone or in a list. (Groups of rows, for
+        ``cv``, go to ``fit``.)
     costs : array-like of shape (n_features,), dict or "operations", default=None
         As for `ShareBoostClassifier`: each feature or sensor is paid once, and atoms are taken by
         gain per cost. The price of a model is ``price`` times its cost, so an atom that reads
@@ -373,11 +377,11 @@ class TotalQBoostClassifier(PricedClassifier):
 
     def _pool_object(self) -> Any:
         """Return the pool: ``"stumps"`` with every threshold, a wrapped classifier, or as given."""
-        if isinstance(self.pool, str) and self.pool == "stumps":
-            return Stumps(bins=None)
-        if hasattr(self.pool, "predict") and not hasattr(self.pool, "bind"):
-            return Oracle(self.pool)
-        return self.pool
+        if type(self.pool) not in (list, tuple):
+            return _as_pool(self.pool)
+        alone = len(self.pool) == 1
+        # A classifier in a longer list stays as it is, and is refused.
+        return [_as_pool(item) if alone or isinstance(item, str) else item for item in self.pool]
 
     def _largest(self) -> tuple[int, int]:
         most = self.max_rounds + len(self.include or ())
@@ -451,3 +455,11 @@ class TotalQBoostClassifier(PricedClassifier):
         except (TypeError, ValueError):
             tags.classifier_tags.multi_class = False
         return tags
+
+
+def _as_pool(pool: Any) -> Any:
+    if isinstance(pool, str) and pool == "stumps":
+        return Stumps(bins=None)
+    if hasattr(pool, "predict") and not hasattr(pool, "bind"):
+        return Oracle(pool)
+    return pool

@@ -50,8 +50,10 @@ def find_target(chip: Any) -> Target:
     if not isinstance(target, Target):
         known = ", ".join(map(repr, CHIP_NAMES))
         raise TypeError(f"chip must be one of {known}, or a Target, not {chip!r}.")
-    if target.bits == FLOAT:
+    if target.bits in (FLOAT, None):
         target = target._replace(bits=None)
+        if target.inputs == "auto":
+            target = target._replace(inputs="float")
     inputs = ("auto", *GIVEN)
     for name, value, known_values in (
         ("chip", target.chip, CHIP_NAMES), ("inputs", target.inputs, inputs),

@@ -16,15 +16,21 @@ _ONE_SCORE = {
 E_LESS_1 = "1.71828183f"
 
 
-def probability_function(predictor: Any, code: Code) -> str:
-    """Return the C function that computes probabilities. It needs ``expf``."""
-    loss = predictor.loss
+def check_probabilities(predictor: Any, language: str) -> str:
+    """Return the loss whose link gives the probabilities, or refuse if there are none."""
+    loss: str = predictor.loss
     known = (*_ONE_SCORE, "margin", "one_vs_rest")
     if not predictor.has_probabilities or loss not in known:
         raise ValueError(
-            f"the scores of this model (loss {loss!r}) have no probabilities in C; leave out "
-            "probabilities=True"
+            f"the scores of this model (loss {loss!r}) have no probabilities in {language}; leave "
+            "out probabilities=True"
         )
+    return loss
+
+
+def probability_function(predictor: Any, code: Code) -> str:
+    """Return the C function that computes probabilities. It needs ``expf``."""
+    loss = check_probabilities(predictor, "C")
     name, unit = code.name, f"{code.name.upper()}_UNIT"
     score = "scores[{}]" if code.integers is None else f"(float)scores[{{}}] * (float){unit}"
     body = [f"{name}_score scores[{code.n_outputs}];"]

@@ -87,7 +87,9 @@ def _input_bytes(layout: Layout) -> int:
     reads = 0 if layout.reads_all else smallest(np.array([all_features - 1])).itemsize
     if layout.clamped:
         return n * (reads + 4)
-    multiplied = {bool(kinds & {"multiply", "windows"}) for kinds in layout.use.values()}
+    # What counts is whether features differ in this. Kinds differ if features do, and unlike
+    # features they never stop to differ when an atom is added.
+    multiplied = {kind in ("multiply", "windows") for kind in set().union(*layout.use.values())}
     looked_up = any("look_up" in kinds for kinds in layout.use.values())
     differ = looked_up or (layout.code > 1 and len(multiplied) > 1)
     return n * (reads + 5 + (2 * layout.code if differ else 0))

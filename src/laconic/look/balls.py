@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.model.distances import squared_distances
+from laconic.model.mixed import maps_of
 from laconic.model.pieces import PiecesMap
 
 
@@ -28,7 +29,7 @@ def ball_facts(model: Any, X: Any, y: Any = None, examples: int = 5) -> list[Bal
     Parameters
     ----------
     model : ShareBoostClassifier or Predictor
-        Fitted with ``pool=Pieces(...)``.
+        Fitted with ``pool=Pieces(...)``, or with a list of pools that has pieces.
     X : ndarray of shape (n_rows, n_features)
         Rows to look at: training rows, or others.
     y : array-like of shape (n_rows,), optional
@@ -37,13 +38,18 @@ def ball_facts(model: Any, X: Any, y: Any = None, examples: int = 5) -> list[Bal
         Number of nearest rows to return.
     """
     predictor = getattr(model, "predictor_", model)
-    balls = predictor.map
-    if not isinstance(balls, PiecesMap):
-        raise ValueError(f"only models of pieces have balls. This one has {balls.kind}.")
+    maps = list(maps_of(predictor.map, PiecesMap))
+    if not maps:
+        kind = predictor.map.kind
+        raise ValueError(f"only models of pieces have balls. This one has {kind}.")
+    first = [column for _, columns in maps for column in columns[:: np.shape(X)[1] + 1].tolist()]
+    centres = np.concatenate([balls.centre for balls, _ in maps])
+    radii = np.concatenate([balls.radius for balls, _ in maps])
     X = np.asarray(X)
     wrong = None if y is None else predictor.predict(X) != np.asarray(y)
     out = []
-    for centre, radius in zip(balls.centre, balls.radius, strict=True):
+    for ball in np.argsort(first, kind="stable"):
+        centre, radius = centres[ball], radii[ball]
         d2 = squared_distances(X, centre[None])[:, 0]
         inside = d2 < radius**2
         known = wrong is not None and inside.any()

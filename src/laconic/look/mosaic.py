@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.look.plots import INK, pyplot
+from laconic.model.mixed import maps_of
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.pieces import PLOT_BALLS
 from laconic.model.predictor import Predictor
@@ -31,7 +32,7 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     Parameters
     ----------
     model : ShareBoostClassifier or Predictor
-        Its atoms must be patches.
+        Some of its atoms must be patches.
     n_atoms : int, default=None
         How many to draw. The default is all.
     ax : Axes, default=None
@@ -42,13 +43,18 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     Axes
     """
     predictor: Predictor = getattr(model, "predictor_", model)
-    map = predictor.map
-    if not isinstance(map, PatchesMap):
-        instead = f". {PLOT_BALLS} draws those" if map.kind == "pieces" else ""
-        raise ValueError(f"only patches can be drawn so, but the model has {map.kind}{instead}")
-    atoms = map.atoms()[:n_atoms]
-    templates = map.templates()
-    height, width = (int(n) for n in map.shape)
+    maps = list(maps_of(predictor.map, PatchesMap))
+    if not maps:
+        kind = predictor.map.kind
+        instead = f". {PLOT_BALLS} draws those" if kind == "pieces" else ""
+        raise ValueError(f"only patches can be drawn so, but the model has {kind}{instead}")
+    atoms = [
+        (column, atom, map.templates()[map.template[number]])
+        for map, columns in maps
+        for number, (column, atom) in enumerate(zip(columns.tolist(), map.atoms(), strict=True))
+    ]
+    atoms = sorted(atoms, key=lambda item: item[0])[:n_atoms]
+    height, width = (int(n) for n in maps[0][0].shape)
     across = max(1, min(ACROSS, len(atoms)))
     down = max(1, math.ceil(len(atoms) / across))
     gap, head = (math.ceil(part * width) for part in (GAP, HEAD))
@@ -56,12 +62,13 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
     canvas = np.ones((down * step_y, across * step_x, 3))
     if ax is None:
         ax = _new_axes(across * INCHES, down * INCHES * step_y / step_x)
-    for number, atom in enumerate(atoms):
+    starts = np.cumsum([0, *predictor.widths])
+    for number, (column, atom, template) in enumerate(atoms):
         top, left = number // across * step_y + head, number % across * step_x
         frame = canvas[top : top + height, left : left + width]
-        frame[:] = _frame(atom, templates[map.template[number]])
-        best = predictor.classes[int(np.argmax(predictor.weights[number]))]
-        text = f"{number + 1} · {best}"
+        frame[:] = _frame(atom, template)
+        best = predictor.classes[int(np.argmax(predictor.weights[column]))]
+        text = f"{int(np.searchsorted(starts, column)) + 1} · {best}"
         ax.text(left, top - 1, text, fontsize=6, color=INK, va="bottom", ha="left")
     ax.imshow(canvas, interpolation="nearest")
     ax.axis("off")

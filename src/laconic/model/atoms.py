@@ -90,6 +90,7 @@ class Stump(NamedTuple):
 
 # Cards explain weights with this sentence.
 PER_UNIT = "Weights are per unit of the input."
+PER_UNIT_OF_SOME = "Weights of columns and products are per unit of the input."
 
 
 class ColumnsMap(LoweredMap):
@@ -98,6 +99,7 @@ class ColumnsMap(LoweredMap):
     kind = "columns"
     reading = f"A class adds up weight × value for every atom and {SUM} {PER_UNIT}"
     points = "An atom gives its points times its value. "
+    worth = PER_UNIT_OF_SOME
     layout: ClassVar[dict[str, Array]] = {"feature": Array("i", ("columns",), 0, below="features")}
 
     def __init__(self, feature: np.ndarray) -> None:
@@ -122,6 +124,7 @@ class ProductsMap(LoweredMap):
 
     kind = "products"
     reading = f"A class adds up weight × product for every atom and {SUM} {PER_UNIT}"
+    worth = PER_UNIT_OF_SOME
     layout: ClassVar[dict[str, Array]] = {
         "first": Array("i", ("columns",), 0, below="features"),
         "second": Array("i", ("columns",), 0, below="features"),
@@ -158,10 +161,8 @@ class StumpsMap(LoweredMap):
 
     kind = "stumps"
     allows_missing = True
-    reading = (
-        "A stump is 1 if its condition holds and 0 otherwise. A class adds up the weights of the "
-        f"stumps that are 1 and {SUM}"
-    )
+    worth = "A stump is 1 if its condition holds and 0 otherwise."
+    reading = f"{worth} A class adds up the weights of the stumps that are 1 and {SUM}"
     points = "A stump gives its points if its condition holds. "
     layout: ClassVar[dict[str, Array]] = {
         "feature": Array("i", ("columns",), 0, below="features"),

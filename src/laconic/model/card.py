@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from laconic.data.dates import in_words
 from laconic.model.atoms import ColumnsMap
 from laconic.model.feature_maps import feature_name
+from laconic.model.mixed import MixedMap
 from laconic.model.predictor import Predictor
 from laconic.model.regions import UNSEEN
 
@@ -145,12 +146,26 @@ def listed(names: Sequence[Any], most: int = MOST_NAMES) -> str:
 
 def atoms_in_words(predictor: Predictor) -> str:
     """Say how many atoms of which kind a predictor has: 3 columns, 2 stumps in 1 group."""
-    kind, n_columns = predictor.map.kind, len(predictor.weights)
-    kind = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
-    n_atoms = len(predictor.widths)
-    if n_columns == n_atoms or hasattr(predictor.map, "summary"):
-        return count(n_atoms, kind)
-    return f"{count(n_columns, kind)} in {count(n_atoms, 'group')}"
+    found: dict[str, list[int]] = {}
+    for map, width in zip(_owners(predictor), predictor.widths, strict=True):
+        counted = found.setdefault(map.kind, [0, 0])
+        counted[0] += 1
+        counted[1] += 1 if hasattr(map, "summary") else width
+    told = []
+    for kind, (n_atoms, n_columns) in (found or {predictor.map.kind: [0, 0]}).items():
+        one = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
+        groups = f" in {count(n_atoms, 'group')}" if n_columns != n_atoms else ""
+        told.append(count(n_columns, one) + groups)
+    return " + ".join(told)
+
+
+def _owners(predictor: Predictor) -> list[Any]:
+    """Return the map of every atom. Only in a model of mixed atoms are they different maps."""
+    map = predictor.map
+    if not isinstance(map, MixedMap):
+        return [map] * len(predictor.widths)
+    first = np.cumsum([0, *predictor.widths[:-1]])[: len(predictor.widths)]
+    return [map.parts[number] for number in map.part[first].tolist()]
 
 
 def _headline(predictor: Predictor, entry: Any) -> list[str]:
@@ -200,21 +215,20 @@ def _rows(
     weights: np.ndarray,
     intercept: np.ndarray,
 ) -> list[_Row]:
-    names = predictor.names(_names_with_units(predictor))
+    names = _names_with_units(predictor)
     percent = [""] * len(widths)
     if entry is not None:
         percent = [f"{s:.1f} %" for s in shares(entry.gains)]
     digits = len(str(len(widths)))
     rows: list[_Row] = []
-    summary = getattr(predictor.map, "summary", None)
-    if summary is not None:  # atoms that are too wide to show column by column
-        for i, (name, points) in enumerate(zip(*summary(weights), strict=True)):
-            rows.append(_Row(f"{i + 1:>{digits}}{GAP}", name, percent[i], points))
-        widths = []
+    summaries = _summaries(predictor, weights)
     at = 0
-    for i, width in enumerate(widths):
+    for i, (map, width) in enumerate(zip(_owners(predictor), widths, strict=True)):
         place = f"{i + 1:>{digits}}{GAP}"
-        if width == 1:
+        if id(map) in summaries:
+            name, points = next(summaries[id(map)], ("?", None))
+            rows.append(_Row(place, name, percent[i], points))
+        elif width == 1:
             rows.append(_Row(place, names[at], percent[i], weights[at]))
         else:
             rows.append(_Row(place, f"group of {width}", percent[i], None))
@@ -228,14 +242,35 @@ def _rows(
     return [*rows, _Row("", "always in", "", base)]
 
 
-def _names_with_units(predictor: Predictor) -> list[str] | None:
-    """Return feature names with units if weights are per unit. Stumps name their own units."""
-    if not predictor.units or predictor.map.kind not in ("columns", "products"):
-        return None
-    names = [feature_name(f, predictor.feature_names) for f in range(predictor.n_features)]
+def _summaries(
+    predictor: Predictor, weights: np.ndarray
+) -> dict[int, Iterator[tuple[str, np.ndarray]]]:
+    """Return names and numbers of atoms that are too wide to show column by column, by map."""
+    map = predictor.map
+    parts = [(map, weights)]
+    if isinstance(map, MixedMap):
+        parts = [(part, weights[map.of_part(j)]) for j, part in enumerate(map.parts)]
+    return {
+        id(part): zip(*part.summary(own), strict=True)
+        for part, own in parts
+        if hasattr(part, "summary")
+    }
+
+
+def _names_with_units(predictor: Predictor) -> list[str]:
+    """Return names of columns. They have units if weights are per unit. Stumps name their own."""
+    if not predictor.units:
+        return predictor.names()
+    features = [feature_name(f, predictor.feature_names) for f in range(predictor.n_features)]
     for f, unit in predictor.units.items():
-        names[f] += f" ({in_words(unit)})"
-    return names
+        features[f] += f" ({in_words(unit)})"
+
+    def names(map: Any) -> list[str]:
+        if isinstance(map, MixedMap):
+            return map.told_apart([names(part) for part in map.parts])
+        return predictor.names_of(map, features if map.kind in ("columns", "products") else None)
+
+    return names(predictor.map)
 
 
 def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:

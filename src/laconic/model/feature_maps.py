@@ -48,10 +48,11 @@ class FeatureMap(Protocol):
 
     A map that can be exported has ``lower()``; see `laconic.model.lowering`.
 
-    Three optional texts are for cards. ``reading`` says what a class does with the atoms.
+    Four optional texts are for cards. ``reading`` says what a class does with the atoms.
     ``points`` says the same if one score tells two classes apart (None if nothing is added up).
-    ``to_see`` says how to draw the atoms. Without ``reading`` or ``points``, the card uses the
-    texts of columns.
+    ``worth`` says what the value of an atom is, for models of several kinds of atoms. ``to_see``
+    says how to draw the atoms. Without ``reading`` or ``points``, the card uses the texts of
+    columns.
     """
 
     kind: str
@@ -100,9 +101,13 @@ def check_finite(values: np.ndarray) -> None:
         raise ValueError("X holds missing or infinite values in features that the model reads")
 
 
-def is_known(map: FeatureMap) -> bool:
-    """Return whether `feature_map` can rebuild the map."""
-    return map.kind in MAPS and find(MAPS[map.kind]) is type(map)
+def unknown_map(map: FeatureMap) -> FeatureMap | None:
+    """Return the map, or the map inside it, that `feature_map` cannot rebuild, if there is one."""
+    if map.kind not in MAPS or find(MAPS[map.kind]) is not type(map):
+        return map
+    inside = (part for part in getattr(map, "parts", ()) if part.kind != "all")
+    found = (unknown_map(part) for part in inside)
+    return next((own for own in found if own is not None), None)
 
 
 def feature_map(

@@ -103,10 +103,11 @@ class PatchesMap(LoweredMap):
     """
 
     kind = "patches"
-    reading = (
+    worth = (
         "A patch is the largest response of its template near a pixel (row, column), weighted by a "
-        f"Gaussian around it. A class adds up weight × response for every patch and {SUM}"
+        "Gaussian around it."
     )
+    reading = f"{worth} A class adds up weight × response for every patch and {SUM}"
     to_see = "To see every patch with its mask: {}"
     layout: ClassVar[dict[str, Array]] = {
         "shape": Array("i", (2,), 1),

@@ -64,6 +64,11 @@ class PiecesMap(LoweredMap):
         "The numbers are what it adds at its centre. The row named is the training row nearest to "
         f"the centre, counted from 0. A class adds up its balls and {SUM}"
     )
+    worth = (
+        "If a row lies inside a ball, the ball adds a linear function of the row. Its numbers are "
+        "what it adds at its centre. The row named is the training row nearest to the centre, "
+        "counted from 0."
+    )
     to_see = f"To see every ball with its nearest rows: {PLOT_BALLS}"
     layout: ClassVar[dict[str, Array]] = {
         "centre": Array("f", ("balls", "features")),

@@ -30,7 +30,7 @@ from laconic.model.predictor_file import read_predictor, write_predictor
 from laconic.model.primitives import take
 from laconic.numeric.magnitudes import checked_scores
 from laconic.numeric.sparse_rows import canonical
-from laconic.registry import QUANTISE, TO_C, find
+from laconic.registry import QUANTISE, TO_C, TO_ONNX, find
 
 
 class Predictor:
@@ -275,9 +275,13 @@ class Predictor:
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """Return one readable name per column, by default with the predictor's feature names."""
+        return self.names_of(self.map, feature_names)
+
+    def names_of(self, map: FeatureMap, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Return one readable name per column of a map, or of a part of the predictor's map."""
         features = self.feature_names if feature_names is None else feature_names
         words = {f: InUnit(unit) for f, unit in self.units.items()}
-        return self.map.names(features, {**self.categories, **words})
+        return map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
         """Print the card of the model: every atom or region, and its weights per class."""
@@ -349,10 +353,45 @@ class Predictor:
         """
         return find(TO_C)(self, name, probabilities)
 
+    def to_onnx(
+        self, name: str = "model", inputs: str | None = None, probabilities: bool = False
+    ) -> Any:
+        """Return the model as an ONNX model of standard operators (opset 18).
+
+        Parameters
+        ----------
+        name : str, default="model"
+            Name of the graph.
+        inputs : {"float64", "float32"}, default="float64"
+            Type of the rows. Everything is computed in float64. A model with integers takes what
+            its device hands over, so it refuses this setting.
+        probabilities : bool, default=False
+            Whether to add the output ``probabilities``.
+
+        Returns
+        -------
+        OnnxModel
+            ``made.proto`` is the model, ``made.save(path)`` writes it, and ``made.predict`` and
+            ``made.scores`` run it with onnxruntime.
+
+        Notes
+        -----
+        The input ``X`` has all features, in the order of the training columns. Categories are their
+        codes, dates are numbers in the unit of ``units``, and a missing value is NaN (or the
+        reserved number among integers). The outputs are ``label``, (n_rows,), and ``scores``,
+        (n_rows, n_scores). Labels are whole numbers or text. Other labels are counted from 0, in
+        the order of ``classes``. The file names them all.
+        """
+        return find(TO_ONNX)(self, name, inputs, probabilities)
+
     def device_rows(self, X: Any) -> np.ndarray:
         """Return rows as C code of this model reads them, (n_rows, n_features), in float32."""
+        return self.dense_rows(X, np.float32)
+
+    def dense_rows(self, X: Any, dtype: Any) -> np.ndarray:
+        """Return rows as numbers of one type, (n_rows, n_features). What is not read is 0."""
         X = self._matrix(X)
-        rows = np.zeros((X.shape[0], self.n_features), dtype=np.float32)
+        rows = np.zeros((X.shape[0], self.n_features), dtype=dtype)
         read = self.map.features()
         with np.errstate(over="ignore"):
             rows[:, read] = take(X, read)

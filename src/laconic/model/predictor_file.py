@@ -12,7 +12,7 @@ from laconic.data.frames import OTHER
 from laconic.files.layout import Array, check_arrays, list_of, whole_number
 from laconic.files.store import read_archive, write_archive
 from laconic.losses import LINKS
-from laconic.model.feature_maps import feature_map, is_known
+from laconic.model.feature_maps import feature_map, unknown_map
 from laconic.numeric.magnitudes import LARGEST_SCORE
 from laconic.registry import INTEGER_FILE, find
 
@@ -35,9 +35,9 @@ def write_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
             "an ensemble of scikit-learn classifiers cannot be saved as a Laconic file; "
             "write the fitted estimator with joblib.dump instead"
         )
-    if not is_known(predictor.map):
+    if (own := unknown_map(predictor.map)) is not None:
         raise TypeError(
-            f"a predictor with a feature map of your own ({type(predictor.map).__name__}) cannot "
+            f"a predictor with a feature map of your own ({type(own).__name__}) cannot "
             "be saved, because a file holds arrays, not code"
         )
     if LINKS.get(predictor.loss) is not type(predictor.link):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.model.arrange import Arrange
 from laconic.model.balls import Balls
 from laconic.model.lowering import lowered
 from laconic.model.masks import mask_weights
@@ -93,14 +94,15 @@ class Program(NamedTuple):
         return never
 
 
-def program_of(predictor: Any) -> Program:
+def program_of(predictor: Any, every_score: bool = False) -> Program:
     """Return the program of a predictor.
 
     If only the difference of two scores counts, the program has one score: the second minus the
-    first. It is above zero for the second class.
+    first. It is above zero for the second class. With ``every_score``, it has both.
     """
     weights, intercept = predictor.weights, predictor.intercept
-    if len(intercept) == 2 and getattr(predictor.link, "shift_invariant", False):
+    difference = len(intercept) == 2 and getattr(predictor.link, "shift_invariant", False)
+    if difference and not every_score:
         weights, intercept = np.diff(weights, axis=1), np.diff(intercept)
     return make_program(lowered(predictor.map), weights, intercept, predictor.n_features)
 
@@ -126,6 +128,18 @@ class _Weighted(NamedTuple):
     weights: np.ndarray
 
 
+def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[_Weighted]:
+    """Yield every primitive with its weights. Primitives that are arranged come one by one."""
+    at = 0
+    for primitive in primitives:
+        own = W[at : at + primitive.n_columns]
+        at += primitive.n_columns
+        if isinstance(primitive, Arrange):
+            yield from _weighted(primitive.primitives, primitive.moved(own))
+        else:
+            yield _Weighted(primitive, own)
+
+
 class _Leaf(NamedTuple):
     pieces: list[_Weighted]
     bias: np.ndarray
@@ -142,11 +156,9 @@ class _Tree:
         self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[_Weighted]
     ) -> int:
         """Add the node or leaf of some primitives, and return its number; see `Routing`."""
-        pieces, route, at = list(outer), None, 0
-        for primitive in primitives:
-            piece = _Weighted(primitive, W[at : at + primitive.n_columns])
-            at += primitive.n_columns
-            if not isinstance(primitive, Route):
+        pieces, route = list(outer), None
+        for piece in _weighted(primitives, W):
+            if not isinstance(piece.primitive, Route):
                 pieces.append(piece)
             elif route is None:
                 route = piece

@@ -4,57 +4,22 @@ Shamir, *There's a Hole in My Data Space*).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from laconic.files.layout import Array, check_arrays
-from laconic.model.feature_maps import (
-    FeatureMap,
-    Labels,
-    Names,
-    feature_map,
-    feature_name,
-    map_bytes,
-    map_scores,
-)
+from laconic.files.layout import Array
+from laconic.model.feature_maps import FeatureMap, Labels, Names, map_bytes, map_scores
 from laconic.model.lowering import LoweredMap, Primitive, primitives_of
+from laconic.model.nested import DEEPEST as DEEPEST
+from laconic.model.nested import AllColumns as AllColumns
+from laconic.model.nested import nested_depth, own_and_parts, part_arrays
 from laconic.model.pieces import ROUNDING
-from laconic.model.primitives import Gather
 from laconic.model.route import Route
 
 # Score of a class that the model of a region has never seen. It is finite, but below every other.
 UNSEEN = -1e30
-# Regions may contain regions, but not nested deeper than this.
-DEEPEST = 8
-
-_PART = re.compile(r"part(\d{1,9})_(.*)", re.DOTALL)
-
-
-class AllColumns(LoweredMap):
-    """All input columns, unchanged. This map of a dense linear model needs no list of columns."""
-
-    kind = "all"
-    layout: ClassVar[dict[str, Array]] = {"n_features": Array("i", (), "features", "features")}
-    remarks = ("n_features",)
-
-    def __init__(self, n_features: Any) -> None:
-        self.n_features = int(n_features)
-        self._gather = Gather(range(self.n_features))
-
-    def lower(self) -> list[Primitive]:
-        """Return the columns as one `Gather`."""
-        return [self._gather]
-
-    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
-        """Return the names of the features."""
-        return [feature_name(f, feature_names) for f in range(self.n_features)]
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the flat arrays of the map."""
-        return {"n_features": np.array(self.n_features)}
 
 
 class RegionsMap(LoweredMap):
@@ -109,36 +74,14 @@ class RegionsMap(LoweredMap):
         lowered = [primitives_of(part) for part in self.parts]
         self._route = Route(self.centre, self.radius, lowered, self.share)
         self.widths = self._route.widths
-        self._depth = 1 + max((getattr(part, "_depth", 0) for part in self.parts), default=0)
-        if self._depth > DEEPEST:
-            raise ValueError(f"regions within regions are more than {DEEPEST} deep")
+        self._depth = nested_depth(self.parts, "regions")
 
     @classmethod
     def from_arrays(
         cls, arrays: dict[str, np.ndarray], n_features: int, depth: int = 0
     ) -> RegionsMap:
         """Rebuild the map from its `arrays`. They may come from a stranger and are checked."""
-        if depth >= DEEPEST:
-            raise ValueError(f"regions within regions are more than {DEEPEST} deep")
-        own: dict[str, np.ndarray] = {}
-        of_part: dict[int, dict[str, np.ndarray]] = {}
-        for name, array in arrays.items():
-            if found := _PART.fullmatch(name):
-                of_part.setdefault(int(found[1]), {})[found[2]] = array
-            else:
-                own[name] = array
-        own = check_arrays(own, cls.layout, {"features": n_features})
-        kinds = own.pop("kinds").tolist()
-        if not set(of_part) <= set(range(len(kinds))):
-            raise ValueError("it has arrays of regions that it does not list")
-        parts: list[FeatureMap] = []
-        for number, kind in enumerate(kinds):
-            part = of_part.get(number, {})
-            if kind == AllColumns.kind:
-                parts.append(AllColumns(**check_arrays(part, AllColumns.layout,
-                                                       {"features": n_features})))  # fmt: skip
-            else:
-                parts.append(feature_map(kind, part, n_features, depth + 1))
+        own, parts = own_and_parts(arrays, cls.layout, n_features, depth, "regions")
         return cls(parts, **own)
 
     def __len__(self) -> int:
@@ -182,13 +125,10 @@ class RegionsMap(LoweredMap):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""
-        out = {
-            "kinds": np.array([part.kind for part in self.parts]),
+        return {
+            **part_arrays(self.parts),
             "centre": self.centre,
             "radius": self.radius,
             "share": self.share,
             "nearest": self.nearest,
         }
-        for number, part in enumerate(self.parts):
-            out |= {f"part{number}_{name}": array for name, array in part.arrays().items()}
-        return out

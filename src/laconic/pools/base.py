@@ -67,7 +67,8 @@ class BoundPool(ABC):
     signs = False
     """Whether every column holds only -1 and 1."""
     local_atoms = False
-    """Whether atoms have several columns that are zero outside some rows. `local` returns them."""
+    """Whether atoms have several columns that are zero outside some rows. `local` returns them. In
+    a mix of pools, `is_local` says which atoms do."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -146,6 +147,10 @@ class BoundPool(ABC):
     def width(self, index: int) -> int:
         """Return the number of columns of atom ``index``."""
         return 1
+
+    def is_local(self, index: int) -> bool:
+        """Return whether atom ``index`` is local; see `local_atoms`."""
+        return self.local_atoms
 
     def local(self, index: int) -> LocalColumns:
         """Return the columns of a local atom without writing them down; see `local_atoms`."""

@@ -90,21 +90,15 @@ def bind_parts(
     if not all(len(weight) for _, weight in parts):
         raise ValueError("every part must have at least one row")
     if len(parts) == 1:
-        bounds = [_checked(pool, pool.bind(*parts[0], threads))]
+        bounds = [checked_bound(pool, pool.bind(*parts[0], threads))]
     else:
-        if not isinstance(pool, PoolOfParts):
-            missing = "merge" if hasattr(pool, "survey") else "survey"
-            why = getattr(pool, "in_one_memory", f"it has no {missing!r}")
-            raise TypeError(
-                f"{type(pool).__name__} cannot be bound to rows in parts: {why}; keep the rows in "
-                "one memory"
-            )
-        places = _places(pool, parts, threads)
-        merged = surveyed(pool, parts, places, threads)
+        known = of_parts(pool)
+        places = _places(known, parts, threads)
+        merged = surveyed(known, parts, places, threads)
         if merged is None:  # ``bind`` would take each part for all rows
             raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
         bounds = [
-            _checked(pool, pool.bind(X, weight, threads, merged, place))
+            checked_bound(pool, known.bind(X, weight, threads, merged, place))
             for (X, weight), place in zip(parts, places, strict=True)
         ]
     kinds = {(bound.n_atoms, bound.n_columns, str(bound.dtype)) for bound in bounds}
@@ -118,6 +112,18 @@ def bind_parts(
         for bound in bounds:
             bound.settle(late)
     return bounds
+
+
+def of_parts(pool: Pool) -> PoolOfParts:
+    """Return a pool, if it can be bound to rows in parts."""
+    if not isinstance(pool, PoolOfParts):
+        missing = "merge" if hasattr(pool, "survey") else "survey"
+        why = getattr(pool, "in_one_memory", f"it has no {missing!r}")
+        raise TypeError(
+            f"{type(pool).__name__} cannot be bound to rows in parts: {why}; keep the rows in "
+            "one memory"
+        )
+    return pool
 
 
 def surveyed(
@@ -159,7 +165,7 @@ def _places(
     ]
 
 
-def _checked(pool: Pool, bound: Any) -> BoundPool:
+def checked_bound(pool: Pool, bound: Any) -> BoundPool:
     """Return the bound pool that ``bind`` returned, if it has all methods of a `BoundPool`."""
     needed = ("n_atoms", "n_columns", "dtype", *sorted(BoundPool.__abstractmethods__), "best")
     missing = [name for name in needed if not hasattr(bound, name)]

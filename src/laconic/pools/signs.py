@@ -11,6 +11,17 @@ from laconic.model.feature_maps import FeatureMap
 from laconic.pools.base import BoundPool
 
 
+def as_signs(pool: BoundPool) -> BoundPool:
+    """Return a bound pool whose columns of 0 and 1 are used as columns of -1 and 1.
+
+    In a mix of pools, these are the columns of some of the pools. Other columns stay as they are.
+    """
+    if hasattr(pool, "signed"):
+        mixed: BoundPool = pool.signed()
+        return mixed
+    return Signs(pool) if pool.binary else pool
+
+
 class Signs(BoundPool):
     """A bound pool of 0/1 columns c, used as h = 2c − 1. Atoms, records and maps are the same.
 

@@ -19,7 +19,7 @@ class ColumnsIn(NamedTuple):
     class_sums: np.ndarray
     """(n_columns, n_classes): Σ_i weight_i x_i e_{y_i}ᵀ."""
     gram: np.ndarray
-    """Σ_i weight_i x_i x_iᵀ of the columns that are written down. Local columns come after them."""
+    """Σ_i weight_i x_i x_iᵀ of the columns that are written down, without those of local atoms."""
 
     @classmethod
     def none(cls, n_classes: int) -> ColumnsIn:
@@ -40,9 +40,9 @@ class ColumnsIn(NamedTuple):
         sums = np.vstack([self.class_sums, class_sums])
         return self._replace(means=np.append(self.means, means), class_sums=sums)
 
-    def first(self, n: int) -> ColumnsIn:
-        """Return the sums of the first n columns only."""
-        return ColumnsIn(self.means[:n], self.class_sums[:n], self.gram[:n, :n])
+    def first(self, n: int, written: int) -> ColumnsIn:
+        """Return the sums of the first n columns only, of which so many are written down."""
+        return ColumnsIn(self.means[:n], self.class_sums[:n], self.gram[:written, :written])
 
     def explains_last(self, width: int, single: bool) -> bool:
         """Return whether the last columns are combinations of earlier ones, up to rounding.
@@ -52,7 +52,7 @@ class ColumnsIn(NamedTuple):
         n = len(self.gram) - width
         old, new = np.s_[:n], np.s_[n:]
         own = np.diag(self.gram)[new]
-        whole = own + self.means[new] ** 2
+        whole = own + self.means[len(self.means) - width :] ** 2
         known = _explained(self.gram[old, old], self.gram[old, new])
         rounding = 1e-5 if single else 1e-9
         nothing = _rounding(single) ** 2 * whole

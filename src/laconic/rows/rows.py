@@ -8,6 +8,7 @@ the order of the shards. So it does not matter where a shard is, or which shard 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from laconic.pools.base import BoundPool, Choice, best_of
 from laconic.rows.columns_in import ColumnsIn
 from laconic.rows.curvature import placed
 from laconic.rows.limits import Limits
+from laconic.rows.places import Places
 from laconic.rows.shard import Shard, in_memory
 from laconic.rows.sums import added_up, total
 
@@ -68,7 +70,8 @@ class Rows:
         self.atoms: list[int] = []
         self.n_columns = 0
         self._in = ColumnsIn.none(len(self._shares))
-        self._n_local = 0
+        self._local: list[bool] = []
+        self._places = Places(int(self.intercept), [], [])
         self._span: list[np.ndarray] = []
 
     # -- which columns are in ------------------------------------------------------------------
@@ -95,15 +98,28 @@ class Rows:
     def _extend(self, atoms: Sequence[int]) -> None:
         """Add the columns of some atoms, several at a time to save passes over the rows."""
         for s in row_blocks(len(atoms), TOGETHER):
-            some = atoms[s]
-            if self.pool.local_atoms:
-                for atom in some:
-                    self._put_local(atom)
-            else:
-                sums = total([shard.offer(some) for shard in self._shards])
-                means = sums if self.intercept else np.zeros_like(sums)
-                self._taken([shard.take(means) for shard in self._shards], means)
-            self.atoms.extend(some)
+            for local, same in groupby(atoms[s], self._is_local):
+                some = list(same)
+                if local:
+                    for atom in some:
+                        self._put_local(atom)
+                else:
+                    sums = total([shard.offer(some) for shard in self._shards])
+                    means = sums if self.intercept else np.zeros_like(sums)
+                    self._taken([shard.take(means) for shard in self._shards], means)
+                self.atoms.extend(some)
+                self._local.extend([local] * len(some))
+        self._place()
+
+    def _is_local(self, atom: int) -> bool:
+        return self.pool.local_atoms and self.pool.is_local(atom)
+
+    def _place(self) -> None:
+        """Find where the columns of the atoms are in the shards, if some of them may be local."""
+        if not self.pool.local_atoms:
+            return
+        widths = [self.pool.width(atom) for atom in self.atoms]
+        self._places = Places(int(self.intercept), widths, self._local)
 
     def _taken(self, parts: list[tuple[np.ndarray, np.ndarray]], means: np.ndarray) -> None:
         """Record the class sums and Gram rows of new columns."""
@@ -113,7 +129,6 @@ class Rows:
 
     def _put_local(self, atom: int) -> None:
         sums = self._sum(lambda shard: shard.put_local(atom))
-        self._n_local += 1
         self.n_columns += len(sums)
         self._in = self._in.joined_local(np.zeros(len(sums)), sums)
 
@@ -122,14 +137,13 @@ class Rows:
         keep = 0
         while keep < min(len(atoms), len(self.atoms)) and atoms[keep] == self.atoms[keep]:
             keep += 1
-        self.atoms = self.atoms[:keep]
-        n = int(self.intercept) + sum(self.pool.width(a) for a in self.atoms)
-        self._n_local = min(self._n_local, keep)
-        written = int(self.intercept) if self._n_local else n
+        self.atoms, self._local = self.atoms[:keep], self._local[:keep]
+        self._place()
+        self.n_columns = n = int(self.ends()[-1])
+        written = n - self._places.n_local_columns
         for shard in self._shards:
-            shard.cut(written, self._n_local)
-        self.n_columns = n
-        self._in, self._span = self._in.first(n), self._span[:n]
+            shard.cut(written, sum(self._local))
+        self._in, self._span = self._in.first(n, written), self._span[:n]
         self._extend(atoms[keep:])
 
     def adds_nothing(self, atom: int) -> bool:
@@ -138,7 +152,7 @@ class Rows:
         A local atom is found only if another one has the same rows and heights, or if it has no
         rows.
         """
-        if self._n_local:
+        if self._local[-1]:
             answers = [shard.unlike() for shard in self._shards]
             differ = np.sum([different for _, different in answers], axis=0)
             return sum(n for n, _ in answers) == 0 or bool(np.any(differ == 0))
@@ -146,7 +160,7 @@ class Rows:
 
     def repeats(self, atom: int) -> bool:
         """Return whether the last atom equals an earlier one, up to scale, sign and rounding."""
-        if self._n_local or self.pool.width(atom) > 1:
+        if self._local[-1] or self.pool.width(atom) > 1:
             return self.adds_nothing(atom)
         return self._in.repeats_last(self.dtype == np.float32)
 
@@ -159,7 +173,7 @@ class Rows:
         out = Rows([shard.trial(keep) for shard in self._shards], intercept=False)
         if keep:
             out.intercept, out.n_columns = self.intercept, self.n_columns
-            out.atoms, out._n_local = list(self.atoms), self._n_local
+            out.atoms, out._local = list(self.atoms), list(self._local)
             out._in = self._in
         out.append(atom)
         return out
@@ -203,12 +217,15 @@ class Rows:
 
         From then on, scores and residual are those of ``W``.
         """
+        W = self._places.to_shard(W)
         parts = [shard.evaluate(W) for shard in self._shards]
-        return sum(value for value, _ in parts), total([gradient for _, gradient in parts])
+        gradient = total([gradient for _, gradient in parts])
+        return sum(value for value, _ in parts), self._places.from_shard(gradient)
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
-        return self._sum(lambda shard: shard.curve(V))
+        V = self._places.to_shard(V)
+        return self._places.from_shard(self._sum(lambda shard: shard.curve(V)))
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``; see `Shard.hessian`."""
@@ -219,11 +236,11 @@ class Rows:
     def hessian_blocks(self) -> list[np.ndarray]:
         """Return diagonal blocks of the Hessian for all columns; see `Shard.hessian_blocks`."""
         if len(self._shards) == 1:
-            return self._shards[0].hessian_blocks()
+            return self._places.blocks(self._shards[0].hessian_blocks())
         masses = zip(*(shard.masses() for shard in self._shards), strict=True)
         places = zip(*map(placed, masses), strict=True)
         parts = [s.hessian_blocks(p) for s, p in zip(self._shards, places, strict=True)]
-        return [total(same) for same in zip(*parts, strict=True)]
+        return self._places.blocks([total(same) for same in zip(*parts, strict=True)])
 
     def best(
         self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
@@ -256,6 +273,7 @@ class Rows:
         for direction in self._span[done:]:
             t = np.zeros(self.n_columns)
             t[: len(direction)] = direction
+            t = self._places.to_shard(t)
             yield added_up([shard.along(t) for shard in self._shards])
 
     def _direction(self, column: int) -> np.ndarray:
@@ -264,7 +282,9 @@ class Rows:
         t[column] = 1.0
         length = rest = 0.0
         for step in range(3):
-            products = self._sum(lambda shard: shard.gram_product(t))
+            along = self._places.to_shard(t)
+            products = self._sum(lambda shard: shard.gram_product(along))  # noqa: B023
+            products = self._places.from_shard(products)
             rest = np.sqrt(max(float(t @ products), 0.0))
             length = length or rest
             if step < 2:  # twice is enough (Kahan, Parlett)
