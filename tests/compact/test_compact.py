@@ -205,7 +205,7 @@ def test_a_time_limit_gives_the_first_part_of_the_plan(digits, several_rungs, mo
     whole = CompactClassifier(700, **FEW).fit(X, y)
     for fits_in_time in (1, 2, 3):
         clock = iter([0.0] * (1 + fits_in_time) + [100.0] * 99)
-        monkeypatch.setattr(search_module.time, "monotonic", lambda clock=clock: next(clock))
+        monkeypatch.setattr(search_module, "monotonic", lambda clock=clock: next(clock))
         with pytest.warns(UserWarning, match="the time limit of 50 s ended the plan"):
             part = CompactClassifier(700, **FEW, time_limit=50).fit(X, y)
         monkeypatch.undo()

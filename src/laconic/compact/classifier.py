@@ -17,7 +17,7 @@ from laconic.compact.checked import COMPARED, Checked, checked
 from laconic.compact.frontier import Tried, best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
-from laconic.compact.search import Outcome, Rows, Search, Task
+from laconic.compact.search import Given, Outcome, Search, Task
 from laconic.compact.settings import ALPHAS, allow_missing, find_settings
 from laconic.compact.tables import frontier_table, trials_table, why_chosen
 from laconic.compact.trials import COLUMNS, FLOAT, Form, model_at, promised_bytes
@@ -262,19 +262,19 @@ class CompactClassifier(LaconicClassifier):
         self._keep(search)
         return self
 
-    def _rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Rows:
+    def _rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Given:
         """Return the rows to learn from, and set ``classes_``.
 
-        Rows of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
+        Given of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
         """
         keep, _, weight = kept_rows(self, X, y, sample_weight)
         if keep is None:
-            return Rows(X, y, weight, groups)
+            return Given(X, y, weight, groups)
         if not isinstance(self.cv, Integral):
             whole = np.zeros(len(y))
             whole[keep] = weight
-            return Rows(X, y, whole, groups)
-        return Rows(X[keep], y[keep], weight, None if groups is None else np.asarray(groups)[keep])
+            return Given(X, y, whole, groups)
+        return Given(X[keep], y[keep], weight, None if groups is None else np.asarray(groups)[keep])
 
     def _draws(self) -> tuple[str, str] | None:
         return "of a search", "draws the same rows"
@@ -291,7 +291,7 @@ class CompactClassifier(LaconicClassifier):
             raise ValueError(f"bits=32 computes with floats, but inputs are {target.inputs}")
         return Form(self.chip, target.inputs, tuple(sorted(set(bits))))
 
-    def _search(self, rows: Rows, form: Form) -> Search:
+    def _search(self, rows: Given, form: Form) -> Search:
         names = getattr(self, "feature_names_in_", None)
         settings = find_settings(
             self.pools, self.alphas, rows.X, list(self._categories), self.image_shape

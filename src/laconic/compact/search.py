@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
+from time import monotonic
 from typing import Any, NamedTuple
 
 import joblib
@@ -24,7 +24,7 @@ from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, used_folds
 
 
-class Rows(NamedTuple):
+class Given(NamedTuple):
     """The rows to learn from, with labels, weights and groups of rows (or None)."""
 
     X: Any
@@ -75,7 +75,7 @@ class Search:
 
     model: ShareBoostClassifier
     settings: list[Setting]
-    rows: Rows
+    rows: Given
     sizes: list[int]
     form: Form
     cv: Any
@@ -89,7 +89,7 @@ class Search:
 
     def run(self, done: Any) -> None:
         """Run all trials. ``done(task, outcome, total)`` is called after every fit."""
-        began = time.monotonic()
+        began = monotonic()
         groups = self._by_pool()
         codes = np.unique(self.rows.y, return_inverse=True)[1]
         rungs = rows_of_rungs(codes, self.cv, self.random)
@@ -100,7 +100,7 @@ class Search:
             folds = self._folds(part, int(seed))
             left = len(rungs) - rung - 1
             for setting in self._trials(rung, alive, folds, part, done, left):
-                over = self.time_limit is not None and time.monotonic() - began > self.time_limit
+                over = self.time_limit is not None and monotonic() - began > self.time_limit
                 unfinished = left or setting != alive[-1]
                 if over and unfinished and self.found.models:
                     self.found.status = (
@@ -119,11 +119,11 @@ class Search:
             pools.setdefault(id(setting.pool), []).append(number)
         return list(pools.values())
 
-    def _part(self, kept: np.ndarray) -> Rows:
+    def _part(self, kept: np.ndarray) -> Given:
         groups = None if self.rows.groups is None else np.asarray(self.rows.groups)[kept]
-        return Rows(*part_of(kept, *self.rows[:3]), groups)
+        return Given(*part_of(kept, *self.rows[:3]), groups)
 
-    def _folds(self, part: Rows, seed: int) -> list[Fold]:
+    def _folds(self, part: Given, seed: int) -> list[Fold]:
         splitter = make_splitter(self.cv, part.y, np.random.RandomState(seed))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class")
@@ -131,7 +131,7 @@ class Search:
         return [Fold(*pair) for pair in pairs]
 
     def _trials(
-        self, rung: int, alive: list[int], folds: list[Fold], part: Rows, done: Any, left: int
+        self, rung: int, alive: list[int], folds: list[Fold], part: Given, done: Any, left: int
     ) -> Iterator[int]:
         """Fit all settings of a rung, and yield every setting that is complete."""
         tasks = [Task(rung, setting, fold) for setting in alive for fold in folds]
@@ -161,7 +161,7 @@ class Search:
                 stacklevel=stacklevel_of_user(),
             )
 
-    def _outcomes(self, tasks: list[Task], part: Rows) -> Generator[Outcome, None, None]:
+    def _outcomes(self, tasks: list[Task], part: Given) -> Generator[Outcome, None, None]:
         """Yield the outcome of every task in order: first those of a checkpoint."""
         kept, self.known = self.known[: len(tasks)], self.known[len(tasks) :]
         yield from kept
@@ -188,7 +188,9 @@ class Search:
     def path_of(self, setting: int) -> ShareBoostClassifier:
         """Return the estimator of a setting, not fitted."""
         own = self.settings[setting]
-        path: ShareBoostClassifier = clone(self.model).set_params(pool=own.pool, alpha=own.alpha)
+        path: ShareBoostClassifier = clone(self.model).set_params(
+            pool=own.pool, alpha=own.alpha, rule=own.rule
+        )
         return path
 
     def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:

@@ -33,6 +33,9 @@ class Setting(NamedTuple):
     """The name of the pool, for tables."""
     pool: Any
     alpha: float | str
+    rule: str = "gradient"
+    """How atoms are chosen. The l1 rule would prefer some pools of a mix to others, because their
+    columns have other lengths."""
 
 
 def find_settings(
@@ -56,7 +59,8 @@ def find_settings(
     for pool in pools:
         made = _image_pool(X, image_shape) if isinstance(pool, str) and pool == "patches" else pool
         made = make_pool(made, "max", None, categorical)
-        found += [Setting(title_of(pool), made, alpha) for alpha in alphas]
+        rule = "projection" if isinstance(pool, (list, tuple)) else "gradient"
+        found += [Setting(title_of(pool), made, alpha, rule) for alpha in alphas]
     return found
 
 
