@@ -203,8 +203,8 @@ def test_a_search_resumes_after_every_fit(digits, several_rungs, monkeypatch, tm
 def test_a_time_limit_gives_the_first_part_of_the_plan(digits, several_rungs, monkeypatch):
     X, y = digits
     whole = CompactClassifier(700, **FEW).fit(X, y)
-    for fits_in_time in (1, 2, 3):
-        clock = iter([0.0] * (1 + fits_in_time) + [100.0] * 99)
+    for trials_in_time in (0, 1, 2):
+        clock = iter([0.0] * (1 + trials_in_time) + [100.0] * 99)
         monkeypatch.setattr(search_module, "monotonic", lambda clock=clock: next(clock))
         with pytest.warns(UserWarning, match="the time limit of 50 s ended the plan"):
             part = CompactClassifier(700, **FEW, time_limit=50).fit(X, y)

@@ -35,7 +35,7 @@ from laconic.model.input_codes import GIVEN
 from laconic.model.predictor import Predictor
 
 
-class Point(NamedTuple):
+class FrontierModel(NamedTuple):
     """A model of the frontier, fitted to all rows, in the form that ships."""
 
     tried: Tried
@@ -380,7 +380,9 @@ class CompactClassifier(LaconicClassifier):
                 stacklevel=stacklevel_of_user(),
             )
 
-    def _point(self, search: Search, tried: Tried, path: ShareBoostClassifier) -> Point | None:
+    def _point(
+        self, search: Search, tried: Tried, path: ShareBoostClassifier
+    ) -> FrontierModel | None:
         """Return a model of the frontier, fitted to all rows, in the form that ships."""
         target, most = search.form.target(tried.bits), np.inf
         if self.max_bytes is not None:
@@ -392,9 +394,9 @@ class CompactClassifier(LaconicClassifier):
         predictor = search.form.shipped(self._named(model), rows[:3], tried.bits)
         entry = model.path_[model.n_atoms_]
         took = promised_bytes(model.predictor_, target)
-        return Point(tried, predictor, took, entry.predictor_cost, float(entry.cost))
+        return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))
 
-    def _refitted(self, search: Search, wanted: list[Tried]) -> dict[Tried, Point]:
+    def _refitted(self, search: Search, wanted: list[Tried]) -> dict[Tried, FrontierModel]:
         """Fit one path to all rows for each setting, and return the wanted models."""
         rows, points = search.rows, {}
         for setting in dict.fromkeys(tried.setting for tried in wanted):
@@ -419,7 +421,7 @@ class CompactClassifier(LaconicClassifier):
         named._keep_asked([entry])
         return named._predictor_of(entry)
 
-    def _use(self, point: Point) -> None:
+    def _use(self, point: FrontierModel) -> None:
         """Use a model of the frontier. It is compiled and compared with Python, if possible."""
         self.predictor_, self.bytes_ = point.predictor, point.bytes
         self.score_, self.n_atoms_ = point.score, point.costs.atoms

@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass
-class Found:
+class Findings:
     """What a search has found so far."""
 
     models: list[Tried] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Search:
     time_limit: float | None
     may_fail: bool
     known: list[Outcome] = field(default_factory=list)
-    found: Found = field(default_factory=Found)
+    found: Findings = field(default_factory=Findings)
 
     def run(self, done: Any) -> None:
         """Run all trials. ``done(task, outcome, total)`` is called after every fit."""
