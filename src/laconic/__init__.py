@@ -9,6 +9,7 @@ from laconic.numeric import forks as forks
 
 if TYPE_CHECKING:
     from laconic.clumping.score import clump_score
+    from laconic.compact.classifier import CompactClassifier
     from laconic.converters.convert import convert
     from laconic.estimators.clump import ErrorClumpingClassifier
     from laconic.estimators.holes import HolePunchingClassifier
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompactClassifier",
     "ErrorClumpingClassifier",
     "HolePunchingClassifier",
     "Predictor",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "CompactClassifier": "laconic.compact.classifier",
     "ErrorClumpingClassifier": "laconic.estimators.clump",
     "HolePunchingClassifier": "laconic.estimators.holes",
     "Predictor": "laconic.model.predictor",

@@ -142,7 +142,7 @@ def whole_fits() -> Iterator[list[Any]]:
     """
     models: list[Any] = []
     with told_already(), warnings.catch_warnings():
-        for message in ("fit was interrupted", "no atom is worth its price"):
+        for message in ("fit was interrupted", "no atom is worth its price", "no atom helps"):
             warnings.filterwarnings("ignore", message=message)
         yield models
     if any(model.status_ == "interrupted" for model in models):

@@ -117,7 +117,9 @@ class IntegerPredictor(Predictor):
         bytes = find(TABLE_BYTES)(program, self.integers.bits, inputs.given, classes)
         return super().cost()._replace(bytes=bytes)
 
-    def quantise(self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None) -> Any:
+    def quantise(
+        self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None, sample_weight: Any = None
+    ) -> Any:
         """Refuse, because the model is one of integers already."""
         raise TypeError("this predictor has integers already; quantise the one it was made from")
 
@@ -178,22 +180,42 @@ class IntegerPredictor(Predictor):
 
 
 def quantise(
-    predictor: Predictor, X: Any, bits: int, inputs: str, y: Any = None
+    predictor: Predictor, X: Any, bits: int, inputs: str, y: Any = None, sample_weight: Any = None
 ) -> IntegerPredictor:
     """Return the integer form of a predictor; see `laconic.Predictor.quantise`."""
     if bits not in (8, 16) or not isinstance(bits, Integral):
         raise ValueError(f"bits must be 8 or 16, not {bits!r}")
     inputs = given_type(X) if inputs == "auto" else inputs
     rows = predictor._matrix(X)
-    integers = quantise_program(program_of(predictor), rows, bits, inputs)
+    labels = None if y is None else np.asarray(y)
+    if labels is not None and labels.shape != (rows.shape[0],):
+        raise ValueError(f"y must have one label per row ({rows.shape[0]}), not {labels.shape}")
+    weight = _weights(sample_weight, rows.shape[0])
+    if not (weight > 0).all():
+        rows, weight = rows[weight > 0], weight[weight > 0]
+        labels = None if labels is None else labels[np.asarray(sample_weight) > 0]
+    integers = quantise_program(program_of(predictor), rows, bits, inputs, weight)
     before = decide(predictor.encoded_scores(rows))
     after = decide(integers.scores(rows))
     error = None
-    if y is not None:
-        labels = np.asarray(y)
-        if labels.shape != before.shape:
-            raise ValueError(f"y must have one label per row ({len(before)}), not {labels.shape}")
-        wrong = [float(np.mean(predictor.classes[code] != labels)) for code in (before, after)]
+    if labels is not None:
+        wrong = [_share(predictor.classes[code] != labels, weight) for code in (before, after)]
         error = wrong[0], wrong[1]
-    change = Change(len(before), float(np.mean(before != after)), error)
+    change = Change(len(before), _share(before != after, weight), error)
     return IntegerPredictor.of(predictor, integers, change)
+
+
+def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return the weights of rows, by default 1."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    sound = weight.shape == (n_rows,) and np.isfinite(weight).all() and (weight >= 0).all()
+    if not sound:
+        raise ValueError(f"sample_weight must be {n_rows} numbers, none of them below 0")
+    return weight
+
+
+def _share(yes: np.ndarray, weight: np.ndarray) -> float:
+    """Return the part of the rows for which something holds."""
+    return float(np.average(yes, weights=weight))

@@ -293,7 +293,9 @@ class Predictor:
         """Return the cost of predicting one row, and the bytes of the model; see `Cost`."""
         return model_cost(self.map, len(self.widths), self.weights, self.intercept)
 
-    def quantise(self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None) -> Any:
+    def quantise(
+        self, X: Any, bits: int = 8, inputs: str = "auto", y: Any = None, sample_weight: Any = None
+    ) -> Any:
         """Return the same model with integers only, for chips without floating point.
 
         Parameters
@@ -312,6 +314,9 @@ class Predictor:
             or use 16 bits.
         y : array-like of shape (n_rows,), optional
             Labels of the rows. With them, the change in error is reported, too.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows. A row of weight 2 counts like the row twice, and a row of weight 0
+            is left out.
 
         Returns
         -------
@@ -319,7 +324,7 @@ class Predictor:
             Its ``change`` says how many labels change on the rows. Its `describe` prints that no
             accumulator can overflow.
         """
-        return find(QUANTISE)(self, X, bits, inputs, y)
+        return find(QUANTISE)(self, X, bits, inputs, y, sample_weight)
 
     def to_c(self, name: str = "model", probabilities: bool = False) -> Any:
         """Return the model as one C99 header, which is also valid C++.

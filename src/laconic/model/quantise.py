@@ -44,16 +44,18 @@ TOO_LARGE = 2.0**62
 COARSER = 40
 
 
-def quantise_program(program: Program, X: Any, bits: int, given: str) -> IntegerProgram:
-    """Return an integer program that is near ``program`` on the rows ``X``.
+def quantise_program(
+    program: Program, X: Any, bits: int, given: str, weight: np.ndarray
+) -> IntegerProgram:
+    """Return an integer program that is near ``program`` on the rows ``X`` of these weights.
 
     Of a few units, it takes the one with the smallest error of the scores on some of the rows.
     Balls do not count in this comparison.
     """
     inputs = choose_codes(program, X, bits, given)
     coded = in_codes(program, inputs, X, bits)
-    codes = inputs.codes(X[:: max(1, X.shape[0] // SAMPLE)])
-    trial = _Trial(coded, inputs, codes)
+    step = max(1, X.shape[0] // SAMPLE)
+    trial = _Trial(coded, inputs, inputs.codes(X[::step]), weight[::step])
     found = []
     for shifts in (False, True):
         tried = [_rounded(coded, inputs, bits, step / STEPS, shifts) for step in range(STEPS)]
@@ -183,7 +185,8 @@ class _Judged(NamedTuple):
 class _Trial:
     """Compares rounded programs on codes of rows, without their balls."""
 
-    def __init__(self, coded: Coded, inputs: Inputs, codes: np.ndarray) -> None:
+    def __init__(self, coded: Coded, inputs: Inputs, codes: np.ndarray, weight: np.ndarray) -> None:
+        self.weight = weight
         self.values = [
             None if segment.weights.ndim == 3 else atom_values(segment, codes, inputs)
             for segment in coded.program.segments
@@ -210,9 +213,10 @@ class _Trial:
         changed, error = 0.0, 0.0
         found = self._scores(rounded.program)
         for own, exact in zip(found, self.exact, strict=True):
-            changed += float(np.mean(decide(own) != decide(exact)))
+            changed += float(np.average(decide(own) != decide(exact), weights=self.weight))
             gap = np.clip(rounded.unit * own - exact, -1e15, 1e15)
             if gap.shape[1] > 1:
                 gap = gap - gap.mean(axis=1, keepdims=True)
-            error += float(np.mean(np.square(gap)))
+            squares = np.square(gap).mean(axis=1)
+            error += float(np.average(squares, weights=self.weight))
         return _Judged(rounded, changed / len(found), error)

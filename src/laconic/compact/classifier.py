@@ -1,0 +1,477 @@
+"""`CompactClassifier`: the best classifier that fits a budget, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from laconic.compact.checked import COMPARED, Checked, checked
+from laconic.compact.frontier import Tried, best_of, pareto
+from laconic.compact.plan import tried_sizes
+from laconic.compact.record import SearchRecord
+from laconic.compact.search import Given, Outcome, Search, Task
+from laconic.compact.settings import ALPHAS, allow_missing, find_settings
+from laconic.compact.tables import frontier_table, trials_table, why_chosen
+from laconic.compact.trials import COLUMNS, FLOAT, Form, model_at, promised_bytes
+from laconic.data.doubts import stacklevel_of_user
+from laconic.data.fingerprint import fingerprint, settings_of
+from laconic.data.labels import kept_rows
+from laconic.estimators.base import LaconicClassifier
+from laconic.estimators.budgets import in_order, resolve_target
+from laconic.estimators.share import ShareBoostClassifier
+from laconic.estimators.sizes import whole_fits
+from laconic.export.footprint import CHIP_NAMES, Target, find_target
+from laconic.look.bars import progress_bar
+from laconic.losses import find_loss
+from laconic.model.input_codes import GIVEN
+from laconic.model.predictor import Predictor
+
+
+class FrontierModel(NamedTuple):
+    """A model of the frontier, fitted to all rows, in the form that ships."""
+
+    tried: Tried
+    predictor: Any
+    bytes: int
+    costs: Any
+    cost: float
+
+    @property
+    def score(self) -> float:
+        """The score in cross-validation."""
+        return self.tried.score
+
+
+class CompactClassifier(LaconicClassifier):
+    """The best classifier that fits: say how much there is room for, and get the whole frontier.
+
+    It tries pools of atoms, sizes, penalties and word lengths with ShareBoost. All models are
+    compared by cross-validation in the form that ships: quantised, with the labels that the chip
+    will give. The plan is successive halving: many settings are tried on few rows, and the best of
+    them on more rows. Every trial fits one path, which has a model of every size.
+
+    Parameters
+    ----------
+    max_bytes : int or None, default=4096
+        Most bytes that the exported model may add to an empty program on ``chip``.
+    chip : {"c99", "avr", "cortex-m0", "cortex-m4", "rv32"}, default="cortex-m0"
+        The chip that bytes are counted for.
+    max_operations : float, default=None
+        Most operations for one row.
+    max_features : int, default=None
+        Most features that the model may read.
+    costs : array-like, dict or "operations", default=None
+        Price of reading each feature or sensor; see `laconic.ShareBoostClassifier`.
+    max_cost : float, default=None
+        Most that the features of the model may cost.
+    inputs : {"auto", "float", "uint8", "int8", "int16"}, default="auto"
+        What the device hands over. ``"auto"`` is the type of ``X`` if that is uint8, int8 or int16,
+        and float otherwise.
+    bits : tuple of {8, 16, 32}, default=(8, 16)
+        Word lengths of the weights. 32 is a float model.
+    pools : "auto" or list, default="auto"
+        Pools of atoms: names, pool objects, or lists of them for atoms of several kinds in one
+        model. ``"patches"`` are patches of images. ``"auto"`` tries columns, products, stumps,
+        pieces, mixes of the first three, and patches if rows are images. Tables with missing values
+        or categories have stumps only.
+    alphas : list, default=("auto", 1e-3)
+        Strengths of the penalty.
+    image_shape : "auto", None or tuple of two int, default="auto"
+        Height and width of the images in the rows. ``"auto"`` takes rows for square images if
+        neighbouring pixels are alike. None means that rows are no images.
+    max_atoms : int, default=100
+        Most atoms of a model.
+    loss : {"margin", "log"}, default="margin"
+        The loss that is minimised; see `laconic.ShareBoostClassifier`.
+    refine : bool, default=False
+        Improve every path with swap moves, which takes longer.
+    cv : int or splitter, default=3
+        Folds. A number means stratified folds of shuffled rows.
+    scoring : str or callable, default=None
+        The score by which models are compared: any scorer of scikit-learn. None is accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest model whose score is within one standard error of the best.
+    time_limit : float, default=None
+        Seconds after which no further trial starts. The first trial is always completed. The models
+        of the frontier are then fitted as usual, which takes more time. The result is that of the
+        first part of the same plan, and ``status_`` says so.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights of each class.
+    checkpoint : str or path-like, default=None
+        File that keeps the outcome of every trial. If the file exists, the search resumes from it
+        and ends with the identical model. Needs an integer ``random_state``.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of the rungs and shuffles the folds. An integer makes a search repeatable.
+    n_jobs : int, default=None
+        Trials that run at the same time, through joblib. With None, trials run one after the other
+        on all cores. The result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    predictor_ : IntegerPredictor or Predictor
+        The chosen model in the form that ships. ``predictor_.to_c()`` is its C code.
+    pareto_ : data frame or list of dict
+        The frontier: each model has a better score than every smaller one. ``at(bytes)`` returns
+        the model that fits a smaller budget.
+    trials_ : data frame or list of dict
+        Everything that was tried, with scores in cross-validation. Both tables are lists of dicts
+        if pandas is not installed.
+    bytes_ : int
+        Bytes that the model takes at most on the chip.
+    n_atoms_ : int
+    score_ : float
+        Score of the model in cross-validation. It is a little too high, because it is the best of
+        many.
+    checked_ : Checked
+        Whether compiled code was compared with Python, and its measured size; see ``why_``.
+    why_ : str
+        Why this model was chosen.
+    status_ : str
+        Why the search ended.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laconic import CompactClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CompactClassifier(600, pools=["columns", "stumps"], random_state=0).fit(X, y)
+    >>> model.bytes_ <= 600, model.score(X, y) > 0.9
+    (True, True)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
+        "chip": [StrOptions(set(CHIP_NAMES))],
+        "max_operations": [Interval(Real, 0, None, closed="neither"), None],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "costs": ["array-like", dict, StrOptions({"operations"}), None],
+        "max_cost": [Interval(Real, 0, None, closed="neither"), None],
+        "inputs": [StrOptions({"auto", *GIVEN})],
+        "bits": "no_validation",  # _form checks it
+        "pools": "no_validation",  # find_settings checks it
+        "alphas": [list, tuple],
+        "image_shape": [StrOptions({"auto"}), tuple, list, None],
+        "max_atoms": [Interval(Integral, 1, None, closed="left")],
+        "loss": "no_validation",  # find_loss checks it
+        "refine": ["boolean"],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "one_standard_error": ["boolean"],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "checkpoint": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        max_bytes: int | None = 4096,
+        *,
+        chip: str = "cortex-m0",
+        max_operations: float | None = None,
+        max_features: int | None = None,
+        costs: Any = None,
+        max_cost: float | None = None,
+        inputs: str = "auto",
+        bits: Any = (8, 16),
+        pools: Any = "auto",
+        alphas: Any = ALPHAS,
+        image_shape: Any = "auto",
+        max_atoms: int = 100,
+        loss: Any = "margin",
+        refine: bool = False,
+        cv: Any = 3,
+        scoring: Any = None,
+        one_standard_error: bool = False,
+        time_limit: float | None = None,
+        class_weight: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.chip = chip
+        self.max_operations = max_operations
+        self.max_features = max_features
+        self.costs = costs
+        self.max_cost = max_cost
+        self.inputs = inputs
+        self.bits = bits
+        self.pools = pools
+        self.alphas = alphas
+        self.image_shape = image_shape
+        self.max_atoms = max_atoms
+        self.loss = loss
+        self.refine = refine
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.time_limit = time_limit
+        self.class_weight = class_weight
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> CompactClassifier:
+        """Search for the best classifier that fits.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            Text in a data frame is taken as categories. Values may be missing.
+        y : array-like of shape (n_rows,)
+            Class labels. At least two must differ.
+        sample_weight : array-like of shape (n_rows,), default=None
+            A row of weight 0 is left out.
+        groups : array-like of shape (n_rows,), default=None
+            Groups of rows, for a ``cv`` that keeps them together.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        find_loss(self.loss)
+        form = self._form(X)
+        X, y = self._validated(X, y, reset=True, weight=sample_weight)
+        search = self._search(self._rows(X, y, sample_weight, groups), form)
+        with self._record(search) as record:
+            search.known = [] if record is None else record.known
+            self._run(search, record)
+        self._keep(search)
+        return self
+
+    def _rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Given:
+        """Return the rows to learn from, and set ``classes_``.
+
+        Given of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
+        """
+        keep, _, weight = kept_rows(self, X, y, sample_weight)
+        if keep is None:
+            return Given(X, y, weight, groups)
+        if not isinstance(self.cv, Integral):
+            whole = np.zeros(len(y))
+            whole[keep] = weight
+            return Given(X, y, whole, groups)
+        return Given(X[keep], y[keep], weight, None if groups is None else np.asarray(groups)[keep])
+
+    def _draws(self) -> tuple[str, str] | None:
+        return "of a search", "draws the same rows"
+
+    def _form(self, X: Any) -> Form:
+        """Return how models ship."""
+        bits = (self.bits,) if isinstance(self.bits, Integral) else tuple(self.bits)
+        if not bits or any(word not in (8, 16, FLOAT) for word in bits):
+            raise ValueError(f"bits must be 8, 16 or 32, or a tuple of them, not {self.bits!r}")
+        target = resolve_target(find_target(Target(self.chip, 8, self.inputs)), X)
+        if target.inputs != "float":
+            bits = tuple(word for word in bits if word != FLOAT)
+        if not bits:
+            raise ValueError(f"bits=32 computes with floats, but inputs are {target.inputs}")
+        return Form(self.chip, target.inputs, tuple(sorted(set(bits))))
+
+    def _search(self, rows: Given, form: Form) -> Search:
+        names = getattr(self, "feature_names_in_", None)
+        settings = find_settings(
+            self.pools, self.alphas, rows.X, list(self._categories), self.image_shape
+        )
+        path = ShareBoostClassifier(
+            self.max_atoms,
+            loss=self.loss,
+            refine=self.refine,
+            costs=in_order(self.costs, names, self.n_features_in_),
+            max_cost=self.max_cost,
+            max_features=self.max_features,
+            max_operations=self.max_operations,
+            max_bytes=self.max_bytes,
+            chip=form.target(form.bits[0]),
+            class_weight=self.class_weight,
+        )
+        return Search(
+            path, settings, rows, tried_sizes(self.max_atoms), form, self.cv, self.scoring,
+            check_random_state(self.random_state), self.n_jobs, self.time_limit,
+            may_fail=isinstance(self.pools, str),
+        )  # fmt: skip
+
+    def _record(self, search: Search) -> Any:
+        if self.checkpoint is None:
+            return nullcontext()
+        rows, form = search.rows, search.form
+        settings = settings_of(self, "time_limit", "one_standard_error")
+        settings |= {"form": form, "costs": search.model.costs, "units": self._units}
+        settings |= {"categorical": [*self._categories], "groups": rows.groups}
+        mark = fingerprint(rows.X, np.searchsorted(self.classes_, rows.y), rows.weight, settings)
+        shape = len(form.bits), len(search.sizes), len(COLUMNS)
+        return SearchRecord(self.checkpoint, mark, shape)
+
+    def _run(self, search: Search, record: SearchRecord | None) -> None:
+        """Run the search. After Ctrl-C, keep what was found."""
+        n_known = len(search.known)
+
+        def kept() -> str | None:
+            n = len(search.found.models)
+            return f"the best of {n:,} models" if n else None
+
+        with progress_bar("fits  {task.fields[says]}") if self.verbose else nullcontext() as bar:
+            shown = None if bar is None else bar.add_task("searching", total=None, says="")
+
+            def done(task: Task, outcome: Outcome, total: int) -> None:
+                if record is not None and search.found.n_fits > n_known:
+                    record.add(outcome)
+                if bar is not None and shown is not None:
+                    says = f"rung {task.rung + 1}  {search.settings[task.setting].title}"
+                    bar.update(shown, completed=search.found.n_fits, total=total, says=says)
+
+            self._until_interrupted(lambda: search.run(done), search.found, kept)
+
+    # -- what is kept --------------------------------------------------------------------------
+
+    def _keep(self, search: Search) -> None:
+        """Fit the models of the frontier to all rows, and use the best."""
+        found = search.found
+        self.status_ = found.status
+        if found.status.startswith("the time limit"):
+            warnings.warn(
+                f"{found.status}; the model is the best of what was tried until then",
+                stacklevel=stacklevel_of_user(),
+            )
+        most = np.inf if self.max_bytes is None else self.max_bytes
+        best = best_of(found.last, most, self.one_standard_error)
+        wanted = [*pareto(found.last), best]
+        points = self._refitted(search, list(dict.fromkeys(wanted)))
+        titles = [setting.title for setting in search.settings]
+        alphas = [setting.alpha for setting in search.settings]
+        self._points = pareto(points.values())
+        self._categories = points[best].predictor.categories
+        self.trials_ = trials_table(found.models, titles, alphas)
+        self.pareto_ = frontier_table(self._points, titles, alphas, self.scoring is None)
+        name = "accuracy" if self.scoring is None else str(self.scoring)
+        budget = "" if self.max_bytes is None else f" in {self.max_bytes:,} bytes on {self.chip}"
+        self.why_ = why_chosen(
+            points[best], titles[best.setting], found, name, self.one_standard_error, budget
+        )
+        self._sample = search.rows.X[:: max(1, -(-search.rows.X.shape[0] // COMPARED))]
+        self._use(points[best])
+        if self.n_atoms_ == 0:
+            warnings.warn(
+                "the chosen model has no atom, so it predicts the same for every row; raise the "
+                "budget, or give more rows",
+                stacklevel=stacklevel_of_user(),
+            )
+
+    def _point(
+        self, search: Search, tried: Tried, path: ShareBoostClassifier
+    ) -> FrontierModel | None:
+        """Return a model of the frontier, fitted to all rows, in the form that ships."""
+        target, most = search.form.target(tried.bits), np.inf
+        if self.max_bytes is not None:
+            most = self.max_bytes
+        model = model_at(path, tried.size, target, most)
+        if model is None:
+            return None
+        rows = search.rows
+        predictor = search.form.shipped(self._named(model), rows[:3], tried.bits)
+        entry = model.path_[model.n_atoms_]
+        took = promised_bytes(model.predictor_, target)
+        return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))
+
+    def _refitted(self, search: Search, wanted: list[Tried]) -> dict[Tried, FrontierModel]:
+        """Fit one path to all rows for each setting, and return the wanted models."""
+        rows, points = search.rows, {}
+        for setting in dict.fromkeys(tried.setting for tried in wanted):
+            own = [tried for tried in wanted if tried.setting == setting]
+            path = search.path_of(setting).set_params(
+                max_atoms=max(tried.size for tried in own), n_jobs=self.n_jobs
+            )
+            with whole_fits() as models:
+                models.append(path.fit(rows.X, rows.y, rows.weight))
+            for tried in own:
+                if (point := self._point(search, tried, path)) is not None:
+                    points[tried] = point
+        return points
+
+    def _named(self, model: ShareBoostClassifier) -> Predictor:
+        """Return the predictor of a model, with the names, categories and units of the rows."""
+        named = copy.copy(model)
+        named._categories, named._units = self._categories, self._units
+        if hasattr(self, "feature_names_in_"):
+            named.feature_names_in_ = self.feature_names_in_
+        entry = model.path_[model.n_atoms_]
+        named._keep_asked([entry])
+        return named._predictor_of(entry)
+
+    def _use(self, point: FrontierModel) -> None:
+        """Use a model of the frontier. It is compiled and compared with Python, if possible."""
+        self.predictor_, self.bytes_ = point.predictor, point.bytes
+        self.score_, self.n_atoms_ = point.score, point.costs.atoms
+        self.checked_: Checked = checked(point.predictor, self._sample, self.chip)
+
+    def at(self, max_bytes: float) -> CompactClassifier:
+        """Return the best classifier of the frontier that takes at most ``max_bytes``.
+
+        It is fitted, and has been compiled and compared with Python if a compiler is here.
+        """
+        check_is_fitted(self, "predictor_")
+        fitting = [point for point in self._points if point.bytes <= max_bytes]
+        if not fitting:
+            least = self._points[0].bytes
+            raise ValueError(f"no model takes {max_bytes:g} bytes; the smallest takes {least}")
+        other = copy.copy(self)
+        other._use(fitting[-1])
+        other.why_ = f"It is the best model of the frontier within {max_bytes:g} bytes."
+        return other
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    def describe(self, file: Any = None) -> None:
+        """Print the card of the model, why it was chosen, and what compilers said about it."""
+        check_is_fitted(self, "predictor_")
+        self.predictor_.describe(file)
+        print(f"\n{self.why_}\n{self.checked_}", file=file)
+
+    def plot_pareto(self, ax: Any = None) -> Any:
+        """Draw the frontier: error or score against bytes. Needs the ``plot`` extra."""
+        from laconic.look.pareto import plot_pareto
+
+        check_is_fitted(self, "predictor_")
+        lines = self.pareto_
+        lines = lines.to_dict("records") if hasattr(lines, "to_dict") else lines
+        what = None if self.scoring is None else str(self.scoring)
+        return plot_pareto(lines, self.bytes_, self.max_bytes, self.chip, what, ax)
+
+    # -- the scikit-learn edge -----------------------------------------------------------------
+
+    def _has_probabilities(self) -> bool:
+        return True
+
+    def _input(self) -> dict[str, Any]:
+        sparse = ["csr", "csc"]
+        missing = allow_missing(self.pools)
+        finite = "allow-nan" if missing else True
+        return {"accept_sparse": sparse, "categories": missing, "ensure_all_finite": finite}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = allow_missing(self.pools)
+        return tags

@@ -1,0 +1,227 @@
+"""Run the plan of a search: trial after trial, rung after rung, in a fixed order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain
+from time import monotonic
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from laconic.compact.frontier import Tried, best_scores, tried_models
+from laconic.compact.plan import PARTS, make_splitter, rows_of_rungs, survivors
+from laconic.compact.settings import Setting
+from laconic.compact.trials import Fold, Form, fold_table
+from laconic.data.doubts import stacklevel_of_user
+from laconic.estimators.scorers import FoldScorer
+from laconic.estimators.share import ShareBoostClassifier
+from laconic.estimators.sizes import part_of, used_folds
+
+
+class Given(NamedTuple):
+    """The rows to learn from, with labels, weights and groups of rows (or None)."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    groups: Any
+
+
+class Task(NamedTuple):
+    """A path that is to be fitted: one setting on one fold of a rung."""
+
+    rung: int
+    setting: int
+    fold: Fold
+
+
+class Outcome(NamedTuple):
+    """The table of a task, or why there is none."""
+
+    table: np.ndarray | None
+    why: str = ""
+
+
+@dataclass
+class Findings:
+    """What a search has found so far."""
+
+    models: list[Tried] = field(default_factory=list)
+    left_out: dict[int, str] = field(default_factory=dict)
+    """Settings that cannot be fitted, and why."""
+    n_fits: int = 0
+    status: str = "the plan is complete"
+
+    @property
+    def last(self) -> list[Tried]:
+        """The models of the last rung that has any."""
+        top = max((model.rung for model in self.models), default=0)
+        return [model for model in self.models if model.rung == top]
+
+
+@dataclass
+class Search:
+    """A search over settings. `run` fills ``found``, and may be interrupted.
+
+    ``model`` is the estimator that fits the paths, without pool and penalty. Settings that fail
+    are left out if ``may_fail``. ``known`` has outcomes of a checkpoint, in order.
+    """
+
+    model: ShareBoostClassifier
+    settings: list[Setting]
+    rows: Given
+    sizes: list[int]
+    form: Form
+    cv: Any
+    scoring: Any
+    random: np.random.RandomState
+    n_jobs: int | None
+    time_limit: float | None
+    may_fail: bool
+    known: list[Outcome] = field(default_factory=list)
+    found: Findings = field(default_factory=Findings)
+
+    def run(self, done: Any) -> None:
+        """Run all trials. ``done(task, outcome, total)`` is called after every fit."""
+        began = monotonic()
+        groups = self._by_pool()
+        codes = np.unique(self.rows.y, return_inverse=True)[1]
+        rungs = rows_of_rungs(codes, self.cv, self.random)
+        seeds = self.random.randint(np.iinfo(np.int32).max, size=len(rungs))
+        alive = [group[0] for group in groups] if len(rungs) > 1 else [*chain(*groups)]
+        for rung, (kept, seed) in enumerate(zip(rungs, seeds, strict=True)):
+            part = self._part(kept)
+            folds = self._folds(part, int(seed))
+            left = len(rungs) - rung - 1
+            for setting in self._trials(rung, alive, folds, part, done, left):
+                over = self.time_limit is not None and monotonic() - began > self.time_limit
+                unfinished = left or setting != alive[-1]
+                if over and unfinished and self.found.models:
+                    self.found.status = (
+                        f"the time limit of {self.time_limit:g} s ended the plan on rung "
+                        f"{rung + 1} of {len(rungs)}"
+                    )
+                    return
+            if not self.found.models:
+                raise ValueError(next(iter(self.found.left_out.values()), "no model fits"))
+            alive = self._next(alive, groups, first=rung == 0)
+
+    def _by_pool(self) -> list[list[int]]:
+        """Return the numbers of the settings of every pool. On the first rung, one of each runs."""
+        pools: dict[int, list[int]] = {}
+        for number, setting in enumerate(self.settings):
+            pools.setdefault(id(setting.pool), []).append(number)
+        return list(pools.values())
+
+    def _part(self, kept: np.ndarray) -> Given:
+        groups = None if self.rows.groups is None else np.asarray(self.rows.groups)[kept]
+        return Given(*part_of(kept, *self.rows[:3]), groups)
+
+    def _folds(self, part: Given, seed: int) -> list[Fold]:
+        splitter = make_splitter(self.cv, part.y, np.random.RandomState(seed))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class")
+            pairs = used_folds(*part[:3], splitter, part.groups)
+        return [Fold(*pair) for pair in pairs]
+
+    def _trials(
+        self, rung: int, alive: list[int], folds: list[Fold], part: Given, done: Any, left: int
+    ) -> Iterator[int]:
+        """Fit all settings of a rung, and yield every setting that is complete."""
+        tasks = [Task(rung, setting, fold) for setting in alive for fold in folds]
+        total = self.found.n_fits + len(tasks) * (1 + left)
+        tables: list[np.ndarray] = []
+        with closing(self._outcomes(tasks, part)) as outcomes:
+            for task, outcome in zip(tasks, outcomes, strict=True):
+                self.found.n_fits += 1
+                done(task, outcome, total)
+                if outcome.table is None:
+                    self._leave_out(task.setting, outcome.why)
+                else:
+                    tables.append(outcome.table)
+                if task.fold is folds[-1]:
+                    if len(tables) == len(folds):
+                        given = self.form.bits, self.sizes, tables
+                        rows = len(part.y)
+                        self.found.models += tried_models(rung, rows, task.setting, *given)
+                    tables = []
+                    yield task.setting
+
+    def _leave_out(self, setting: int, why: str) -> None:
+        if setting not in self.found.left_out:
+            self.found.left_out[setting] = why
+            warnings.warn(
+                f"pool {self.settings[setting].title!r} is left out: {why}",
+                stacklevel=stacklevel_of_user(),
+            )
+
+    def _outcomes(self, tasks: list[Task], part: Given) -> Generator[Outcome, None, None]:
+        """Yield the outcome of every task in order: first those of a checkpoint."""
+        kept, self.known = self.known[: len(tasks)], self.known[len(tasks) :]
+        yield from kept
+        tasks = tasks[len(kept) :]
+        scorer = None
+        if self.scoring is not None:
+            scorer = FoldScorer(self.model, self.scoring, self.rows.y)
+        given = part[:3], self.sizes, self.form, scorer, self.may_fail
+        jobs = joblib.effective_n_jobs(self.n_jobs) if self.n_jobs is not None else 1
+        if jobs == 1 or len(tasks) < 2:
+            for task in tasks:
+                yield _outcome(self._path(task, self.n_jobs), task.fold, *given)
+            return
+        parallel = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")
+        jobs_done = parallel(
+            joblib.delayed(_outcome)(self._path(task, 1), task.fold, *given) for task in tasks
+        )
+        with closing(jobs_done):
+            yield from jobs_done
+
+    def _path(self, task: Task, n_jobs: int | None) -> ShareBoostClassifier:
+        return self.path_of(task.setting).set_params(n_jobs=n_jobs)
+
+    def path_of(self, setting: int) -> ShareBoostClassifier:
+        """Return the estimator of a setting, not fitted."""
+        own = self.settings[setting]
+        path: ShareBoostClassifier = clone(self.model).set_params(
+            pool=own.pool, alpha=own.alpha, rule=own.rule
+        )
+        return path
+
+    def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:
+        """Return the settings of the next rung. Other penalties of a pool join after the first."""
+        models, most = self.found.last, np.inf
+        if self.model.max_bytes is not None:
+            most = self.model.max_bytes
+        largest = min(most, max(model.bytes for model in models))
+        best = best_scores(models, alive, most)
+        at_parts = [best_scores(models, alive, largest * part) for part in PARTS]
+        kept = [alive[place] for place in survivors(best, at_parts)]
+        kept = [setting for setting in kept if setting not in self.found.left_out]
+        if not first:
+            return kept
+        return [number for setting in kept for group in groups if setting in group
+                for number in group]  # fmt: skip
+
+
+def _outcome(
+    path: ShareBoostClassifier,
+    fold: Fold,
+    data: tuple[Any, np.ndarray, np.ndarray],
+    sizes: list[int],
+    form: Form,
+    scorer: FoldScorer | None,
+    may_fail: bool,
+) -> Outcome:
+    """Run a task. A setting that cannot be fitted has no table, if it may fail."""
+    try:
+        return Outcome(fold_table(path, data, fold, sizes, form, scorer))
+    except (TypeError, ValueError) as error:
+        if not may_fail:
+            raise
+        return Outcome(None, str(error).splitlines()[0])

@@ -1,0 +1,129 @@
+"""What `CompactClassifier` tries: pools of atoms and strengths of the penalty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from laconic.pools import POOLS, Patches, make_pool
+
+# Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
+OF_NUMBERS = ("columns", "products", "stumps", "pieces", ["columns", "products"],
+              ["columns", "products", "stumps"])  # fmt: skip
+# Only these pools take categories and missing values.
+OF_TABLES = ("stumps",)
+ALPHAS: tuple[float | str, ...] = ("auto", 1e-3)
+# Rows of fewer pixels than this squared are not taken for images.
+SMALLEST_IMAGE = 8
+# Neighbours in an image differ by less than this part of what two random pixels differ by.
+SMOOTH = 0.7
+# Rows that are looked at to tell images from other rows.
+LOOKED_AT = 500
+TEMPLATES = 200
+
+
+class Setting(NamedTuple):
+    """What a path is fitted with."""
+
+    title: str
+    """The name of the pool, for tables."""
+    pool: Any
+    alpha: float | str
+    rule: str = "gradient"
+    """How atoms are chosen. The l1 rule would prefer some pools of a mix to others, because their
+    columns have other lengths."""
+
+
+def find_settings(
+    pools: Any, alphas: Any, X: Any, categorical: list[int], image_shape: Any
+) -> list[Setting]:
+    """Return the settings to try. With ``pools="auto"`` they depend on the rows ``X``."""
+    if isinstance(pools, str) and pools == "auto":
+        pools = _fitting_pools(X, categorical, image_shape)
+    elif isinstance(pools, str) or not isinstance(pools, Sequence):
+        raise TypeError(
+            f'pools must be "auto" or a list of pools, such as ["columns", "products"]; got '
+            f"{pools!r}"
+        )
+    alphas = list(alphas)
+    if not pools or not alphas:
+        raise ValueError("pools and alphas must each have at least one entry")
+    for alpha in alphas:
+        if alpha != "auto" and not (isinstance(alpha, (int, float)) and 0 <= alpha < math.inf):
+            raise ValueError(f'alphas must hold "auto" or numbers from 0 on, not {alpha!r}')
+    found = []
+    for pool in pools:
+        made = _image_pool(X, image_shape) if isinstance(pool, str) and pool == "patches" else pool
+        made = make_pool(made, "max", None, categorical)
+        rule = "projection" if isinstance(pool, (list, tuple)) else "gradient"
+        found += [Setting(title_of(pool), made, alpha, rule) for alpha in alphas]
+    return found
+
+
+def title_of(pool: Any) -> str:
+    """Return the name of a pool for tables.
+
+    Examples
+    --------
+    >>> title_of(["columns", "products"])
+    'columns + products'
+    """
+    if isinstance(pool, str):
+        return pool
+    if isinstance(pool, (list, tuple)):
+        return " + ".join(map(title_of, pool))
+    return type(pool).__name__.lower()
+
+
+def allow_missing(pools: Any) -> bool:
+    """Return whether all pools take missing values. With ``"auto"``, some pool always does."""
+    if isinstance(pools, str):
+        return pools == "auto"
+    names = [pool for pool in pools if isinstance(pool, str)]
+    objects = [pool for pool in pools if not isinstance(pool, str)]
+    return all(name in POOLS and POOLS[name].allows_missing for name in names) and all(
+        getattr(pool, "allows_missing", False) for pool in objects
+    )
+
+
+def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any]:
+    """Return the pools that can take the rows."""
+    values = X.data if sparse.issparse(X) else X
+    if categorical or np.isnan(values).any():
+        return list(OF_TABLES)
+    images = image_shape not in ("auto", None) or (image_shape == "auto" and looks_like_images(X))
+    return [*OF_NUMBERS, *(["patches"] if images else [])]
+
+
+def looks_like_images(X: Any) -> bool:
+    """Return whether rows seem to be square images: neighbouring pixels are alike."""
+    side = math.isqrt(X.shape[1])
+    if side < SMALLEST_IMAGE or side**2 != X.shape[1]:
+        return False
+    rows = X[: min(X.shape[0], LOOKED_AT)]
+    rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+    images = rows.reshape(-1, side, side)
+    mixed = rows[:, np.random.default_rng(0).permutation(side * side)].reshape(images.shape)
+    down, across = (_roughness(images, axis) for axis in (1, 2))
+    return bool(max(down, across) < SMOOTH * _roughness(mixed, 2))
+
+
+def _roughness(images: np.ndarray, axis: int) -> float:
+    return float(np.abs(np.diff(images, axis=axis)).mean())
+
+
+def _image_pool(X: Any, image_shape: Any) -> Patches:
+    """Return patches whose size fits the images."""
+    shape = image_shape if image_shape not in ("auto", None) else None
+    if shape is None and math.isqrt(X.shape[1]) ** 2 != X.shape[1]:
+        raise ValueError(
+            f"pool 'patches' needs the shape of the images, because {X.shape[1]} pixels are not a "
+            "square; give image_shape=(height, width)"
+        )
+    side = min(shape) if shape is not None else math.isqrt(X.shape[1])
+    template = min(7, max(3, side // 4))
+    return Patches(shape, TEMPLATES, template, mask_grid=4, mask_sigma=max(1.5, side / 6))

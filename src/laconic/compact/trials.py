@@ -1,0 +1,112 @@
+"""One path on one fold: the score and the costs of every size and word length."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.estimators.scorers import FoldScorer
+from laconic.estimators.share import ShareBoostClassifier
+from laconic.estimators.sizes import part_of, whole_fits
+from laconic.export.footprint import Target, footprint
+from laconic.model.program import program_of
+
+COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
+"""Columns of the table of a fold. A model that cannot be made has NaN."""
+FLOAT = 32
+"""Word length of a model that is not quantised."""
+
+
+class Form(NamedTuple):
+    """How models ship: the chip, what it hands over, and the word lengths that are tried."""
+
+    chip: str
+    inputs: str
+    bits: tuple[int, ...]
+
+    def target(self, bits: int) -> Target:
+        """Return the target of one word length."""
+        return Target(self.chip, None if bits == FLOAT else bits, self.inputs)
+
+    def shipped(self, predictor: Any, rows: Any, bits: int) -> Any:
+        """Return a predictor in the form that ships. Rows, labels and weights set its scales."""
+        X, y, weight = rows
+        return predictor if bits == FLOAT else predictor.quantise(X, bits, self.inputs, y, weight)
+
+
+class Fold(NamedTuple):
+    """The rows of a fold."""
+
+    number: int
+    fit: np.ndarray
+    test: np.ndarray
+
+
+def promised_bytes(predictor: Any, target: Target) -> int:
+    """Return the bytes that a predictor takes at most on a target."""
+    n_outputs = program_of(predictor).n_outputs
+    return footprint(predictor.map, n_outputs, target, predictor.n_features, len(predictor.classes))
+
+
+def model_at(path: ShareBoostClassifier, size: int, target: Target, max_bytes: float) -> Any:
+    """Return the largest model of a path with at most ``size`` atoms that fits, or None."""
+    for own in reversed(path.path_.sizes[path.path_.sizes <= size].tolist()):
+        model = path.at(own)
+        if promised_bytes(model.predictor_, target) <= max_bytes:
+            return model
+    return None
+
+
+def fold_table(
+    path: ShareBoostClassifier,
+    data: tuple[Any, np.ndarray, np.ndarray],
+    fold: Fold,
+    sizes: list[int],
+    form: Form,
+    scorer: FoldScorer | None,
+) -> np.ndarray:
+    """Fit a path to the rows of a fold, and return (n_bits, n_sizes, columns) of `COLUMNS`."""
+    fit, test = (part_of(rows, *data) for rows in (fold.fit, fold.test))
+    with whole_fits() as models:
+        models.append(path.fit(*fit))
+    out = np.full((len(form.bits), len(sizes), len(COLUMNS)), np.nan)
+    most = np.inf if path.max_bytes is None else path.max_bytes
+    for line, bits in zip(out, form.bits, strict=True):
+        last: tuple[int, np.ndarray] | None = None
+        for place, size in enumerate(sizes):
+            model = model_at(path, size, form.target(bits), most)
+            if model is None:
+                continue
+            if last is None or last[0] != model.n_atoms_:
+                last = model.n_atoms_, _record(model, fit, test, fold, bits, form, scorer)
+            line[place] = last[1]
+    return out
+
+
+def _record(
+    model: Any, fit: Any, test: Any, fold: Fold, bits: int, form: Form, scorer: FoldScorer | None
+) -> np.ndarray:
+    """Return the line of one model in the table of a fold."""
+    entry = model.path_[model.n_atoms_]
+    took = promised_bytes(model.predictor_, form.target(bits))
+    own = entry.predictor_cost
+    costs = took, own.operations, own.features, entry.cost
+    try:
+        shipped = as_shipped(model, form.shipped(model.predictor_, fit, bits))
+    except ValueError:  # its scores do not fit the integers
+        return np.full(len(COLUMNS), np.nan)
+    if scorer is None:
+        right = shipped.predictor_.encoded_labels(test[0]) == test[1]
+        score = float(np.average(right, weights=test[2]))
+    else:
+        score = scorer(fold.number, shipped, *test)
+    return np.array([model.n_atoms_, score, *costs], dtype=np.float64)
+
+
+def as_shipped(model: Any, predictor: Any) -> Any:
+    """Return a fitted classifier that predicts with another form of its predictor."""
+    other = copy.copy(model)
+    other.predictor_ = predictor
+    return other
