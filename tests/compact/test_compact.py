@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from laconic import CompactClassifier, Predictor, ShareBoostClassifier
 from laconic.compact import classifier as module
 from laconic.compact import search as search_module
+from laconic.compact.checked import random_rows
 from laconic.compact.trials import promised_bytes
 from laconic.export.chips import find_chip, is_installed, measure
 from laconic.export.footprint import Target
@@ -66,6 +67,7 @@ def test_the_frontier_rises_and_at_returns_its_models(model, digits):
     half = model.at(500)
     assert half.bytes_ == max(b for b in bytes if b <= 500)
     assert half.predict(X).shape == (500,)
+    assert half.checked_.rows == (500 if shutil.which("cc") else None)
     with pytest.raises(ValueError, match="the smallest takes"):
         model.at(3)
 
@@ -322,6 +324,26 @@ def test_a_budget_for_no_atom_is_told():
         CompactClassifier(400, **FEW).fit(X, y)
     with pytest.raises(ValueError, match="a model without any atom would take"):
         CompactClassifier(10, **FEW).fit(X, y)
+
+
+def test_the_model_keeps_no_training_rows(digits):
+    X, y = digits
+    model = CompactClassifier(700, **FEW).fit(X, y)
+    few = CompactClassifier(700, **FEW).fit(X[:250], y[:250])
+    assert len(pickle.dumps(model)) < len(pickle.dumps(few)) + X[250:].nbytes // 4
+
+
+@pytest.mark.parametrize("inputs", ["float", "uint8"])
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_random_rows_are_what_the_device_hands_over(digits, inputs, bits):
+    X, y = digits
+    predictor = ShareBoostClassifier(3).fit(X, y).predictor_
+    if bits < 32:
+        predictor = predictor.quantise(X, bits, inputs)
+    rows = random_rows(predictor)
+    assert rows.dtype == (np.uint8 if bits < 32 and inputs == "uint8" else np.float32)
+    assert rows.shape == (500, 64)
+    assert len(np.unique(rows[:, predictor.map.features()])) > 30
 
 
 def test_it_pickles_clones_describes_and_sits_in_pipelines(model, digits, capsys):

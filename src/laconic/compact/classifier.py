@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.compact.checked import COMPARED, Checked, checked
+from laconic.compact.checked import Checked, checked
 from laconic.compact.frontier import Tried, best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
@@ -387,8 +387,7 @@ class CompactClassifier(LaconicClassifier):
         self.why_ = why_chosen(
             points[best], titles[best.setting], found, name, self.one_standard_error, budget
         )
-        self._sample = search.rows.X[:: max(1, -(-search.rows.X.shape[0] // COMPARED))]
-        self._use(points[best])
+        self._use(points[best], search.rows.X)
         if self.n_atoms_ == 0:
             warnings.warn(
                 "the chosen model has no atom, so it predicts the same for every row; raise the "
@@ -437,11 +436,14 @@ class CompactClassifier(LaconicClassifier):
         named._keep_asked([entry])
         return named._predictor_of(entry)
 
-    def _use(self, point: FrontierModel) -> None:
-        """Use a model of the frontier. It is compiled and compared with Python, if possible."""
+    def _use(self, point: FrontierModel, X: Any = None) -> None:
+        """Use a model of the frontier. It is compiled and compared with Python, if possible.
+
+        The training rows ``X`` are not kept, so later comparisons are on random rows.
+        """
         self.predictor_, self.bytes_ = point.predictor, point.bytes
         self.score_, self.n_atoms_ = point.score, point.costs.atoms
-        self.checked_: Checked = checked(point.predictor, self._sample, self.chip)
+        self.checked_: Checked = checked(point.predictor, self.chip, X)
 
     def at(self, max_bytes: float) -> CompactClassifier:
         """Return the best classifier of the frontier that takes at most ``max_bytes``.
