@@ -15,6 +15,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 
+from cli.shell import error_of, run
 from laconic import (
     ErrorClumpingClassifier,
     Predictor,
@@ -56,26 +57,9 @@ def saved(frame, tmp_path):
     return file, model
 
 
-def run(*argv):
-    return main([str(a) for a in argv])
-
-
 def settings(*argv):
     """The parsed arguments of laconic fit."""
     return _build_parser().parse_args(["fit", *(str(a) for a in argv)])
-
-
-def error_of(capsys, *argv):
-    """The error line of a command that must fail with one, and nothing else on stderr."""
-    try:
-        status = run(*argv)
-    except SystemExit as stop:
-        status = stop.code
-    err = capsys.readouterr().err
-    assert status == 2
-    assert err.startswith("laconic: error: ")
-    assert err.count("\n") == 1
-    return err
 
 
 # -- the parser --------------------------------------------------------------------------------

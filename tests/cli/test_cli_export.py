@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
+from cli.shell import error_of, run
 from export.random_models import COMPILERS
 from laconic import ErrorClumpingClassifier, Predictor, ShareBoostClassifier
 from laconic.cli import headers
-from laconic.cli.main import main
 from laconic.export.chips import CHIPS, is_installed
 from laconic.export.footprint import CHIP_NAMES
 from laconic.model.input_codes import GIVEN
@@ -46,23 +46,6 @@ def integers(frame, tmp_path):
     model = ShareBoostClassifier(2).fit(frame.drop(columns="species"), frame.species)
     model.predictor_.quantise(frame).save(tmp_path / "integers.laconic")
     return tmp_path / "integers.laconic"
-
-
-def run(*argv):
-    return main([str(a) for a in argv])
-
-
-def error_of(capsys, *argv):
-    """The error line of a command that must fail with one, and nothing else on stderr."""
-    try:
-        status = run(*argv)
-    except SystemExit as stop:
-        status = stop.code
-    err = capsys.readouterr().err
-    assert status == 2
-    assert err.startswith("laconic: error: ")
-    assert err.count("\n") == 1
-    return err
 
 
 def test_choices_are_those_of_the_library():

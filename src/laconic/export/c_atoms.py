@@ -10,7 +10,7 @@ from laconic.export.c_code import Code, indented, loop
 from laconic.export.c_lines import add, add_if, input_of, line_of, shifted, table
 from laconic.export.c_windows import window_lines
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
-from laconic.model.program import Segment
+from laconic.model.segments import Segment
 
 
 def atom_lines(code: Code, segment: Segment) -> list[str]:

@@ -13,7 +13,8 @@ from laconic.export.c_inputs import code_lines
 from laconic.export.c_text import Rom, c_type, literal, smallest
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import IntegerProgram
-from laconic.model.program import Program, Routing, Segment
+from laconic.model.program import Program, Routing
+from laconic.model.segments import Segment
 
 # What each segment adds to the scores, as a comment.
 TITLES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laconic.export.c_code import Code, indented
-from laconic.model.program import Segment
+from laconic.model.segments import Segment
 
 
 def table(code: Code, segment: Segment, name: str, why: str, dtype: str | None = None) -> str:

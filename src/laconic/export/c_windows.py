@@ -7,7 +7,7 @@ import numpy as np
 from laconic.export.c_code import Code, indented
 from laconic.export.c_lines import add, table
 from laconic.model.integers import MASK_BITS
-from laconic.model.program import Segment
+from laconic.model.segments import Segment
 
 
 def window_lines(code: Code, segment: Segment) -> list[str]:

@@ -20,7 +20,8 @@ import numpy as np
 from laconic.export.table_bytes import Layout, table_bytes
 from laconic.model.input_codes import GIVEN
 from laconic.model.lowering import lowered
-from laconic.model.program import KINDS, Program, make_program
+from laconic.model.program import Program, make_program
+from laconic.model.segments import KINDS
 
 CHIP_NAMES = ("c99", "avr", "cortex-m0", "cortex-m4", "rv32")
 """Chips whose code was measured."""

@@ -16,7 +16,8 @@ from laconic.export.onnx_graph import Graph
 from laconic.export.onnx_windows import windows
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
+from laconic.model.segments import Segment
 
 
 class GraphRows(NamedTuple):

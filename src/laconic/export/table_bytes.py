@@ -12,7 +12,8 @@ import numpy as np
 from laconic.export.c_text import smallest
 from laconic.model.choose_codes import ALL_FEATURES, uses
 from laconic.model.in_codes import FAR
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
+from laconic.model.segments import Segment
 
 # A score of 32 bits has room for the bias if the atoms add up to at most half of it.
 HALF = 2**30

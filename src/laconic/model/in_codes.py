@@ -23,8 +23,9 @@ from laconic.model.integers import (
     MASK_BITS,
     squares,
 )
-from laconic.model.program import Program, Routing, Segment, Tables
+from laconic.model.program import Program, Routing
 from laconic.model.proof import largest_distances, pixel_range, product_sizes, responses
+from laconic.model.segments import Segment, Tables
 
 # Rows on which thresholds and radii are compared.
 SAMPLE = 8000

@@ -18,9 +18,10 @@ from laconic.model.integer_predictor import Change, IntegerPredictor
 from laconic.model.integers import EXACT, FALL_BITS, MASK, IntegerProgram
 from laconic.model.lowering import lowered
 from laconic.model.predictor import Predictor
-from laconic.model.program import Segment, program_of
+from laconic.model.program import program_of
 from laconic.model.proof import bounds, overflow
 from laconic.model.quantise import MOST_SHIFT
+from laconic.model.segments import Segment
 from laconic.model.windows import WindowMaximum
 from laconic.numeric.magnitudes import LARGEST_SCORE
 

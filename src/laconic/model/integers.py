@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.model.input_codes import Inputs
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
+from laconic.model.segments import Segment
 from laconic.model.single import leaves_of
 
 # Whole numbers up to this are exact in float64.

@@ -14,37 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.model.arrange import Arrange
-from laconic.model.balls import Balls
 from laconic.model.lowering import lowered
-from laconic.model.masks import mask_weights
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.regions import UNSEEN
 from laconic.model.route import Route
-from laconic.model.windows import WindowMaximum
-
-KINDS = (
-    "gather", "filled", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
-    "soft_balls", "windows",
-)  # fmt: skip
-"""Kinds of segments, in the order in which their atoms are added up."""
-
-Tables = dict[str, np.ndarray]
-
-
-class Segment(NamedTuple):
-    """All atoms of one kind. Leaf l adds up the atoms ``starts[l]`` to ``starts[l + 1] - 1``."""
-
-    kind: str
-    tables: Tables
-    """What the atoms compute; see `_TABLES` for the names."""
-    weights: np.ndarray
-    """(n_atoms, n_outputs), or for balls (n_atoms, n_features + 1, n_outputs)."""
-    starts: np.ndarray
-
-    @property
-    def n_atoms(self) -> int:
-        """Number of atoms in all leaves."""
-        return int(self.starts[-1])
+from laconic.model.segments import Segment, Weighted, make_segments, squared
 
 
 class Routing(NamedTuple):
@@ -114,21 +87,14 @@ def make_program(
     tree = _Tree()
     tree.place(primitives, np.asarray(weights, np.float64), np.asarray(intercept, np.float64), [])
     bias = np.array([leaf.bias for leaf in tree.leaves])
-    segments = list(_segments([leaf.pieces for leaf in tree.leaves], len(intercept)))
+    segments = list(make_segments([leaf.pieces for leaf in tree.leaves], len(intercept)))
     return Program(int(n_features), bias, segments, tree.routing())
 
 
 # -- holes -----------------------------------------------------------------------------------------
 
 
-class _Weighted(NamedTuple):
-    """A primitive and the weights of its columns."""
-
-    primitive: Any
-    weights: np.ndarray
-
-
-def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[_Weighted]:
+def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[Weighted]:
     """Yield every primitive with its weights. Primitives that are arranged come one by one."""
     at = 0
     for primitive in primitives:
@@ -137,11 +103,11 @@ def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[_Weighted]:
         if isinstance(primitive, Arrange):
             yield from _weighted(primitive.primitives, primitive.moved(own))
         else:
-            yield _Weighted(primitive, own)
+            yield Weighted(primitive, own)
 
 
 class _Leaf(NamedTuple):
-    pieces: list[_Weighted]
+    pieces: list[Weighted]
     bias: np.ndarray
 
 
@@ -153,7 +119,7 @@ class _Tree:
     nodes: list[tuple[Any, list[int]]] = field(default_factory=list)
 
     def place(
-        self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[_Weighted]
+        self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[Weighted]
     ) -> int:
         """Add the node or leaf of some primitives, and return its number; see `Routing`."""
         pieces, route = list(outer), None
@@ -191,147 +157,5 @@ class _Tree:
             outside=np.array([target[0] for target in targets]),
             inside=np.array([number for target in targets for number in target[1:]], dtype=int),
             centre=np.concatenate([np.asarray(route.centre, np.float64) for route in routes]),
-            limit=np.concatenate([_squared(route.radius) for route in routes]),
+            limit=np.concatenate([squared(route.radius) for route in routes]),
         )
-
-
-def _squared(radius: Any) -> np.ndarray:
-    """Return squared radii. A ball whose square overflows holds all rows."""
-    with np.errstate(over="ignore", under="ignore"):
-        squares: np.ndarray = np.square(np.asarray(radius, dtype=np.float64))
-    return squares
-
-
-# -- segments --------------------------------------------------------------------------------------
-
-
-def _segments(leaves: list[list[_Weighted]], n_outputs: int) -> Iterator[Segment]:
-    """Yield the segments of all leaves, one for each kind (and image shape)."""
-    found: dict[tuple[Any, ...], list[list[tuple[Tables, np.ndarray]]]] = {}
-    for number, pieces in enumerate(leaves):
-        for primitive, weights in pieces:
-            for key, tables, own in _parts(primitive, weights):
-                of_leaf = found.setdefault(key, [[] for _ in leaves])
-                of_leaf[number].append((tables, own))
-    for key in sorted(found, key=lambda key: (KINDS.index(key[0]), key[1:])):
-        of_leaf = found[key]
-        counts = [sum(len(own) for _, own in parts) for parts in of_leaf]
-        if sum(counts):
-            parts = [part for leaf in of_leaf for part in leaf]
-            tables = _joined(key[0], [tables for tables, _ in parts])
-            weights = np.concatenate([own for _, own in parts])
-            yield Segment(key[0], tables, weights, np.cumsum([0, *counts]))
-
-
-def _parts(
-    primitive: Any, weights: np.ndarray
-) -> Iterator[tuple[tuple[Any, ...], Tables, np.ndarray]]:
-    """Yield the key, tables and weights of the segments to which a primitive adds atoms."""
-    kind = type(primitive)
-    if kind not in _TABLES:
-        known = ", ".join(own.__name__ for own in _TABLES)
-        raise TypeError(
-            f"{kind.__module__}.{kind.__name__} is not a primitive that can be exported; known: "
-            f"{known}"
-        )
-    yield from _TABLES[kind](primitive, weights)
-
-
-def _gather(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    yield ("gather",), {"feature": np.asarray(p.feature)}, weights
-
-
-def _filled(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    yield ("filled",), {"feature": np.asarray(p.feature), "value": np.asarray(p.value)}, weights
-
-
-def _multiply(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    yield ("multiply",), {"first": np.asarray(p.first), "second": np.asarray(p.second)}, weights
-
-
-def _compare(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    feature, value, test = np.asarray(p.feature), np.asarray(p.value), np.asarray(p.test)
-    for number, kind in enumerate(("at_most", "equals")):
-        of = test == number
-        yield (kind,), {"feature": feature[of], "value": value[of]}, weights[of]
-    of = test == 2
-    yield ("missing",), {"feature": feature[of]}, weights[of]
-
-
-def _hinge(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    sign = np.sign(p.sign).astype(np.int64)
-    tables = {"feature": np.asarray(p.feature), "knot": np.asarray(p.knot), "sign": sign}
-    yield ("hinge",), tables, weights
-
-
-def _look_up(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    table = np.asarray(p.table, dtype=np.float64)
-    length = np.full(len(table), table.shape[1])
-    tables = {"feature": np.asarray(p.feature), "length": length, "value": table.ravel()}
-    yield ("look_up",), tables, weights
-
-
-def _balls(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    centre = np.asarray(p.centre, dtype=np.float64)
-    n, d = centre.shape
-    weights = weights.reshape(n, d + 1, weights.shape[1]).copy()
-    # w·(x − o) + b = w·x + (b − w·o)
-    weights[:, -1] -= np.einsum("bf,bfc->bc", np.broadcast_to(p.origin, (n, d)), weights[:, :-1])
-    tables = {"centre": centre, "limit": _squared(p.radius)}
-    yield ("soft_balls" if p.soft else "balls",), tables, weights
-
-
-def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    height, width = (int(n) for n in p.shape)
-    sizes, centres = np.asarray(p.size), np.asarray(p.centre, dtype=np.float64)
-    tables: dict[str, list[Any]] = {name: [] for name in ("top", "left", "mask")}
-    masks: dict[tuple[Any, ...], int] = {}
-    shapes, values = [], []
-    for t, (row, column), sigma in zip(p.template, centres, p.sigma, strict=True):
-        whole = mask_weights((height, width), int(sizes[t]), row, column, float(sigma))
-        y, x = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
-        cut = np.ascontiguousarray(whole[y[0] : y[-1] + 1, x[0] : x[-1] + 1])
-        key = (cut.shape, cut.tobytes())
-        if key not in masks:
-            masks[key] = len(masks)
-            shapes.append(cut.shape)
-            values.append(cut.ravel())
-        tables["mask"].append(masks[key])
-        tables["top"].append(y[0])
-        tables["left"].append(x[0])
-    out = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
-    out |= {
-        "template": np.asarray(p.template),
-        "size": sizes,
-        "pixel": np.asarray(p.values, dtype=np.float64),
-        "rows": np.array([shape[0] for shape in shapes], dtype=np.int64),
-        "columns": np.array([shape[1] for shape in shapes], dtype=np.int64),
-        "weight": np.concatenate([np.empty(0, np.float32), *values]).astype(np.float64),
-    }
-    yield ("windows", height, width), out | {"shape": np.array([height, width])}, weights
-
-
-_TABLES = {
-    Gather: _gather,
-    Filled: _filled,
-    Multiply: _multiply,
-    Compare: _compare,
-    Hinge: _hinge,
-    LookUp: _look_up,
-    Balls: _balls,
-    WindowMaximum: _windows,
-}
-"""How each primitive becomes tables of segments."""
-
-
-def _joined(kind: str, parts: list[Tables]) -> Tables:
-    """Return the tables of several parts as one. Numbers of templates and masks are moved on."""
-    if kind == "windows":
-        templates = np.cumsum([0, *(len(part["size"]) for part in parts)])
-        masks = np.cumsum([0, *(len(part["rows"]) for part in parts)])
-        parts = [
-            part | {"template": part["template"] + t, "mask": part["mask"] + m}
-            for part, t, m in zip(parts, templates, masks, strict=False)
-        ]
-    out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return out | ({"shape": parts[0]["shape"]} if kind == "windows" else {})

@@ -13,7 +13,8 @@ import numpy as np
 
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import EXACT, FALL_BITS, HEIGHT_BITS, MASK, MASK_BITS
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
+from laconic.model.segments import Segment
 
 
 class Bound(NamedTuple):

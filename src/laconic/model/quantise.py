@@ -21,8 +21,9 @@ from laconic.model.choose_codes import choose_codes
 from laconic.model.in_codes import Coded, in_codes
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import EXACT, IntegerProgram, atom_values
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
 from laconic.model.proof import bounds, overflow, score_bound, value_sizes
+from laconic.model.segments import Segment
 
 # Largest power of two of an atom.
 MOST_SHIFT = 15

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.model.program import Program, Segment
+from laconic.model.program import Program
+from laconic.model.segments import Segment
 
 F32 = np.float32
 # Rows that are computed together.
