@@ -76,7 +76,7 @@ def models(args: argparse.Namespace) -> list[Exported]:
          pen["X_test"], {"bits": 16, "inputs": "uint8"}),
         ("pendigits, 16 columns, float32", ShareBoostClassifier(16), halves, pen["X_test"], None),
         ("pendigits, 30 stumps of float inputs, 8 bits", ShareBoostClassifier(30, pool="stumps"),
-         halves, pen["X_test"], {}),
+         halves, pen["X_test"], {"inputs": "float"}),
         ("pendigits, 5 balls, 8 bits", ShareBoostClassifier(5, pool="pieces"), halves,
          pen["X_test"], {"inputs": "uint8"}),
         ("pendigits, 5 soft balls, 8 bits", ShareBoostClassifier(5, pool=Pieces(soft=True)),
