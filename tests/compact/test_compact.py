@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from laconic import CompactClassifier, Predictor, ShareBoostClassifier
-from laconic.compact import classifier as module
 from laconic.compact import search as search_module
 from laconic.compact.checked import random_rows
 from laconic.compact.trials import promised_bytes
@@ -42,7 +41,7 @@ def table(frame):
 
 def test_the_budget_is_kept_by_every_model_of_the_frontier(model):
     assert model.bytes_ <= 700
-    for point in model._points:
+    for point in model._models:
         integers = point.predictor.integers
         target = Target("cortex-m0", integers.bits, integers.inputs.given)
         assert promised_bytes(point.predictor, target) == point.bytes <= 700
@@ -66,7 +65,7 @@ def test_the_frontier_rises_and_at_returns_its_models(model, digits):
     assert model.score_ == scores.max()
     half = model.at(500)
     assert half.bytes_ == max(b for b in bytes if b <= 500)
-    assert half.predict(X).shape == (500,)
+    assert np.array_equal(half.predict(X), half.predictor_.predict(X))
     assert half.checked_.rows == (500 if shutil.which("cc") else None)
     with pytest.raises(ValueError, match="the smallest takes"):
         model.at(3)
@@ -166,6 +165,12 @@ def test_a_seed_repeats_a_search_on_any_number_of_processes(model, digits):
     same(model, CompactClassifier(700, **FEW, n_jobs=2).fit(*digits), digits[0])
 
 
+def test_processes_do_not_change_searches_of_several_rungs(digits, several_rungs):
+    settings = {**FEW, "max_atoms": 4, "alphas": ["auto", 1e-2]}
+    one = CompactClassifier(700, **settings).fit(*digits)
+    same(one, CompactClassifier(700, **settings, n_jobs=2).fit(*digits), digits[0])
+
+
 @pytest.fixture
 def several_rungs(monkeypatch):
     monkeypatch.setattr("laconic.compact.plan.FEWEST_ROWS", 100)
@@ -208,7 +213,8 @@ def test_a_time_limit_gives_the_first_part_of_the_plan(digits, several_rungs, mo
     for trials_in_time in (0, 1, 2):
         clock = iter([0.0] * (1 + trials_in_time) + [100.0] * 99)
         monkeypatch.setattr(search_module, "monotonic", lambda clock=clock: next(clock))
-        with pytest.warns(UserWarning, match="the time limit of 50 s ended the plan"):
+        untried = ", before stumps could be tried" * (trials_in_time == 0)
+        with pytest.warns(UserWarning, match=f"the time limit of 50 s ended .*{untried}"):
             part = CompactClassifier(700, **FEW, time_limit=50).fit(X, y)
         monkeypatch.undo()
         monkeypatch.setattr("laconic.compact.plan.FEWEST_ROWS", 100)
@@ -231,7 +237,10 @@ def test_ctrl_c_keeps_what_was_found(digits, several_rungs, monkeypatch):
     with pytest.warns(UserWarning, match="interrupted; the model keeps the best of"):
         model = CompactClassifier(700, **FEW).fit(*digits)
     assert model.status_ == "interrupted"
-    assert model.predict(digits[0]).shape == (500,)
+    whole = CompactClassifier(700, **FEW)
+    monkeypatch.setattr(search_module, "fold_table", real)
+    lines = table(model.trials_)
+    assert lines == table(whole.fit(*digits).trials_)[: len(lines)]
 
 
 # -- all kinds of rows -----------------------------------------------------------------------------
@@ -252,6 +261,49 @@ def test_tables_with_text_and_missing_values():
     assert list(model.feature_names_in_) == ["colour", "size", "day"]
     assert "IS_RED" in str(model.predictor_.to_c()).upper()
     assert model.predictor_.feature_names == ["colour", "size", "day"]
+
+
+def test_dates_are_read_once():
+    """Rows of dates are encoded before the search. What ships must not encode them again."""
+    rng = np.random.default_rng(0)
+    days = rng.integers(0, 600, 240)
+    frame = pd.DataFrame({
+        "day": pd.Timestamp("2022-03-01") + pd.to_timedelta(days, "D"),
+        "other": rng.standard_normal(240),
+    })  # fmt: skip
+    y = np.where(days > 300, "late", "early")
+    model = CompactClassifier(900, max_atoms=4, alphas=["auto"], random_state=0).fit(frame, y)
+    assert model.score_ > 0.95
+    assert model.score(frame, y) > 0.95
+    assert (model.predictor_.predict(frame) == y).mean() > 0.95
+    assert model.predictor_.change.labels < 0.05
+
+
+def test_every_model_of_the_frontier_knows_the_categories_that_it_asks_about():
+    rng = np.random.default_rng(1)
+    words = np.array(list("abcdefgh"))
+    frame = pd.DataFrame({"first": rng.choice(words, 400), "second": rng.choice(words, 400)})
+    y = frame["first"].isin(list("abc")) ^ (frame["second"] == "h")
+    settings = {"max_atoms": 12, "alphas": ["auto"], "random_state": 0}
+    model = CompactClassifier(1500, **settings, one_standard_error=True).fit(frame, y)
+    assert len(model._models) > 3
+    for own, line in zip(model.frontier(), table(model.pareto_), strict=True):
+        assert own.bytes_ == line["bytes"]
+        assert np.array_equal(own.predict(frame), own.predictor_.predict(frame))
+
+
+def test_numbers_that_the_device_cannot_hand_over_are_refused_at_once(digits):
+    X, y = digits
+    for wrong, said in ((0.5, "has 0.5 in column '3'"), (300.0, "has 300 in column '3'")):
+        rows = X.astype(float)
+        rows[7, 3] = wrong
+        with pytest.raises(ValueError, match=f"from 0 to 255, but row 7 {said}"):
+            CompactClassifier(inputs="uint8").fit(rows, y)
+    with pytest.raises(ValueError, match=r"5 x 5|has 25 pixels, but X has 64 columns"):
+        CompactClassifier(image_shape=(5, 5)).fit(X, y)
+    rows[7, 3] = np.nan
+    with pytest.raises(ValueError, match=r"only stumps take; give pools=.auto"):
+        CompactClassifier(pools=["columns"]).fit(rows, y)
 
 
 def test_sparse_rows_and_rows_of_weight_zero(digits):
@@ -281,10 +333,13 @@ def test_weights_scoring_groups_and_probabilities():
 
 
 def test_one_standard_error_gives_a_smaller_model(digits):
-    best = CompactClassifier(900, **FEW).fit(*digits)
-    small = CompactClassifier(900, **FEW, one_standard_error=True).fit(*digits)
-    assert small.bytes_ <= best.bytes_
+    settings = {**FEW, "max_atoms": 60, "pools": ["columns"]}
+    best = CompactClassifier(2000, **settings).fit(*digits)
+    small = CompactClassifier(2000, **settings, one_standard_error=True).fit(*digits)
+    assert small.bytes_ < best.bytes_
     assert small.score_ <= best.score_
+    line = next(line for line in table(best.pareto_) if line["bytes"] == best.bytes_)
+    assert small.score_ >= best.score_ - line["standard_error"]
     assert "within one standard error" in small.why_
 
 
@@ -314,8 +369,14 @@ def test_float_models(digits):
     assert not hasattr(model.predictor_, "integers")
     with pytest.raises(ValueError, match="bits=32 computes with floats"):
         CompactClassifier(4000, bits=32).fit(X, y)
-    with pytest.raises(ValueError, match="bits must be 8, 16 or 32"):
-        CompactClassifier(bits=12).fit(X, y)
+    for bits in (12, None, (8.0,), ()):
+        with pytest.raises(ValueError, match="bits must be 8, 16 or 32"):
+            CompactClassifier(bits=bits).fit(X, y)
+    for pools in (None, 5):
+        with pytest.raises(TypeError, match='pools must be "auto" or a list'):
+            CompactClassifier(pools=pools).fit(X, y)
+    with pytest.raises(ValueError, match="groups has 9 entries, but X has 500 rows"):
+        CompactClassifier(cv=GroupKFold(3)).fit(X, y, groups=np.arange(9))
 
 
 def test_a_budget_for_no_atom_is_told():
@@ -353,7 +414,7 @@ def test_it_pickles_clones_describes_and_sits_in_pipelines(model, digits, capsys
     assert clone(model).get_params() == model.get_params()
     model.describe()
     text = capsys.readouterr().out
-    assert "No other model that fits has a better score in 700 bytes" in text
+    assert "It has the best score of all models that fit 700 bytes" in text
     pipe = make_pipeline(StandardScaler(), CompactClassifier(1200, **FEW)).fit(X, y)
     assert pipe.score(X, y) > 0.6
 
@@ -388,7 +449,3 @@ def checks():
 @pytest.mark.parametrize(("estimator", "check"), checks(), ids=lambda c: getattr(c, "func", c))
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
-
-
-def test_module_is_loaded_when_asked_for():
-    assert module.CompactClassifier is CompactClassifier

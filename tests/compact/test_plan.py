@@ -115,6 +115,7 @@ def test_pools_depend_on_the_rows():
         ([], ["auto"], "at least one entry"),
         (["colums"], ["auto"], "pool must be one of"),
         (["columns"], [-1.0], "alphas must hold"),
+        (["columns"], [True], "alphas must hold"),
         (["patches"], ["auto"], "give image_shape"),
     ],
 )

@@ -370,7 +370,7 @@ def test_bytes_are_not_counted_without_a_cap(data, targets):
 @pytest.mark.parametrize("booster", [ShareBoostClassifier, TotalQBoostClassifier])
 def test_a_resumed_fit_keeps_the_caps(data, tmp_path, booster, assert_identical):
     X, y = data
-    caps = {"max_features": 3, "max_bytes": 700, "max_operations": 60, "max_cost": 5.0}
+    caps = {"max_features": 3, "max_bytes": 900, "max_operations": 60, "max_cost": 5.0}
     settings = {"pool": "stumps", "costs": {(0, 1): 2.0}, **caps}
     path = tmp_path / "state"
     stop = [lambda state: len(state.entries) > 3]
@@ -446,6 +446,13 @@ def test_a_classifier_as_pool_has_no_caps(data, name):
     tree = DecisionTreeClassifier(max_depth=1)
     with pytest.raises(ValueError, match=f"{name} needs atoms with numbers"):
         TotalQBoostClassifier(pool=tree, **{name: 5}).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("cap", [{"max_operations": 50}, {"max_bytes": 5000}])
+def test_a_budget_of_a_pool_without_atoms(cap):
+    with pytest.warns(UserWarning, match="no atom helps"):
+        model = ShareBoostClassifier(3, pool="stumps", **cap).fit(np.ones((20, 3)), [0, 1] * 10)
+    assert model.n_atoms_ == 0
 
 
 def test_caps_into_which_no_atom_fits_are_named(data):

@@ -167,8 +167,9 @@ class Naive:
         ]
         product, bits = self.fits(factors[0] * factors[1], "int32"), tables["rescale"][j]
         self.proven("product of two inputs", abs(product) + ((1 << bits) >> 1), "int32")
-        value = self.proven("rescaled product", rescaled(product, bits), "int16")
-        self.add(segment, tables, j, value, scores, "int16")
+        kind = "uint16" if self.inputs.given == "uint8" else "int16"
+        value = self.proven("rescaled product", rescaled(product, bits), kind)
+        self.add(segment, tables, j, value, scores, kind)
 
     def at_most(self, segment, tables, j, q, scores):
         value = self.fits(tables["value"][j], self.inputs.dtype.name)

@@ -78,7 +78,8 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     add_name(fit)
     fit.add_argument(
         "--plot", metavar="FILE",
-        help="file for a plot of loss and error at each size, such as path.png",
+        help="file for a plot of loss and error at each size, such as path.png (compact: error "
+        "against bytes)",
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
         "--method", choices=("share", "totalq", "compact"),
         help="ShareBoost; TotalQBoost, which puts a price on each atom; or compact, which tries "
         "all kinds of atoms and takes the best model that fits --max-bytes (default: compact if "
-        "--max-bytes is given without --pool, else share)",
+        "--max-bytes is given and no option that compact does not have, else share)",
     )  # fmt: skip
     fit.add_argument(
         "--max-atoms", type=int, metavar="N",
@@ -84,7 +84,8 @@ def _add_budgets(budgets: argparse._ArgumentGroup) -> None:
     )
     budgets.add_argument(
         "--chip", choices=CHIPS,
-        help="chip for --max-bytes, and on which to measure --export (default: c99)",
+        help="chip for --max-bytes, and on which to measure --export (default: cortex-m0 for "
+        "compact, else c99)",
     )  # fmt: skip
     budgets.add_argument(
         "--time-limit", type=float, metavar="SECONDS",
@@ -169,7 +170,7 @@ def _compact(args: argparse.Namespace, seed: int) -> Any:
 
     names = ("max_bytes", "chip", "inputs", "max_atoms", "loss", "cv", "bits")
     return CompactClassifier(
-        **{"chip": CHIPS[0], "inputs": "float", **_given(args, *names)},
+        **{"inputs": "float", **_given(args, *names)},
         costs=args.cost or None,
         max_cost=args.max_cost,
         max_features=args.max_features,

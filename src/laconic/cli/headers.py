@@ -23,7 +23,7 @@ def add_number_arguments(parser: Any) -> None:
     parser.add_argument(
         "--bits", type=int, choices=BITS,
         help="bits of an exported weight: 8 or 16 for integers, 32 for float (default: 8, or 32 if "
-        "fit writes ONNX)",
+        "fit writes ONNX; compact tries 8 and 16)",
     )  # fmt: skip
     parser.add_argument(
         "--inputs", choices=INPUTS,

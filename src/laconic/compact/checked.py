@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from laconic.export.chips import compiler_version, find_chip, is_installed, measure
+from laconic.export.compiled import find_compiler
 from laconic.model.program import program_of
 from laconic.model.single import single, single_scores
 
@@ -36,31 +40,48 @@ class Checked(NamedTuple):
         return text
 
 
-def checked(predictor: Any, chip: str, X: Any = None) -> Checked:
+def checked(predictor: Any, chip: str, device: np.ndarray) -> Checked:
     """Compile a predictor, compare its scores with Python's, and measure it on a chip.
 
-    The scores are compared on some of the rows ``X``, or on random rows.
+    The scores are compared on rows as the device hands them over.
 
     Raises
     ------
     RuntimeError
-        If a score differs, which would be a fault of Laconic.
+        If a score differs or the C code does not compile, which would be a fault of Laconic.
     """
     header, found = predictor.to_c(), find_chip(chip)
     try:
         compiled = header.compile()
-    except (OSError, RuntimeError) as error:  # no compiler, or none that works here
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _compiler_works():
+            raise
         return Checked(None, None, None, str(error).splitlines()[0])
-    if X is None:
-        device = random_rows(predictor)
-    else:
-        device = predictor.device_rows(X[:: max(1, -(-X.shape[0] // COMPARED))])
     if not np.array_equal(compiled.device_scores(device), _scores(predictor, device)):
         raise RuntimeError("the compiled C code and Python disagree; please report this fault")
     if not is_installed(found):
         return Checked(len(device), None, None)
     flash = measure(str(header), found).flash
     return Checked(len(device), flash, compiler_version(found))
+
+
+def _compiler_works() -> bool:
+    """Return whether the C compiler of this machine compiles a small program."""
+    command = [find_compiler(), "-std=c99", "-x", "c", "-", "-c", "-o", os.devnull]
+    program = "#include <stdint.h>\nint32_t one(void) { return 1; }\n"
+    done = subprocess.run(command, input=program, capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def encoded_rows(predictor: Any, X: Any) -> np.ndarray:
+    """Return rows of numbers, in which dates are encoded, as the device hands them over."""
+    if not hasattr(predictor, "integers"):
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float32)
+    inputs = predictor.integers.inputs
+    rows = inputs.handed_over(X)
+    out = np.zeros((len(rows), predictor.n_features), dtype=rows.dtype)
+    out[:, inputs.features] = rows
+    return out
 
 
 def _scores(predictor: Any, device: np.ndarray) -> np.ndarray:

@@ -4,51 +4,38 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterator
 from contextlib import nullcontext
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.compact.checked import Checked, checked
-from laconic.compact.frontier import Tried, best_of, pareto
+from laconic.compact.checked import COMPARED, checked, encoded_rows, random_rows
+from laconic.compact.frontier import best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
+from laconic.compact.refit import FrontierModel, fit_frontier
 from laconic.compact.search import Given, Outcome, Search, Task
-from laconic.compact.settings import ALPHAS, allow_missing, find_settings
-from laconic.compact.tables import frontier_table, trials_table, why_chosen
-from laconic.compact.trials import COLUMNS, FLOAT, Form, model_at, promised_bytes
+from laconic.compact.settings import ALPHAS, allow_missing, check_whole, find_settings
+from laconic.compact.tables import frontier_table, lines_of, trials_table, why_chosen
+from laconic.compact.trials import COLUMNS, FLOAT, Form
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import fingerprint, settings_of
+from laconic.data.frames import asked_categories, what_stumps_could_do
 from laconic.data.labels import kept_rows
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.budgets import in_order, resolve_target
 from laconic.estimators.share import ShareBoostClassifier
-from laconic.estimators.sizes import whole_fits
 from laconic.export.footprint import CHIP_NAMES, Target, find_target, footprint
-from laconic.look.bars import progress_bar
+from laconic.look.bars import progress_bar, share_bar
 from laconic.losses import find_loss
 from laconic.model.atoms import ColumnsMap
 from laconic.model.input_codes import GIVEN
 from laconic.model.predictor import Predictor
-
-
-class FrontierModel(NamedTuple):
-    """A model of the frontier, fitted to all rows, in the form that ships."""
-
-    tried: Tried
-    predictor: Any
-    bytes: int
-    costs: Any
-    cost: float
-
-    @property
-    def score(self) -> float:
-        """The score in cross-validation."""
-        return self.tried.score
 
 
 class CompactClassifier(LaconicClassifier):
@@ -119,6 +106,8 @@ class CompactClassifier(LaconicClassifier):
 
     Attributes
     ----------
+    checked_ : Checked
+        Whether compiled code was compared with Python, and its measured size.
     classes_ : ndarray of shape (n_classes,)
     predictor_ : IntegerPredictor or Predictor
         The chosen model in the form that ships. ``predictor_.to_c()`` is its C code.
@@ -132,10 +121,8 @@ class CompactClassifier(LaconicClassifier):
         Bytes that the model takes at most on the chip.
     n_atoms_ : int
     score_ : float
-        Score of the model in cross-validation. It is a little too high, because it is the best of
-        many.
-    checked_ : Checked
-        Whether compiled code was compared with Python, and its measured size; see ``why_``.
+        Score of the model in cross-validation: accuracy, or that of ``scoring``. It is a little too
+        high, because it is the best of many.
     why_ : str
         Why this model was chosen.
     status_ : str
@@ -257,6 +244,7 @@ class CompactClassifier(LaconicClassifier):
         form = self._form(X)
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         search = self._search(self._rows(X, y, sample_weight, groups), form)
+        check_whole(search.rows.X, form.inputs, list(self._categories), self)
         with self._record(search) as record:
             search.known = [] if record is None else record.known
             self._run(search, record)
@@ -266,8 +254,10 @@ class CompactClassifier(LaconicClassifier):
     def _rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Given:
         """Return the rows to learn from, and set ``classes_``.
 
-        Given of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
+        Rows of weight 0 are dropped, unless ``cv`` may know rows by their numbers.
         """
+        if groups is not None and len(groups) != len(y):
+            raise ValueError(f"groups has {len(groups)} entries, but X has {len(y)} rows")
         keep, _, weight = kept_rows(self, X, y, sample_weight)
         if keep is None:
             return Given(X, y, weight, groups)
@@ -282,8 +272,10 @@ class CompactClassifier(LaconicClassifier):
 
     def _form(self, X: Any) -> Form:
         """Return how models ship."""
-        bits = (self.bits,) if isinstance(self.bits, Integral) else tuple(self.bits)
-        if not bits or any(word not in (8, 16, FLOAT) for word in bits):
+        single = isinstance(self.bits, Integral)
+        bits = (self.bits,) if single else tuple(self.bits if np.iterable(self.bits) else ())
+        known = all(isinstance(word, Integral) and word in (8, 16, FLOAT) for word in bits)
+        if not bits or not known:
             raise ValueError(f"bits must be 8, 16 or 32, or a tuple of them, not {self.bits!r}")
         target = resolve_target(find_target(Target(self.chip, 8, self.inputs)), X)
         if target.inputs != "float":
@@ -372,22 +364,37 @@ class CompactClassifier(LaconicClassifier):
                 f"{found.status}; the model is the best of what was tried until then",
                 stacklevel=stacklevel_of_user(),
             )
-        most = np.inf if self.max_bytes is None else self.max_bytes
-        best = best_of(found.last, most, self.one_standard_error)
-        wanted = [*pareto(found.last), best]
-        points = self._refitted(search, list(dict.fromkeys(wanted)))
+        best = best_of(found.last, search.most, self.one_standard_error)
+        wanted = list(dict.fromkeys([*pareto(found.last), best]))
+        with share_bar(self.verbose, "fitting the frontier to all rows") as shown:
+            n_fitted = iter(range(1, len(wanted) + 1))
+
+            def done(title: str) -> None:
+                if shown is not None:
+                    shown(next(n_fitted) / len({tried.setting for tried in wanted}))
+
+            models = fit_frontier(search, wanted, self._named, self.n_jobs, done)
         titles = [setting.title for setting in search.settings]
         alphas = [setting.alpha for setting in search.settings]
-        self._points = pareto(points.values())
-        self._categories = points[best].predictor.categories
-        self.trials_ = trials_table(found.models, titles, alphas)
-        self.pareto_ = frontier_table(self._points, titles, alphas, self.scoring is None)
+        self._models = pareto(models.values())
+        self._keep_asked([model.predictor for model in models.values()])
+        priced = self.costs is not None or self.max_cost is not None
+        self.trials_ = trials_table(found.models, titles, alphas, priced)
+        self.pareto_ = frontier_table(self._models, titles, alphas, self.scoring is None, priced)
         name = "accuracy" if self.scoring is None else str(self.scoring)
-        budget = "" if self.max_bytes is None else f" in {self.max_bytes:,} bytes on {self.chip}"
+        budget = "" if self.max_bytes is None else f" {self.max_bytes:,} bytes on {self.chip}"
         self.why_ = why_chosen(
-            points[best], titles[best.setting], found, name, self.one_standard_error, budget
+            models[best], titles[best.setting], found, name, self.one_standard_error, budget
         )
-        self._use(points[best], search.rows.X)
+        self._use(models[best])
+        sample = search.rows.X[:: max(1, -(-search.rows.X.shape[0] // COMPARED))]
+        self.checked_ = checked(self.predictor_, self.chip, encoded_rows(self.predictor_, sample))
+        if self.checked_.flash is not None and self.checked_.flash > self.bytes_:
+            warnings.warn(
+                f"the model takes {self.checked_.flash} bytes with {self.checked_.compiler}, more "
+                f"than the {self.bytes_} that were promised for another compiler",
+                stacklevel=stacklevel_of_user(),
+            )
         if self.n_atoms_ == 0:
             warnings.warn(
                 "the chosen model has no atom, so it predicts the same for every row; raise the "
@@ -395,36 +402,13 @@ class CompactClassifier(LaconicClassifier):
                 stacklevel=stacklevel_of_user(),
             )
 
-    def _point(
-        self, search: Search, tried: Tried, path: ShareBoostClassifier
-    ) -> FrontierModel | None:
-        """Return a model of the frontier, fitted to all rows, in the form that ships."""
-        target, most = search.form.target(tried.bits), np.inf
-        if self.max_bytes is not None:
-            most = self.max_bytes
-        model = model_at(path, tried.size, target, most)
-        if model is None:
-            return None
-        rows = search.rows
-        predictor = search.form.shipped(self._named(model), rows[:3], tried.bits)
-        entry = model.path_[model.n_atoms_]
-        took = promised_bytes(model.predictor_, target)
-        return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))
-
-    def _refitted(self, search: Search, wanted: list[Tried]) -> dict[Tried, FrontierModel]:
-        """Fit one path to all rows for each setting, and return the wanted models."""
-        rows, points = search.rows, {}
-        for setting in dict.fromkeys(tried.setting for tried in wanted):
-            own = [tried for tried in wanted if tried.setting == setting]
-            path = search.path_of(setting).set_params(
-                max_atoms=max(tried.size for tried in own), n_jobs=self.n_jobs
-            )
-            with whole_fits() as models:
-                models.append(path.fit(rows.X, rows.y, rows.weight))
-            for tried in own:
-                if (point := self._point(search, tried, path)) is not None:
-                    points[tried] = point
-        return points
+    def _keep_asked(self, predictors: list[Any]) -> None:
+        """Forget the categories that no model asks about, so that others do not learn of them."""
+        asked: dict[int, set[int]] = {}
+        for predictor in predictors:
+            for feature, words in predictor.categories.items():
+                asked.setdefault(feature, set()).update(words)
+        self._categories = asked_categories(self._categories, asked)
 
     def _named(self, model: ShareBoostClassifier) -> Predictor:
         """Return the predictor of a model, with the names, categories and units of the rows."""
@@ -436,29 +420,32 @@ class CompactClassifier(LaconicClassifier):
         named._keep_asked([entry])
         return named._predictor_of(entry)
 
-    def _use(self, point: FrontierModel, X: Any = None) -> None:
-        """Use a model of the frontier. It is compiled and compared with Python, if possible.
+    def _use(self, model: FrontierModel) -> None:
+        """Use a model of the frontier."""
+        self.predictor_, self.bytes_ = model.predictor, model.bytes
+        self.score_, self.n_atoms_ = model.score, model.costs.atoms
 
-        The training rows ``X`` are not kept, so later comparisons are on random rows.
-        """
-        self.predictor_, self.bytes_ = point.predictor, point.bytes
-        self.score_, self.n_atoms_ = point.score, point.costs.atoms
-        self.checked_: Checked = checked(point.predictor, self.chip, X)
+    def frontier(self) -> Iterator[CompactClassifier]:
+        """Yield a fitted classifier for every model of the frontier, smallest first."""
+        check_is_fitted(self, "predictor_")
+        for model in self._models:
+            other = copy.copy(self)
+            other._use(model)
+            other.why_ = f"It is the best model of the frontier within {model.bytes:,} bytes."
+            yield other
 
     def at(self, max_bytes: float) -> CompactClassifier:
         """Return the best classifier of the frontier that takes at most ``max_bytes``.
 
-        It is fitted, and has been compiled and compared with Python if a compiler is here.
+        If a compiler is here, its code was compiled and compared with Python on random rows.
         """
-        check_is_fitted(self, "predictor_")
-        fitting = [point for point in self._points if point.bytes <= max_bytes]
+        fitting = [model for model in self.frontier() if model.bytes_ <= max_bytes]
         if not fitting:
-            least = self._points[0].bytes
+            least = self._models[0].bytes
             raise ValueError(f"no model takes {max_bytes:g} bytes; the smallest takes {least}")
-        other = copy.copy(self)
-        other._use(fitting[-1])
-        other.why_ = f"It is the best model of the frontier within {max_bytes:g} bytes."
-        return other
+        found = fitting[-1]
+        found.checked_ = checked(found.predictor_, self.chip, random_rows(found.predictor_))
+        return found
 
     # -- explaining ----------------------------------------------------------------------------
 
@@ -473,15 +460,25 @@ class CompactClassifier(LaconicClassifier):
         from laconic.look.pareto import plot_pareto
 
         check_is_fitted(self, "predictor_")
-        lines = self.pareto_
-        lines = lines.to_dict("records") if hasattr(lines, "to_dict") else lines
         what = None if self.scoring is None else str(self.scoring)
-        return plot_pareto(lines, self.bytes_, self.max_bytes, self.chip, what, ax)
+        return plot_pareto(lines_of(self.pareto_), self.bytes_, self.max_bytes, self.chip, what, ax)
 
     # -- the scikit-learn edge -----------------------------------------------------------------
 
     def _has_probabilities(self) -> bool:
         return True
+
+    def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
+        try:
+            return super()._validated(X, y, reset, weight)
+        except ValueError as error:
+            said = what_stumps_could_do(error)
+            if said is None or allow_missing(self.pools):
+                raise
+            raise ValueError(
+                'X holds text or missing values (NaN), which only stumps take; give pools="auto" '
+                'or pools=["stumps"]'
+            ) from error
 
     def _input(self) -> dict[str, Any]:
         sparse = ["csr", "csc"]

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -94,7 +93,7 @@ class Search:
         codes = np.unique(self.rows.y, return_inverse=True)[1]
         rungs = rows_of_rungs(codes, self.cv, self.random)
         seeds = self.random.randint(np.iinfo(np.int32).max, size=len(rungs))
-        alive = [group[0] for group in groups] if len(rungs) > 1 else [*chain(*groups)]
+        alive = [group[0] for group in groups] if len(rungs) > 1 else [*range(len(self.settings))]
         for rung, (kept, seed) in enumerate(zip(rungs, seeds, strict=True)):
             part = self._part(kept)
             folds = self._folds(part, int(seed))
@@ -105,12 +104,23 @@ class Search:
                 if over and unfinished and self.found.models:
                     self.found.status = (
                         f"the time limit of {self.time_limit:g} s ended the plan on rung "
-                        f"{rung + 1} of {len(rungs)}"
+                        f"{rung + 1} of {len(rungs)}{self._untried()}"
                     )
                     return
             if not self.found.models:
                 raise ValueError(next(iter(self.found.left_out.values()), "no model fits"))
             alive = self._next(alive, groups, first=rung == 0)
+
+    @property
+    def most(self) -> float:
+        """The budget of bytes, or infinity."""
+        return np.inf if self.model.max_bytes is None else float(self.model.max_bytes)
+
+    def _untried(self) -> str:
+        """Say which pools were not tried."""
+        seen = {self.settings[model.setting].title for model in self.found.models}
+        left = [s.title for s in self.settings if s.title not in seen]
+        return f", before {', '.join(dict.fromkeys(left))} could be tried" if left else ""
 
     def _by_pool(self) -> list[list[int]]:
         """Return the numbers of the settings of every pool. On the first rung, one of each runs."""
@@ -154,12 +164,11 @@ class Search:
                     yield task.setting
 
     def _leave_out(self, setting: int, why: str) -> None:
-        if setting not in self.found.left_out:
-            self.found.left_out[setting] = why
-            warnings.warn(
-                f"pool {self.settings[setting].title!r} is left out: {why}",
-                stacklevel=stacklevel_of_user(),
-            )
+        title = self.settings[setting].title
+        told = {self.settings[number].title for number in self.found.left_out}
+        self.found.left_out[setting] = why
+        if title not in told:
+            warnings.warn(f"pool {title!r} is left out: {why}", stacklevel=stacklevel_of_user())
 
     def _outcomes(self, tasks: list[Task], part: Given) -> Generator[Outcome, None, None]:
         """Yield the outcome of every task in order: first those of a checkpoint."""
@@ -195,18 +204,16 @@ class Search:
 
     def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:
         """Return the settings of the next rung. Other penalties of a pool join after the first."""
-        models, most = self.found.last, np.inf
-        if self.model.max_bytes is not None:
-            most = self.model.max_bytes
-        largest = min(most, max(model.bytes for model in models))
-        best = best_scores(models, alive, most)
+        models = self.found.last
+        largest = min(self.most, max(model.bytes for model in models))
+        best = best_scores(models, alive, self.most)
         at_parts = [best_scores(models, alive, largest * part) for part in PARTS]
         kept = [alive[place] for place in survivors(best, at_parts)]
         kept = [setting for setting in kept if setting not in self.found.left_out]
         if not first:
             return kept
-        return [number for setting in kept for group in groups if setting in group
-                for number in group]  # fmt: skip
+        own = [group for setting in kept for group in groups if setting in group]
+        return [number for penalty in zip(*own, strict=True) for number in penalty]
 
 
 def _outcome(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,15 +54,65 @@ def find_settings(
     if not pools or not alphas:
         raise ValueError("pools and alphas must each have at least one entry")
     for alpha in alphas:
-        if alpha != "auto" and not (isinstance(alpha, (int, float)) and 0 <= alpha < math.inf):
+        number = isinstance(alpha, Real) and not isinstance(alpha, bool)
+        if alpha != "auto" and not (number and 0 <= alpha < math.inf):
             raise ValueError(f'alphas must hold "auto" or numbers from 0 on, not {alpha!r}')
-    found = []
-    for pool in pools:
-        made = _image_pool(X, image_shape) if isinstance(pool, str) and pool == "patches" else pool
-        made = make_pool(made, "max", None, categorical)
-        rule = "projection" if isinstance(pool, (list, tuple)) else "gradient"
-        found += [Setting(title_of(pool), made, alpha, rule) for alpha in alphas]
-    return found
+    _check_shape(image_shape, X.shape[1])
+    made = [
+        make_pool(_image_pool(X, image_shape) if _is_patches(pool) else pool, "max", None,
+                  categorical)
+        for pool in pools
+    ]  # fmt: skip
+    # All pools come before the next penalty, so that a time limit leaves out penalties first.
+    return [
+        Setting(title_of(given), pool, alpha, "projection" if _is_mix(given) else "gradient")
+        for alpha in alphas
+        for given, pool in zip(pools, made, strict=True)
+    ]
+
+
+def _is_patches(pool: Any) -> bool:
+    return isinstance(pool, str) and pool == "patches"
+
+
+def _is_mix(pool: Any) -> bool:
+    return isinstance(pool, (list, tuple))
+
+
+def _check_shape(shape: Any, n_features: int) -> None:
+    """Refuse a shape of images that does not fit the rows."""
+    if shape is None or isinstance(shape, str):
+        return
+    if len(shape) != 2 or not all(isinstance(n, Integral) and int(n) > 0 for n in shape):
+        raise ValueError(f"image_shape must be (height, width), not {shape!r}")
+    if math.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape={tuple(shape)} has {math.prod(shape)} pixels, but X has {n_features} "
+            "columns"
+        )
+
+
+def check_whole(X: Any, inputs: str, categorical: list[int], estimator: Any) -> None:
+    """Refuse rows that a device cannot hand over as integers of the type ``inputs``."""
+    if inputs == "float":
+        return
+    numbers = np.setdiff1d(np.arange(X.shape[1]), categorical)
+    names = getattr(estimator, "feature_names_in_", numbers.astype(str))
+    values = X[:, numbers]
+    values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+    limits, missing = np.iinfo(inputs), np.isnan(values)
+    most = limits.max - bool(missing.any())
+    with np.errstate(invalid="ignore"):
+        wrong = (values != np.rint(values)) | (values < limits.min) | (values > most)
+    wrong &= ~missing
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        where = names[numbers[column]] if len(names) == X.shape[1] else numbers[column]
+        raise ValueError(
+            f"inputs={inputs!r} takes whole numbers from {limits.min} to {most}, but row {row} has "
+            f'{values[row, column]:g} in column {str(where)!r}; use inputs="float", or scale the '
+            "column"
+        )
 
 
 def title_of(pool: Any) -> str:
@@ -76,12 +127,12 @@ def title_of(pool: Any) -> str:
         return pool
     if isinstance(pool, (list, tuple)):
         return " + ".join(map(title_of, pool))
-    return type(pool).__name__.lower()
+    return " ".join(repr(pool).split()) if hasattr(pool, "get_params") else type(pool).__name__
 
 
 def allow_missing(pools: Any) -> bool:
     """Return whether all pools take missing values. With ``"auto"``, some pool always does."""
-    if isinstance(pools, str):
+    if isinstance(pools, str) or not isinstance(pools, Sequence):
         return pools == "auto"
     names = [pool for pool in pools if isinstance(pool, str)]
     objects = [pool for pool in pools if not isinstance(pool, str)]

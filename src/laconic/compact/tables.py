@@ -17,8 +17,19 @@ def as_frame(lines: list[dict[str, Any]]) -> Any:
     return pd.DataFrame(lines)
 
 
-def trials_table(models: Sequence[Tried], titles: Sequence[str], alphas: Sequence[Any]) -> Any:
-    """Return one line for each model that was tried. Costs are means over the folds."""
+def lines_of(table: Any) -> list[dict[str, Any]]:
+    """Return the lines of a table, whether it is a data frame or not."""
+    lines: list[dict[str, Any]] = table.to_dict("records") if hasattr(table, "to_dict") else table
+    return lines
+
+
+def trials_table(
+    models: Sequence[Tried], titles: Sequence[str], alphas: Sequence[Any], priced: bool
+) -> Any:
+    """Return one line for each model that was tried. Costs are means over the folds.
+
+    The price of features is a column only if users gave one.
+    """
     return as_frame([
         {
             "rung": model.rung + 1,
@@ -32,14 +43,18 @@ def trials_table(models: Sequence[Tried], titles: Sequence[str], alphas: Sequenc
             "bytes": model.bytes,
             "operations": model.operations,
             "features": model.features,
-            "cost": model.cost,
+            **({"cost": model.cost} if priced else {}),
         }
         for model in models
     ])  # fmt: skip
 
 
 def frontier_table(
-    points: Sequence[Any], titles: Sequence[str], alphas: Sequence[Any], accuracy: bool
+    points: Sequence[Any],
+    titles: Sequence[str],
+    alphas: Sequence[Any],
+    accuracy: bool,
+    priced: bool,
 ) -> Any:
     """Return one line for each model of the frontier, smallest first.
 
@@ -59,7 +74,7 @@ def frontier_table(
             "atoms": costs.atoms,
             "operations": costs.operations,
             "features": costs.features,
-            "cost": point.cost,
+            **({"cost": point.cost} if priced else {}),
         })  # fmt: skip
     return as_frame(lines)
 
@@ -71,9 +86,9 @@ def why_chosen(
     tried = point.tried
     atoms = f"{point.costs.atoms} atom{'s' * (point.costs.atoms != 1)} of the pool {title}"
     rule = (
-        "It is the smallest model within one standard error of the best"
+        "It is the smallest model within one standard error of the best that fits"
         if smallest
-        else "No other model that fits has a better score"
+        else "It has the best score of all models that fit"
     )
     words = "float32" if tried.bits == 32 else f"{tried.bits} bits"
     return (

@@ -12,6 +12,7 @@ from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, whole_fits
 from laconic.export.footprint import Target, footprint
 from laconic.model.program import program_of
+from laconic.model.quantise import TooWide
 
 COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN."""
@@ -72,7 +73,7 @@ def fold_table(
     with whole_fits() as models:
         models.append(path.fit(*fit))
     out = np.full((len(form.bits), len(sizes), len(COLUMNS)), np.nan)
-    most = np.inf if path.max_bytes is None else path.max_bytes
+    most = np.inf if path.max_bytes is None else float(path.max_bytes)
     for line, bits in zip(out, form.bits, strict=True):
         last: tuple[int, np.ndarray] | None = None
         for place, size in enumerate(sizes):
@@ -95,7 +96,7 @@ def _record(
     costs = took, own.operations, own.features, entry.cost
     try:
         shipped = as_shipped(model, form.shipped(model.predictor_, fit, bits))
-    except ValueError:  # its scores do not fit the integers
+    except TooWide:
         return np.full(len(COLUMNS), np.nan)
     if scorer is None:
         right = shipped.predictor_.encoded_labels(test[0]) == test[1]

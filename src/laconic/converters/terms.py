@@ -1,6 +1,6 @@
 """What a converted model adds up, and the predictor of it.
 
-TermSums about the same question are merged. That makes an ensemble of many stumps compact.
+Terms about the same question are merged. That makes an ensemble of many stumps compact.
 """
 
 from __future__ import annotations

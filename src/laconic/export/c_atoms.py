@@ -48,7 +48,7 @@ def _multiply(code: Code, segment: Segment) -> list[str]:
     if segment.tables["rescale"].any():
         down = table(code, segment, "rescale", "Products are divided by these powers of two.")
         value = f"{code.rescale()}({value}, {down})"
-    return add(code, segment, value, "int16_t")
+    return add(code, segment, value, "uint16_t" if code.inputs.given == "uint8" else "int16_t")
 
 
 def _at_most(code: Code, segment: Segment) -> list[str]:

@@ -51,6 +51,8 @@ class Layout:
                 each = float(FAR)
             if segment.kind == "gather" and self.given == "uint8":
                 each = 256.0
+            if segment.kind == "multiply" and self.given == "uint8":
+                each = 2.0**16
             if segment.kind == "look_up":
                 each = most
             if segment.kind in ("balls", "soft_balls"):

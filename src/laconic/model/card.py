@@ -205,7 +205,7 @@ def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
         verdict = f"a sum above zero means {second}, otherwise {first}."
         how = getattr(predictor.map, "points", ColumnsMap.points) + _ALWAYS + verdict
     if entry is None:
-        return how + " A saved model does not hold its atoms' shares in the decrease of the loss."
+        return how
     return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
 
 

@@ -18,6 +18,7 @@ from laconic.model.input_codes import Inputs
 from laconic.model.integers import (
     FALL_BITS,
     HEIGHT_BITS,
+    LARGEST_OF_BYTES,
     LARGEST_VALUE,
     MASK,
     MASK_BITS,
@@ -99,7 +100,8 @@ class _Coder:
         first, second = segment.tables["first"], segment.tables["second"]
         largest = product_sizes(first, second, self.inputs)
         down = np.zeros(len(first), dtype=np.int64)
-        while (over := (largest + ((1 << down) >> 1)) >> down > LARGEST_VALUE).any():
+        most = LARGEST_OF_BYTES if self.inputs.given == "uint8" else LARGEST_VALUE
+        while (over := (largest + ((1 << down) >> 1)) >> down > most).any():
             down += over
         if self.inputs.dtype.itemsize == 1:  # one number for all atoms needs no table
             down[:] = down.max(initial=0)

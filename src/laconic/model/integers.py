@@ -24,6 +24,8 @@ from laconic.model.single import leaves_of
 EXACT = 2**53
 # Products and masked responses are rescaled to at most this value before they are weighted.
 LARGEST_VALUE = 2**15 - 1
+# Products of two bytes are never negative, so they have one bit more. They are not rescaled.
+LARGEST_OF_BYTES = 2**16 - 1
 # A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
 MASK, MASK_BITS = 255, 8
 # Bits of the height of a soft ball, by the bits of a weight.

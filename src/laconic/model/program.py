@@ -17,7 +17,7 @@ from laconic.model.arrange import Arrange
 from laconic.model.lowering import lowered
 from laconic.model.regions import UNSEEN
 from laconic.model.route import Route
-from laconic.model.segments import Segment, Weighted, make_segments, squared
+from laconic.model.segments import Segment, WeightedPrimitive, make_segments, squared
 
 
 class Routing(NamedTuple):
@@ -94,7 +94,7 @@ def make_program(
 # -- holes -----------------------------------------------------------------------------------------
 
 
-def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[Weighted]:
+def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[WeightedPrimitive]:
     """Yield every primitive with its weights. Primitives that are arranged come one by one."""
     at = 0
     for primitive in primitives:
@@ -103,11 +103,11 @@ def _weighted(primitives: Sequence[Any], W: np.ndarray) -> Iterator[Weighted]:
         if isinstance(primitive, Arrange):
             yield from _weighted(primitive.primitives, primitive.moved(own))
         else:
-            yield Weighted(primitive, own)
+            yield WeightedPrimitive(primitive, own)
 
 
 class _Leaf(NamedTuple):
-    pieces: list[Weighted]
+    pieces: list[WeightedPrimitive]
     bias: np.ndarray
 
 
@@ -119,7 +119,11 @@ class _Tree:
     nodes: list[tuple[Any, list[int]]] = field(default_factory=list)
 
     def place(
-        self, primitives: Sequence[Any], W: np.ndarray, bias: np.ndarray, outer: list[Weighted]
+        self,
+        primitives: Sequence[Any],
+        W: np.ndarray,
+        bias: np.ndarray,
+        outer: list[WeightedPrimitive],
     ) -> int:
         """Add the node or leaf of some primitives, and return its number; see `Routing`."""
         pieces, route = list(outer), None

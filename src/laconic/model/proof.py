@@ -23,14 +23,16 @@ class Bound(NamedTuple):
     what: str
     largest: int
     bits: int
+    signed: bool = True
 
     def __str__(self) -> str:
-        return f"{self.what}: at most {self.largest:,}, in {self.bits} bits"
+        kind = "" if self.signed else " without a sign"
+        return f"{self.what}: at most {self.largest:,}, in {self.bits} bits{kind}"
 
     @property
     def fits(self) -> bool:
-        """Whether a signed integer of so many bits holds the number."""
-        return self.largest < 2 ** (self.bits - 1)
+        """Whether an integer of so many bits holds the number."""
+        return self.largest < 2 ** (self.bits - self.signed)
 
 
 def code_sizes(inputs: Inputs) -> np.ndarray:
@@ -154,7 +156,8 @@ def bounds(program: Program, inputs: Inputs, bits: int, accumulator: int) -> lis
             sizes = sizes + ((np.int64(1) << tables["rescale"]) >> 1)  # before it is rescaled
             out.append(Bound("product of two inputs", int(sizes.max(initial=0)), 32))
             sizes = value_sizes(segment, inputs)
-            out.append(Bound("rescaled product", int(sizes.max(initial=0)), 16))
+            signed = inputs.given != "uint8"
+            out.append(Bound("rescaled product", int(sizes.max(initial=0)), 16, signed))
         elif segment.kind == "windows":
             sizes, values = responses(segment, inputs)
             top = int(values.max(initial=0)) >> int(tables["down"][0])

@@ -45,6 +45,10 @@ TOO_LARGE = 2.0**62
 COARSER = 40
 
 
+class TooWide(ValueError):
+    """A model whose numbers do not fit the integers of C."""
+
+
 def quantise_program(
     program: Program, X: Any, bits: int, given: str, weight: np.ndarray
 ) -> IntegerProgram:
@@ -69,7 +73,7 @@ def quantise_program(
     rounded = best.rounded
     proof = bounds(rounded.program, inputs, bits, rounded.accumulator)
     if wide := overflow(proof):
-        raise ValueError(f"this model cannot be computed with integers, as one overflows: {wide}")
+        raise TooWide(f"this model cannot be computed with integers, as one overflows: {wide}")
     distance = max((bound.bits for bound in proof if bound.what == "squared distance"), default=32)
     return IntegerProgram(
         rounded.program, inputs, bits, rounded.unit, rounded.accumulator, distance
@@ -106,7 +110,7 @@ def _rounded(coded: Coded, inputs: Inputs, bits: int, step: float, shifts: bool)
             program = _at_unit(coded, inputs, bits, unit)
             if score_bound(program, inputs, bits) <= limit:
                 return _Rounded(program, unit, accumulator)
-    raise ValueError(
+    raise TooWide(
         "the scores of this model do not fit 64-bit integers, because its weights and intercepts "
         "differ too much in size"
     )

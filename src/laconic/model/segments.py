@@ -41,7 +41,7 @@ class Segment(NamedTuple):
         return int(self.starts[-1])
 
 
-class Weighted(NamedTuple):
+class WeightedPrimitive(NamedTuple):
     """A primitive and the weights of its columns."""
 
     primitive: Any
@@ -55,7 +55,7 @@ def squared(radius: Any) -> np.ndarray:
     return squares
 
 
-def make_segments(leaves: list[list[Weighted]], n_outputs: int) -> Iterator[Segment]:
+def make_segments(leaves: list[list[WeightedPrimitive]], n_outputs: int) -> Iterator[Segment]:
     """Yield the segments of all leaves, one for each kind (and image shape)."""
     found: dict[tuple[Any, ...], list[list[tuple[Tables, np.ndarray]]]] = {}
     for number, pieces in enumerate(leaves):

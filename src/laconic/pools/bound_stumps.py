@@ -254,7 +254,8 @@ class BoundStumps(BoundPool):
         new = np.ones(len(self._feature), dtype=np.int64)
         new[[self._find(index)[0] for index in chosen]] = 0
         of_slot = 3 * new
-        of_slot += [STUMP_KINDS.index("eq" if c.categorical else "le") for c in self._coding]
+        for slot, coding in enumerate(self._coding):
+            of_slot[slot] += STUMP_KINDS.index("eq" if coding.categorical else "le")
         kinds = np.repeat(of_slot, np.diff(self._offsets))
         missing = [slot for slot, coding in enumerate(self._coding) if coding.missing]
         last = self._offsets[1:][missing] - 1

@@ -1,0 +1,85 @@
+"""The models of the frontier, fitted to all rows, in the form that ships."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from laconic.compact.frontier import Tried
+from laconic.compact.search import Search
+from laconic.compact.trials import FLOAT, model_at, promised_bytes
+from laconic.data.doubts import stacklevel_of_user
+from laconic.estimators.share import ShareBoostClassifier
+from laconic.estimators.sizes import whole_fits
+from laconic.model.integer_predictor import IntegerPredictor
+from laconic.model.predictor import Predictor
+from laconic.model.quantise import TooWide
+
+
+class FrontierModel(NamedTuple):
+    """A model of the frontier. ``tried`` has its scores in cross-validation."""
+
+    tried: Tried
+    predictor: Any
+    bytes: int
+    costs: Any
+    cost: float
+
+    @property
+    def score(self) -> float:
+        """The score in cross-validation."""
+        return self.tried.score
+
+
+def fit_frontier(
+    search: Search,
+    wanted: list[Tried],
+    named: Callable[[ShareBoostClassifier], Predictor],
+    n_jobs: int | None,
+    done: Callable[[str], None],
+) -> dict[Tried, FrontierModel]:
+    """Fit one path to all rows for each setting, and return the wanted models.
+
+    ``named`` gives a predictor the names, categories and units of the rows. ``done`` is called with
+    the pool of every path.
+    """
+    rows, found = search.rows, {}
+    for setting in dict.fromkeys(tried.setting for tried in wanted):
+        own = [tried for tried in wanted if tried.setting == setting]
+        path = search.path_of(setting)
+        path.set_params(max_atoms=max(tried.size for tried in own), n_jobs=n_jobs)
+        with whole_fits() as models:
+            models.append(path.fit(rows.X, rows.y, rows.weight))
+        for tried in own:
+            if (model := _model(search, tried, path, named)) is not None:
+                found[tried] = model
+        done(search.settings[setting].title)
+    return found
+
+
+def _model(
+    search: Search,
+    tried: Tried,
+    path: ShareBoostClassifier,
+    named: Callable[[ShareBoostClassifier], Predictor],
+) -> FrontierModel | None:
+    """Return one model of a path, or None if it does not fit the budget or the integers."""
+    target = search.form.target(tried.bits)
+    model = model_at(path, tried.size, target, search.most)
+    if model is None:
+        return None
+    predictor: Any = named(model)
+    if tried.bits != FLOAT:
+        try:
+            # The rows are encoded already, so the predictor must not know the units of dates.
+            bare = search.form.shipped(model.predictor_, search.rows[:3], tried.bits)
+        except TooWide as error:
+            warnings.warn(
+                f"a model of the frontier is left out: {error}", stacklevel=stacklevel_of_user()
+            )
+            return None
+        predictor = IntegerPredictor.of(predictor, bare.integers, bare.change)
+    entry = model.path_[model.n_atoms_]
+    took = promised_bytes(model.predictor_, target)
+    return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))
