@@ -26,9 +26,9 @@ from _common import error, progress
 from _forests import Forests, Rows, Vote, shift_thresholds, voted
 from _networks import Networks, best_of_sizes
 
-LEAF_BITS = (0, 4, 8)
+LEAF_BITS = (0, 4)
 # Larger forests are written as tables only, because compilers take minutes for their code.
-MOST_INLINE = 4096
+MOST_INLINE = 2048
 # A node of a table takes 8 bytes, so this many leaves take 256 kB.
 MOST_LEAVES = 32_768
 CALL = "return peer_predict(x, MODEL_N_FEATURES);"

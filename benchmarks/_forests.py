@@ -21,6 +21,8 @@ LEAVES_OF_ONE = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 TREES = (3, 5, 7, 10, 15, 20, 30, 40)
 LEAVES = (16, 32, 64, 128, 256)
 KINDS = {"random forest": RandomForestClassifier, "extra trees": ExtraTreesClassifier}
+# A larger forest is kept if it has at most this part of the errors of the smaller one.
+BETTER = 0.97
 # Rows with more columns than this are wide. There, splits look at few columns only.
 WIDE = 200
 
@@ -68,15 +70,17 @@ class Forests:
         self._whole: dict[int, Any] = {}
 
     def frontier(self, vote: Vote, most_leaves: float) -> list[Grown]:
-        """Return the forests that are better than all with fewer leaves, smallest first."""
+        """Return the forests that are clearly better than all with fewer leaves, and the best."""
         every = [grown for number in range(len(self.models)) for grown in self._grown(number, vote)]
         every = [grown for grown in every if grown.leaves <= most_leaves]
         every.sort(key=lambda grown: (grown.leaves, grown.validation))
-        best: list[Grown] = []
+        kept: list[Grown] = []
+        best = min(every, key=lambda grown: (grown.validation, grown.leaves))
         for grown in every:
-            if not best or grown.validation < best[-1].validation:
-                best.append(grown)
-        return best
+            better = not kept or grown.validation <= BETTER * kept[-1].validation
+            if grown.leaves <= best.leaves and (better or grown is best):
+                kept.append(grown)
+        return kept
 
     def fitted(self, grown: Grown) -> Any:
         """Return the forest, fitted on all training rows."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from _c_models import Model, peer_header
 from _common import error, progress
-from _forests import Forests, Rows, voted
+from _forests import BETTER, Forests, Rows, voted
 from _networks import scales
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -72,7 +72,7 @@ def _linear_models(rows: Rows) -> Iterator[Model]:
 
 
 def _boosted(rows: Rows, n_classes: int, seed: int) -> Iterator[Model]:
-    """Return boosted trees that are better than all with fewer leaves."""
+    """Return boosted trees that are clearly better than all with fewer leaves, and the best."""
     from lightgbm import LGBMClassifier
 
     def boosted(depth: int, rounds: int, rate: float) -> Any:
@@ -94,9 +94,9 @@ def _boosted(rows: Rows, n_classes: int, seed: int) -> Iterator[Model]:
                 for n in numbers:
                     wrong = error(model.predict(X[rows.held], num_iteration=n), y[rows.held])
                     found.append((n * 2**depth, wrong, depth, n, rate))
-        lowest = np.inf
+        lowest, least = np.inf, min((wrong for _, wrong, *_ in found), default=0.0)
         for _, wrong, depth, n, rate in sorted(found):
-            if wrong < lowest:
+            if wrong < lowest and (wrong <= BETTER * lowest or wrong == least):
                 lowest = wrong
                 model = boosted(depth, n, rate).fit(X, y)
                 expected = model.predict(rows.X_test.astype(np.float32))
