@@ -20,7 +20,9 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from laconic import (
     ErrorClumpingClassifier,
@@ -28,6 +30,7 @@ from laconic import (
     Predictor,
     ShareBoostClassifier,
     TotalQBoostClassifier,
+    convert,
 )
 from laconic.files import journal
 from laconic.files.store import digest
@@ -207,7 +210,13 @@ def predictors():
         ),
         "ensemble": TotalQBoostClassifier(4, price=0.0).fit(X, two),
     }
-    return {name: model.predictor_ for name, model in models.items()}
+    filled = make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression())
+    gaps = np.where(np.abs(X) < 0.2, np.nan, X)
+    return {
+        **{name: model.predictor_ for name, model in models.items()},
+        "filled": convert(filled.set_params(simpleimputer__add_indicator=False).fit(gaps, y)),
+        "converted": convert(filled.set_params(simpleimputer__add_indicator=True).fit(gaps, y)),
+    }
 
 
 def integer_predictors():

@@ -12,7 +12,7 @@ def predictors():
 
 PREDICTORS = [
     "columns", "groups", "stumps", "products", "pieces", "patches", "clumping", "regions", "nested",
-    "mixed", "ensemble",
+    "mixed", "ensemble", "filled", "converted",
 ]  # fmt: skip
 INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 
@@ -20,7 +20,9 @@ INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 def test_every_kind_of_predictor_is_tried(predictors):
     assert list(predictors) == PREDICTORS
     kinds = {predictor.map.kind for predictor in predictors.values()}
-    assert kinds == {"columns", "stumps", "products", "pieces", "patches", "regions", "mixed"}
+    assert kinds == {
+        "columns", "stumps", "products", "pieces", "patches", "regions", "filled", "mixed",
+    }  # fmt: skip
     assert {part.kind for part in predictors["nested"].map.parts} >= {"regions"}
 
 
@@ -40,7 +42,9 @@ def test_integer_predictors_of_every_kind_are_tried(integers):
     used = {p.integers.inputs.given for p in integers.values()}
     assert used == {"float", "int16", "int8", "uint8"}
     segments = {s.kind for p in integers.values() for s in p.integers.program.segments}
-    assert segments == {"gather", "multiply", "at_most", "equals", "balls", "soft_balls", "windows"}
+    assert segments == {
+        "gather", "filled", "multiply", "at_most", "equals", "balls", "soft_balls", "windows",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", INTEGERS)

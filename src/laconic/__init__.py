@@ -10,6 +10,7 @@ from laconic.numeric import forks as forks
 if TYPE_CHECKING:
     from laconic.clumping.score import clump_score
     from laconic.compact.classifier import CompactClassifier
+    from laconic.converters.convert import convert
     from laconic.estimators.clump import ErrorClumpingClassifier
     from laconic.estimators.holes import HolePunchingClassifier
     from laconic.estimators.label_groups import grouped_scorer
@@ -29,6 +30,7 @@ __all__ = [
     "TotalQBoostClassifier",
     "__version__",
     "clump_score",
+    "convert",
     "grouped_scorer",
     "report_holes",
 ]
@@ -41,6 +43,7 @@ _WHERE = {
     "ShareBoostClassifier": "laconic.estimators.share",
     "TotalQBoostClassifier": "laconic.estimators.totalq",
     "clump_score": "laconic.clumping.score",
+    "convert": "laconic.converters.convert",
     "grouped_scorer": "laconic.estimators.label_groups",
     "report_holes": "laconic.report.report",
 }

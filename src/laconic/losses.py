@@ -388,6 +388,18 @@ class ScoresOnly:
         return n_classes
 
 
+class OneScore:
+    """Link for two classes and one score that gives no probability, as of a linear classifier."""
+
+    name = "one_score"
+
+    def n_outputs(self, n_classes: int) -> int:
+        """Return one score. More than two classes are refused."""
+        if n_classes != 2:
+            raise ValueError(f"one score tells 2 classes apart, not {n_classes}")
+        return 1
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Return the row-wise softmax of (n_rows, n_outputs), stable for any finite scores."""
     shifted: np.ndarray = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -438,6 +450,7 @@ class Link(Protocol):
 
 LINKS: dict[str, Any] = {
     **LOSSES, **BINARY_LOSSES, OneVsRest.name: OneVsRest, ScoresOnly.name: ScoresOnly,
+    OneScore.name: OneScore,
 }  # fmt: skip
 """Links that a saved predictor can have, by name."""
 

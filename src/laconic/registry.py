@@ -32,6 +32,7 @@ MAPS = {
     "columns": "laconic.model.atoms:ColumnsMap",
     "products": "laconic.model.atoms:ProductsMap",
     "stumps": "laconic.model.atoms:StumpsMap",
+    "filled": "laconic.model.atoms:FilledMap",
     "mixed": "laconic.model.mixed:MixedMap",
     "patches": "laconic.model.patches:PatchesMap",
     "pieces": "laconic.model.pieces:PiecesMap",

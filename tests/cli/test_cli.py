@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,7 +24,8 @@ from laconic import (
 )
 from laconic.boost.rules import RULES
 from laconic.cli import fit_options, headers
-from laconic.cli.main import main
+from laconic.cli.main import _build_parser, main
+from laconic.data.errors import UserError
 from laconic.estimators.priced import PRICES
 from laconic.estimators.sizes import one_standard_error
 from laconic.export.footprint import CHIP_NAMES
@@ -56,6 +58,11 @@ def saved(frame, tmp_path):
 
 def run(*argv):
     return main([str(a) for a in argv])
+
+
+def settings(*argv):
+    """The parsed arguments of laconic fit."""
+    return _build_parser().parse_args(["fit", *(str(a) for a in argv)])
 
 
 def error_of(capsys, *argv):
@@ -129,22 +136,74 @@ def test_demo_as_a_program(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    for said in ("accuracy", "pixel_", "in the order chosen", "predicts the same", "Next"):
+    for said in ("test error", "▶", "Tried", "predicts the same", "Next"):
         assert said in done.stdout
+    if shutil.which("cc"):
+        assert "The compiled digits.h reads" in done.stdout
     predictor = Predictor.load(out / "model.laconic")
-    assert predictor.cost().atoms == 3
-    assert all(name in done.stdout for name in predictor.names())
-    assert (out / "path.png").stat().st_size > 10_000
+    assert predictor.cost().atoms <= 3
+    assert "digits_predict" in (out / "digits.h").read_text()
+    assert (out / "pareto.png").stat().st_size > 10_000
 
 
 def test_demo_without_matplotlib(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run("demo", "--max-atoms", 1, "--out", tmp_path) == 0
     assert 'pip install "laconic[plot]"' in capsys.readouterr().out
-    assert not (tmp_path / "path.png").exists()
+    assert not (tmp_path / "pareto.png").exists()
+
+
+def test_demo_without_a_compiler(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert run("demo", "--max-atoms", 1, "--out", tmp_path) == 0
+    assert "The C code was not run" in capsys.readouterr().out
 
 
 # -- fit ---------------------------------------------------------------------------------------
+
+
+def test_a_budget_of_bytes_takes_the_best_model_that_fits(table, frame, tmp_path, capsys):
+    model, header = tmp_path / "small.laconic", tmp_path / "small.h"
+    budget = ("--max-bytes", 900, "--chip", "cortex-m0", "--max-atoms", 6)
+    given = (table, "--target", "species", *budget, "--test-fraction", 0.3)
+    picture = tmp_path / "frontier.png"
+    out = ("--out", model, "--export", header, "--plot", picture)
+    assert run("fit", *given, *out) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for said in ("cv error", "▶", "No other model that fits has a better score in 900 bytes"):
+        assert said in shown
+    assert Predictor.load(model).integers.bits in (8, 16)
+    assert "small_predict" in header.read_text()
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ((), "share"),
+        (("--max-bytes", 900), "compact"),
+        (("--max-bytes", 900, "--pool", "stumps"), "share"),
+        (("--max-bytes", 900, "--price", 0.1), "share"),
+        (("--method", "compact"), "compact"),
+    ],
+)
+def test_a_budget_without_a_pool_is_a_search(options, method):
+    args = settings("t.csv", "--target", "y", *options)
+    if "--price" in options:
+        with pytest.raises(UserError, match="--price works only with --method totalq"):
+            fit_options.settle(args)
+    else:
+        fit_options.settle(args)
+        assert args.method == method
+
+
+def test_options_of_other_methods_are_refused_by_a_search():
+    args = settings("t.csv", "--target", "y", "--method", "compact", "--pool", "stumps")
+    with pytest.raises(UserError, match="--pool works only with --method share or totalq"):
+        fit_options.settle(args)
+    args = settings("t.csv", "--target", "y", "--time-limit", 3)
+    with pytest.raises(UserError, match="--time-limit works only with --method compact"):
+        fit_options.settle(args)
 
 
 def test_fit_saves_what_the_estimator_learns(table, frame, tmp_path, capsys):

@@ -120,7 +120,7 @@ def test_without_a_compiler_it_says_so(digits, monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     model = CompactClassifier(700, **FEW).fit(*digits)
     assert model.checked_.rows is None
-    assert "no C compiler" in str(model.checked_)
+    assert "The C code was not run: there is no C compiler" in str(model.checked_)
 
 
 CAPS = {

@@ -22,15 +22,15 @@ from laconic import Predictor
 from laconic.losses import decide
 from laconic.model.balls import Balls
 from laconic.model.lowering import LoweredMap
-from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.program import program_of
 from laconic.model.route import Route
 from laconic.model.single import single, single_scores
 from laconic.model.windows import WindowMaximum
 
 KINDS = (
-    "gather", "multiply", "compare", "categories", "stumps", "hinge", "look_up", "balls", "soft",
-    "windows", "mixed", "regions", "nested", "nothing",
+    "gather", "filled", "multiply", "compare", "categories", "stumps", "hinge", "look_up", "balls",
+    "soft", "windows", "mixed", "regions", "nested", "nothing",
 )  # fmt: skip
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -98,14 +98,14 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
     make = {
         "windows": lambda: [some_windows(rng, side)],
         "mixed": lambda: [
-            one_primitive(rng, k, rows, most) for k in rng.permutation(KINDS[:7])[:3]
+            one_primitive(rng, k, rows, most) for k in rng.permutation(KINDS[:8])[:3]
         ],
         "regions": lambda: [_route(rng, rows, 1, most)],
         "nested": lambda: [_route(rng, rows, 2, most)],
         "nothing": list,
     }.get(kind, lambda: [one_primitive(rng, kind, rows, most, tests)])
     map = ListMap(make())
-    if kind in ("compare", "categories", "stumps"):
+    if kind in ("filled", "compare", "categories", "stumps"):
         rows[rng.random(rows.shape) < 0.1] = np.nan
     n_classes = n_classes or int(rng.integers(2, 12 if large else 6))
     loss = str(rng.choice(["margin", "log", "scores"]))
@@ -126,6 +126,8 @@ def one_primitive(rng, kind, rows, most=8, tests=()):
     middle = np.array([rng.choice(rows[:, f]) for f in of]) + rng.choice([0.0, 0.25], len(of))
     if kind == "gather":
         return Gather(of)
+    if kind == "filled":
+        return Filled(of, middle * rng.choice([1.0, 1.0, 100.0], len(of)))
     if kind == "multiply":
         return Multiply(of, rng.integers(0, rows.shape[1], len(of)))
     if kind == "compare":

@@ -155,6 +155,11 @@ class Naive:
     def gather(self, segment, tables, j, q, scores):
         self.add(segment, tables, j, q[tables["feature"][j]], scores, "int16")
 
+    def filled(self, segment, tables, j, q, scores):
+        code, fill = q[tables["feature"][j]], self.fits(tables["value"][j], "int32")
+        value = fill if code == self.inputs.missing else code
+        self.add(segment, tables, j, value, scores, "int32")
+
     def multiply(self, segment, tables, j, q, scores):
         factors = [
             q[tables[name][j]] - int(self.inputs.zero[tables[name][j]])

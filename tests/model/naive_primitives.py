@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.balls import Balls
-from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.route import Route
 from laconic.model.windows import WindowMaximum
 
@@ -28,6 +28,10 @@ def one_row(primitives, x):
 
 def gather(p, x):
     return [x[f] for f in p.feature]
+
+
+def filled(p, x):
+    return [v if math.isnan(x[f]) else x[f] for f, v in zip(p.feature, p.value, strict=True)]
 
 
 def compare(p, x):
@@ -103,6 +107,7 @@ def route(p, x):
 
 OF = {
     Gather: gather,
+    Filled: filled,
     Compare: compare,
     Multiply: multiply,
     Hinge: hinge,

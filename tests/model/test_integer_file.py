@@ -10,7 +10,9 @@ import pytest
 from export.random_models import COMPILERS, Case, ListMap, differences, run_all
 from fuzz import parts_of, sealed, use_integers
 from laconic import HolePunchingClassifier, Predictor, ShareBoostClassifier
+from laconic.model.atoms import ColumnsMap, FilledMap
 from laconic.model.integer_predictor import IntegerPredictor
+from laconic.model.mixed import MixedMap
 from laconic.model.primitives import Gather
 from laconic.pools import Patches, Pieces
 from problems import blobs, random_problem
@@ -18,6 +20,7 @@ from problems import blobs, random_problem
 INPUTS = ("float", "uint8", "int8", "int16")
 KINDS = (
     "columns", "groups", "products", "stumps", "balls", "soft balls", "patches", "holes", "nested",
+    "filled",
 )  # fmt: skip
 
 
@@ -52,7 +55,12 @@ def models():
         "holes": (HolePunchingClassifier(ShareBoostClassifier(2), **holes), whole(Z), z),
         "nested": (HolePunchingClassifier(inner, **holes), whole(Z), z),
     }  # fmt: skip
-    return {name: (model.fit(X, y).predictor_, X, y) for name, (model, X, y) in fits.items()}
+    made = {name: (model.fit(X, y).predictor_, X, y) for name, (model, X, y) in fits.items()}
+    gaps = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    gaps[:, 0] = X[:, 0]
+    map = MixedMap([FilledMap([1, 3], [40.0, 150.0]), ColumnsMap([0])])
+    filled = Predictor(map, np.eye(3), np.zeros(3), np.arange(3), "log", [1] * 3, 4)
+    return made | {"filled": (filled, gaps, filled.predict(gaps))}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +80,9 @@ def quantised(models):
 def test_models_have_every_kind_of_atom(quantised):
     programs = [quantised(kind).integers.program for kind in KINDS]
     found = {segment.kind for program in programs for segment in program.segments}
-    assert found == {"gather", "multiply", "at_most", "equals", "balls", "soft_balls", "windows"}
+    assert found == {
+        "gather", "filled", "multiply", "at_most", "equals", "balls", "soft_balls", "windows",
+    }  # fmt: skip
     assert quantised("stumps").integers.inputs.missing == 127
     assert quantised("nested").integers.program.routing.nested
 

@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import Predictor, TotalQBoostClassifier
-from laconic.model.atoms import ColumnsMap, ProductsMap, StumpsMap
+from laconic.model.atoms import ColumnsMap, FilledMap, ProductsMap, StumpsMap
 from laconic.model.feature_maps import map_scores
 from laconic.model.lowering import LoweredMap, lowered
+from laconic.model.mixed import MixedMap
 from laconic.model.patches import PatchesMap
 from laconic.model.pieces import PiecesMap
 from laconic.model.primitives import Gather, Hinge, Multiply
@@ -51,6 +52,9 @@ MAPS = {
     "no columns": ColumnsMap([]),
     "products": ProductsMap([0, 2, 2], [1, 5, 2]),
     "stumps": StumpsMap([3, 0, 3, 5], [1.0, 2.0, -1.0, 0.0], [0, 1, 1, 2]),
+    "filled": FilledMap([2, 0], [1.5, -1.0]),
+    "mixed": MixedMap([ColumnsMap([3]), StumpsMap([3], [0.0], [0]), FilledMap([1], [2.0])]),
+    "mixed regions": MixedMap([ColumnsMap([1]), regions(ColumnsMap([3]), AllColumns(D))]),
     "pieces": pieces(),
     "soft pieces": pieces(soft=True),
     "no pieces": PiecesMap(np.empty((0, D)), [], np.zeros((1, D)), True, [], []),
@@ -93,6 +97,8 @@ def old_patch_operations(map):
 
 
 def old_features(map):
+    if isinstance(map, MixedMap):
+        return sorted({feature for part in map.parts for feature in old_features(part)})
     if isinstance(map, RegionsMap):
         return list(range(D)) if len(map.radius) else old_features(map.parts[0])
     if isinstance(map, ProductsMap):
@@ -105,6 +111,8 @@ def old_features(map):
 
 
 def old_operations(map):
+    if isinstance(map, MixedMap):
+        return sum(old_operations(part) for part in map.parts)
     if isinstance(map, RegionsMap):
         inside = sum(s * old_operations(p) for s, p in zip(map.share, map.parts, strict=True))
         return map.centre.size + len(map.radius) + round(inside)
@@ -112,11 +120,15 @@ def old_operations(map):
         return len({tuple(c) for c in map.centre.tolist()}) * D + len(map)
     if isinstance(map, PatchesMap):
         return old_patch_operations(map)
-    counts = {ProductsMap: lambda: len(map.first), StumpsMap: lambda: len(map.feature)}
+    if isinstance(map, FilledMap | StumpsMap):
+        return len(map.feature)
+    counts = {ProductsMap: lambda: len(map.first)}
     return counts.get(type(map), lambda: 0)()
 
 
 def old_score_operations(map, n_outputs):
+    if isinstance(map, MixedMap):
+        return sum(old_score_operations(part, n_outputs) for part in map.parts)
     if isinstance(map, RegionsMap):
         widths = [len(part.names()) for part in map.parts]
         inside = sum(s * w for s, w in zip(map.share, widths, strict=True)) * n_outputs
@@ -146,13 +158,16 @@ def test_features_and_operations_are_counted_as_ever(kind):
 @pytest.mark.parametrize("kind", MAPS)
 def test_primitives_are_made_once_and_share_the_arrays_of_the_map(kind):
     map = MAPS[kind]
-    [one], [other] = map.lower(), map.lower()
-    assert one is other
-    for name, array in map.arrays().items():
-        if hasattr(one, name) and isinstance(array, np.ndarray) and array.ndim:
-            assert getattr(one, name) is getattr(map, name)
+    made = map.lower()
+    assert all(one is other for one, other in zip(made, map.lower(), strict=True))
+    for part in map.parts if isinstance(map, MixedMap) else [map]:
+        [one] = part.lower()
+        assert any(one is other for other in made)
+        for name, array in part.arrays().items():
+            if hasattr(one, name) and isinstance(array, np.ndarray) and array.ndim:
+                assert getattr(one, name) is getattr(part, name)
     map.lower().clear()
-    assert map.lower() == [one]
+    assert map.lower() == made
 
 
 @pytest.mark.parametrize("kind", MAPS)

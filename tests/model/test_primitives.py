@@ -9,7 +9,7 @@ from naive_primitives import naive
 from scipy import sparse
 
 from laconic.model.balls import Balls
-from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.route import Route
 from laconic.model.windows import WindowMaximum
 
@@ -54,6 +54,8 @@ def made(name, rng):
         return Gather(range(6))
     if name == "Gather of some":
         return Gather(range(1, 6, 2))
+    if name == "Filled":
+        return Filled(feature, rng.integers(-3, 4, 9))
     if name == "Compare":
         return Compare(feature, rng.integers(-3, 4, 9), np.arange(9) % 3)
     if name == "Multiply":
@@ -81,14 +83,15 @@ def made(name, rng):
 
 
 NAMES = [
-    "Gather", "Gather of all", "Gather of some", "Compare", "Multiply", "Hinge", "LookUp", "Balls",
-    "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
+    "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Multiply", "Hinge", "LookUp",
+    "Balls", "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
     "Route of infinite radius", "nested Route",
 ]  # fmt: skip
-TAKES_GAPS = ["Gather", "Compare", "Hinge", "LookUp"]
+TAKES_GAPS = ["Gather", "Filled", "Compare", "Hinge", "LookUp"]
 EMPTY = {
     "Gather": Gather([]),
     "Gather of none": Gather(range(0)),
+    "Filled": Filled([], []),
     "Compare": Compare([], [], []),
     "Multiply": Multiply([], []),
     "Hinge": Hinge([], [], []),
@@ -213,13 +216,13 @@ def test_reads_are_the_features_that_matter(name):
 
 def test_operations_are_multiplications_and_comparisons():
     rng = np.random.default_rng(5)
-    counts = {name: made(name, rng).operations() for name in NAMES[:10]}
+    counts = {name: made(name, rng).operations() for name in NAMES[:11]}
     assert counts == {
-        "Gather": 0, "Gather of all": 0, "Gather of some": 0, "Compare": 9, "Multiply": 9,
-        "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4, "Balls of one centre and one origin": 6 + 4,
-        "soft Balls": 4 * 6 + 4,
+        "Gather": 0, "Gather of all": 0, "Gather of some": 0, "Filled": 9, "Compare": 9,
+        "Multiply": 9, "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4,
+        "Balls of one centre and one origin": 6 + 4, "soft Balls": 4 * 6 + 4,
     }  # fmt: skip
-    for name in NAMES[:7]:
+    for name in NAMES[:8]:
         primitive = made(name, rng)
         assert primitive.score_operations(4) == primitive.operations() + 4 * primitive.n_columns
 

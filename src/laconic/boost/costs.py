@@ -11,6 +11,8 @@ from laconic.boost.measures import Measure, Numbers
 
 # Costs that add up to a cap count as within it despite rounding.
 ROUNDING = 1e-12
+# With room for so many atoms of the largest kind, atoms are not measured. The chosen one is.
+AMPLE = 8
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,13 @@ class Cap:
         There may be more of them if the pool does not know what its atoms add. So an atom that is
         taken must be checked again, with `excess`.
         """
+        room = self.most * (1.0 + ROUNDING) - self.measure.of(chosen)
+        if room > AMPLE * self.measure.largest:
+            return np.empty(0, dtype=np.int64)
         added = self.measure.added(chosen)
         if added is None:
             return np.empty(0, dtype=np.int64)
-        room = self.most * (1.0 + ROUNDING) - self.measure.of(chosen)
+        self.measure.largest = float(added.max(initial=0.0))
         return np.flatnonzero(added > room)
 
 
@@ -109,7 +114,11 @@ class Costs:
 
     def allows(self, numbers: Numbers) -> bool:
         """Return whether a model of these atoms is within all caps."""
-        return not any(cap.excess(numbers) for cap in self.caps)
+        over = [cap for cap in self.caps if cap.excess(numbers)]
+        for cap in over:
+            cap.measure.largest = np.inf  # there is no ample room, so measure all atoms again
+            self._last = None
+        return not over
 
     def footprint(self, numbers: Numbers) -> int | None:
         """Return the bytes of a model on the target, or None if there is no target."""

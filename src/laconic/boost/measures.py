@@ -31,9 +31,12 @@ class Measure(ABC):
     ----------
     least : float
         The least amount above 0 by which an atom can raise the quantity.
+    largest : float
+        The largest amount that an atom added when all atoms were last measured.
     """
 
     least = 1.0
+    largest = np.inf
 
     def __init__(self, pool: BoundPool) -> None:
         self._pool = pool

@@ -11,10 +11,8 @@ from laconic.files.whole import whole_file
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from laconic.estimators.share import ShareBoostClassifier
-    from laconic.model.predictor import Predictor
 
 
 def make_console() -> Console:
@@ -37,8 +35,11 @@ def say(console: Console, what: str, why: str) -> None:
     console.print(Text(f"  {what:<42} ") + Text(why, style="dim"), soft_wrap=True)
 
 
-def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
-    """Write the picture of the path. The ending of the file's name says which kind of picture."""
+def save_plot(model: Any, file: str, X: Any, y: Any) -> None:
+    """Write the picture of a path, or of the frontier of a search.
+
+    The ending of the file's name says which kind of picture.
+    """
     from io import BytesIO
 
     import numpy as np
@@ -48,7 +49,9 @@ def save_plot(model: ShareBoostClassifier, file: str, X: Any, y: Any) -> None:
 
     from laconic.look.plots import plot_path
 
-    figure = np.atleast_1d(plot_path(model, X, y, name="test"))[0].figure
+    search = hasattr(model, "plot_pareto")
+    axes = model.plot_pareto() if search else plot_path(model, X, y, name="test")
+    figure = np.atleast_1d(axes)[0].figure
     picture = BytesIO()  # in memory, as some writers hide why a disk refuses a file
     figure.savefig(picture, dpi=160, format=picture_kind(file))
     close(figure)
@@ -121,53 +124,3 @@ def majority_line(model: ShareBoostClassifier, y_test: Any) -> str:
 def scoring_name(model: Any) -> str:
     """Return the name of the cross-validation score."""
     return model.scoring if isinstance(model.scoring, str) else "score"
-
-
-def atom_table(predictor: Predictor, gains: tuple[float, ...]) -> Table:
-    """Return a table of the atoms in order: shares, and the classes they favour and oppose most."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from laconic.model.card import shares, shorten
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for name, side in [("", "right"), ("atom", "left"), ("share", "right"), ("", "left"),
-                       ("for", "left"), ("against", "left")]:  # fmt: skip
-        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
-    percent = shares(gains)
-    rows = zip(predictor.names(), percent, predictor.weights, strict=True)
-    for place, (name, share, weights) in enumerate(rows, start=1):
-        table.add_row(
-            str(place),
-            Text(shorten(name, 24)),
-            f"{share:.1f} %",
-            Text(_bar(share / max(percent.max(), 0.1), 8), style="blue"),
-            Text(shorten(predictor.classes[weights.argmax()], 12)),
-            Text(shorten(predictor.classes[weights.argmin()], 12)),
-        )
-    return table
-
-
-def _bar(part: float, cells: int) -> str:
-    """Return a bar of at most ``cells`` characters, in eighths of a character and never empty."""
-    full, rest = divmod(max(1, round(8 * cells * part)), 8)
-    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
-
-
-def pixel_map(pixels: list[int], shape: tuple[int, ...]) -> Text:
-    """Draw the picture with the number of each chosen pixel, the first in the strongest colour."""
-    from rich.text import Text
-
-    text = Text("\nthe pixels it reads,\nin the order chosen\n\n")
-    place = {pixel: i for i, pixel in enumerate(pixels)}
-    for pixel in range(shape[0] * shape[1]):
-        if pixel in place:
-            fade = round(215 * place[pixel] / max(len(pixels), 1))
-            style = f"bold black on rgb({fade},{120 + fade // 2},255)"
-            text.append(f"{place[pixel] + 1:^3}", style=style)
-        else:
-            text.append(f"{'·':^3}", style="dim")
-        if pixel % shape[1] == shape[1] - 1:
-            text.append("\n")
-    return text

@@ -1,4 +1,4 @@
-"""``laconic demo``: learn to read digits from a few of their pixels."""
+"""``laconic demo``: find the best reader of digits that fits a chip, and write it as C."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
-from laconic.cli.console import (
-    atom_table,
-    majority_line,
-    make_console,
-    pixel_map,
-    save_plot,
-    say,
-    size_table,
-)
+from laconic.cli.console import make_console, save_plot, say
 from laconic.cli.files import check_files, why_unsaved
+from laconic.cli.frontier import frontier_table
 from laconic.cli.output import INTERRUPTED, SEED
 from laconic.data.errors import UserError
 
-SUMMARY = "Learn to read handwritten digits from a few pixels."
+SUMMARY = "Find the best reader of handwritten digits that fits a chip, and write it as C."
+CHIP = "cortex-m0"
 
 
 def add_arguments(demo: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     demo.add_argument(
-        "--max-atoms", type=int, default=20, metavar="N",
-        help="largest number of pixels (default: %(default)s)",
+        "--max-bytes", type=int, default=2048, metavar="N",
+        help="most bytes of the model on the chip (default: %(default)s)",
+    )  # fmt: skip
+    demo.add_argument(
+        "--max-atoms", type=int, default=100, metavar="N",
+        help="largest number of atoms (default: %(default)s)",
     )  # fmt: skip
     demo.add_argument(
         "--out", default="demo", metavar="DIR",
@@ -37,59 +36,68 @@ def add_arguments(demo: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit digits, show the accuracy at each size and the chosen pixels, and save the model."""
+    """Search for a model, show the frontier, save the model, and read digits with its C code."""
     import numpy as np
-    from rich.table import Table
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
-    from laconic.estimators.share import ShareBoostClassifier
+    from laconic.compact.classifier import CompactClassifier
     from laconic.model.predictor import Predictor
 
-    console = make_console()
-    file, picture = Path(args.out) / "model.laconic", str(Path(args.out) / "path.png")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    check_files({"the model": str(file), "the picture": picture}, {})
-    digits = load_digits()
+    console, folder = make_console(), Path(args.out)
+    file, header, picture = (folder / name for name in ("model.laconic", "digits.h", "pareto.png"))
+    folder.mkdir(parents=True, exist_ok=True)
+    outputs = {"the model": file, "the header": header, "the picture": picture}
+    check_files({what: str(path) for what, path in outputs.items()}, {})
+    images, labels = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(
-        digits.data, digits.target, test_size=0.25, random_state=SEED, stratify=digits.target
+        images.astype(np.uint8), labels, test_size=0.25, random_state=SEED, stratify=labels
     )
     console.print(
-        f"\n[bold]Reading handwritten digits from a few of {X.shape[1]} pixels[/bold]\n"
-        f"{len(X)} digits to learn from, {len(X_test)} to test on, {len(np.unique(y))} classes.\n"
+        f"\n[bold]The best reader of handwritten digits in {args.max_bytes:,} bytes[/bold]\n"
+        f"{len(X)} digits of 8 x 8 pixels to learn from, {len(X_test)} to test on. The model runs "
+        f"on a Cortex-M0.\n"
     )
-    model = ShareBoostClassifier(args.max_atoms, pool="columns", verbose=1).fit(X, y)
-    console.print(size_table(model, X_test, y_test))
-    console.print(majority_line(model, y_test), markup=False)
+    model = CompactClassifier(
+        args.max_bytes, chip=CHIP, alphas=["auto"], bits=8, max_atoms=args.max_atoms,
+        random_state=SEED, verbose=1,
+    ).fit(X, y)  # fmt: skip
+    console.print(frontier_table(model, X_test, y_test))
+    console.print(model.why_ + "\n", markup=False)
 
-    used = model.predictor_
-    named = Predictor(
-        used.map, used.weights, used.intercept, used.classes, used.loss, used.widths,
-        used.n_features, digits.feature_names,
-    )  # fmt: skip
-    side_by_side = Table.grid(padding=(0, 4))
-    side_by_side.add_row(
-        atom_table(named, model.path_[model.n_atoms_].gains),
-        pixel_map([atom.feature for atom in model.atoms_], digits.images.shape[1:]),
-    )
-    console.print(side_by_side)
-
-    if unsaved := why_unsaved(str(file), lambda: named.save(file)):
+    if unsaved := why_unsaved(str(file), lambda: model.predictor_.save(file)):
         raise UserError(unsaved)
-    same = np.array_equal(Predictor.load(file).scores(X_test), used.scores(X_test))
-    if not same:
+    if not np.array_equal(Predictor.load(file).scores(X_test), model.predictor_.scores(X_test)):
         raise RuntimeError("the reloaded model does not predict what the saved one does")
     say(console, f"saved  {file}", "the reloaded model predicts the same")
+    exported = model.predictor_.to_c("digits")
+    if unsaved := why_unsaved(str(header), lambda: exported.save(header)):
+        raise UserError(unsaved)
+    say(console, f"saved  {header}", f"C code, {exported.table_bytes:,} bytes of tables")
     try:
-        save_plot(model, picture, X_test, y_test)
-        say(console, f"saved  {picture}", "loss and error at every size")
+        save_plot(model, str(picture), X_test, y_test)
+        say(console, f"saved  {picture}", "error against bytes")
     except UserError as error:
         say(console, "no picture", str(error))
+    console.print(f"\n{_read(exported, X_test, y_test)}", markup=False)
+    if model.checked_.flash is not None:
+        flash, compiler = model.checked_.flash, model.checked_.compiler
+        console.print(f"On a Cortex-M0 it takes {flash:,} bytes ({compiler}).", markup=False)
 
     console.print("\n[bold]Next[/bold]")
     command = "laconic" if shutil.which("laconic") else os.path.relpath(sys.argv[0])
     say(console, f"{command} describe {file}", "show every weight")
-    own = f"{command} fit TABLE.csv --target COLUMN --pool stumps --cv 5"
+    own = f"{command} fit TABLE.csv --target COLUMN --max-bytes 4096"
     say(console, own, "do the same with your own table")
-    say(console, "laconic.ShareBoostClassifier().fit(X, y)", "do the same in Python")
+    say(console, "laconic.CompactClassifier(4096).fit(X, y)", "do the same in Python")
     return INTERRUPTED if model.status_ == "interrupted" else 0
+
+
+def _read(header: Any, X: Any, y: Any) -> str:
+    """Read digits with the compiled header, and say how many are right."""
+    try:
+        compiled = header.compile()
+    except FileNotFoundError as error:
+        return f"The C code was not run: {error}."
+    right = int((compiled.predict(X) == y).sum())
+    return f"The compiled digits.h reads {right} of {len(y)} test digits right."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
 from laconic.cli.dates import add_dates
 from laconic.cli.files import check_files, check_name, check_picture, why_unsaved
+from laconic.cli.frontier import frontier_table
 from laconic.cli.headers import add_name, changed, check_export, is_onnx, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
@@ -85,7 +87,6 @@ def run(args: argparse.Namespace) -> int:
     from sklearn.model_selection import train_test_split
 
     from laconic.data.doubts import told_already
-    from laconic.model.card import card, count
 
     fit_options.settle(args)
     outputs = {"--out": args.out, "--plot": args.plot, "--checkpoint": args.checkpoint}
@@ -122,36 +123,20 @@ def run(args: argparse.Namespace) -> int:
         unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
     header = None
     if args.export:
-        onnx = is_onnx(args.export)
-        bits = 32 if onnx and not args.bits and not args.inputs else args.bits
-        predictor = with_numbers(model.predictor_, X, y, bits, args.inputs)
+        onnx, predictor = is_onnx(args.export), model.predictor_
+        if args.method != "compact":  # the models of a search have their numbers already
+            bits = 32 if onnx and not args.bits and not args.inputs else args.bits
+            predictor = with_numbers(predictor, X, y, bits, args.inputs)
         header = predictor.to_onnx(export_name) if onnx else predictor.to_c(export_name)
         unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
 
     console = make_console()
-    console.print(size_table(model, X_test, y_test))
-    console.print(majority_line(model, y_test), markup=False)
-    if args.cv or args.early_stopping:
-        how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
-        at = f" at a price of {model.price_:g}," if args.method == "totalq" else ","
-        console.print(f"In use: {count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
-    few = args.method == "totalq" and args.price is None and not args.cv and len(y) < MANY
-    if few and args.max_atoms is None:
-        console.print(
-            f"The default price, {model.price_:g}, is for thousands of rows. For {len(y):,} rows, "
-            "choose the price by --cv 5, or set a higher one, such as --price 0.01.\n"
-        )
-    if args.test_fraction:
-        console.print(f"The model learned from the {len(y):,} rows that were not set aside.\n")
-    if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
-        console.print(
-            f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
-        )
-    console.out(card(model) + "\n", highlight=False)
+    tell = _tell_search if args.method == "compact" else _tell_path
+    tell(console, args, model, (X_test, y_test), len(y))
     if not unsaved[0]:
         say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot and not unsaved[1]:
-        say(console, f"saved  {args.plot}", "the picture of the path")
+        say(console, f"saved  {args.plot}", "the picture")
     if header is not None and not unsaved[-1]:
         if hasattr(header.predictor, "change"):
             console.print(changed(header.predictor), markup=False)
@@ -159,6 +144,46 @@ def run(args: argparse.Namespace) -> int:
     if any(unsaved):
         raise UserError("; ".join(filter(None, unsaved)))
     return INTERRUPTED if model.status_ == "interrupted" else 0
+
+
+def _tell_path(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> None:
+    """Show the sizes of a path, how one was chosen, and the card of the model."""
+    from laconic.model.card import card, count
+
+    console.print(size_table(model, *test))
+    console.print(majority_line(model, test[1]), markup=False)
+    if args.cv or args.early_stopping:
+        how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
+        at = f" at a price of {model.price_:g}," if args.method == "totalq" else ","
+        console.print(f"In use: {count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
+    few = args.method == "totalq" and args.price is None and not args.cv and n_rows < MANY
+    if few and args.max_atoms is None:
+        console.print(
+            f"The default price, {model.price_:g}, is for thousands of rows. For {n_rows:,} rows, "
+            "choose the price by --cv 5, or set a higher one, such as --price 0.01.\n"
+        )
+    _tell_rows(console, args, n_rows)
+    if args.max_atoms is not None and model.path_.sizes[-1] < args.max_atoms:
+        console.print(
+            f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
+        )
+    console.out(card(model) + "\n", highlight=False)
+
+
+def _tell_search(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> None:
+    """Show the frontier of a search, why a model was chosen, and its card."""
+    from laconic.model.card import card
+
+    console.print(frontier_table(model, *test))
+    console.print(majority_line(model, test[1]), markup=False)
+    _tell_rows(console, args, n_rows)
+    console.print(f"{model.why_}\n{model.checked_}\n", markup=False)
+    console.out(card(model.predictor_) + "\n", highlight=False)
+
+
+def _tell_rows(console: Any, args: Any, n_rows: int) -> None:
+    if args.test_fraction:
+        console.print(f"The model learned from the {n_rows:,} rows that were not set aside.\n")
 
 
 def _column_and_cost(text: str) -> tuple[str, float]:

@@ -19,12 +19,15 @@ RULES = ("gradient", "projection", "step", "column", "refit")
 def add_arguments(fit: argparse.ArgumentParser) -> None:
     """Add the arguments that say what is learned, and how."""
     fit.add_argument(
-        "--method", choices=("share", "totalq"), default="share",
-        help="ShareBoost, or TotalQBoost, which puts a price on each atom (default: %(default)s)",
+        "--method", choices=("share", "totalq", "compact"),
+        help="ShareBoost; TotalQBoost, which puts a price on each atom; or compact, which tries "
+        "all kinds of atoms and takes the best model that fits --max-bytes (default: compact if "
+        "--max-bytes is given without --pool, else share)",
     )  # fmt: skip
     fit.add_argument(
         "--max-atoms", type=int, metavar="N",
-        help="largest number of atoms (default: 20 for share, no limit for totalq)",
+        help="largest number of atoms (default: 20 for share, no limit for totalq, 100 for "
+        "compact)",
     )  # fmt: skip
     fit.add_argument(
         "--pool", type=_pool, metavar="NAME[,NAME...]",
@@ -83,6 +86,10 @@ def _add_budgets(budgets: argparse._ArgumentGroup) -> None:
         "--chip", choices=CHIPS,
         help="chip for --max-bytes, and on which to measure --export (default: c99)",
     )  # fmt: skip
+    budgets.add_argument(
+        "--time-limit", type=float, metavar="SECONDS",
+        help="end the search of --method compact early, with the best model found by then",
+    )  # fmt: skip
     add_number_arguments(budgets)
 
 
@@ -108,26 +115,39 @@ def _alpha(text: str) -> float | str:
         raise argparse.ArgumentTypeError(f"must be a number or auto, not {text!r}") from None
 
 
+# Options that only some methods have, and these methods.
+_OWN = {
+    **dict.fromkeys(("rule", "alpha"), ("share",)),
+    **dict.fromkeys(("price", "l1", "max_rounds", "hot_start", "search"), ("totalq",)),
+    **dict.fromkeys(("pool", "include", "early_stopping"), ("share", "totalq")),
+    "refine": ("share", "compact"),
+    "time_limit": ("compact",),
+}
+
+
 def settle(args: argparse.Namespace) -> None:
-    """Refuse options of the other method, and fill in the method's defaults."""
-    share = ("rule", "alpha", "refine")
-    total = ("price", "l1", "max_rounds", "hot_start", "search")
-    others, method = (total, "totalq") if args.method == "share" else (share, "share")
-    for name in others:
-        if getattr(args, name) not in (None, False, []):
-            raise UserError(f"--{name.replace('_', '-')} works only with --method {method}.")
-    if args.method == "share" and args.loss in BINARY_LOSSES:
+    """Refuse options of other methods, and fill in the method's defaults."""
+    given = [name for name in _OWN if getattr(args, name) not in (None, False, [])]
+    if args.method is None:
+        fits = args.max_bytes is not None and all("compact" in _OWN[name] for name in given)
+        args.method = "compact" if fits else "share"
+    for name in given:
+        if args.method not in _OWN[name]:
+            methods = " or ".join(_OWN[name])
+            raise UserError(f"--{name.replace('_', '-')} works only with --method {methods}.")
+    if args.method != "totalq" and args.loss in BINARY_LOSSES:
         raise UserError(f"--loss {args.loss} works only with --method totalq.")
-    shipped = args.max_bytes is not None or args.export
+    shipped = args.max_bytes is not None or args.export or args.method == "compact"
     for name in ("chip", "bits", "inputs"):
         if getattr(args, name) and not shipped:
             raise UserError(f"--{name} is for --max-bytes and --export. Give one of them, too.")
     if args.bits == 32 and args.inputs not in (None, "float"):
         raise UserError(f"--bits 32 computes with floats. Leave out --inputs {args.inputs}.")
-    if args.scoring and not args.cv:
+    if args.scoring and not args.cv and args.method != "compact":
         raise UserError("--scoring names the score that --cv compares. Give --cv too.")
     if args.cv and args.price is not None:
         raise UserError("--cv chooses the price. Leave out --price or --cv.")
+    # A search looks at the table before it chooses pools, so it takes all that stumps take.
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
     if args.method == "share" and args.max_atoms is None:
         args.max_atoms = 20
@@ -140,7 +160,28 @@ def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 def make_model(args: argparse.Namespace, seed: int) -> Any:
     """Return the unfitted estimator that the arguments ask for."""
-    return _totalq(args, seed) if args.method == "totalq" else _share(args, seed)
+    makers = {"share": _share, "totalq": _totalq, "compact": _compact}
+    return makers[args.method](args, seed)
+
+
+def _compact(args: argparse.Namespace, seed: int) -> Any:
+    from laconic.compact.classifier import CompactClassifier
+
+    names = ("max_bytes", "chip", "inputs", "max_atoms", "loss", "cv", "bits")
+    return CompactClassifier(
+        **{"chip": CHIPS[0], "inputs": "float", **_given(args, *names)},
+        costs=args.cost or None,
+        max_cost=args.max_cost,
+        max_features=args.max_features,
+        max_operations=args.max_operations,
+        refine=args.refine,
+        scoring=args.scoring,
+        time_limit=args.time_limit,
+        class_weight="balanced" if args.balanced else None,
+        checkpoint=args.checkpoint,
+        random_state=seed,
+        verbose=1,
+    )
 
 
 def _share(args: argparse.Namespace, seed: int) -> Any:

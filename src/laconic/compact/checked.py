@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.export.chips import compiler_version, find_chip, is_installed, measure
-from laconic.export.compiled import find_compiler
 from laconic.model.program import program_of
 from laconic.model.single import single, single_scores
 
@@ -19,16 +18,17 @@ class Checked(NamedTuple):
     """What compilers said about a model."""
 
     rows: int | None
-    """Rows on which the compiled code gave the same scores as Python, or None without a C compiler
-    for this machine."""
+    """Rows on which the compiled code gave the same scores as Python, or None if it was not run."""
     flash: int | None
-    """Bytes that the model adds to a program of the chip, or None without its compiler."""
+    """Bytes that the model adds to a program of the chip, or None if that was not measured."""
     compiler: str | None
     """The compiler of the chip."""
+    why: str = ""
+    """Why the code was not run."""
 
     def __str__(self) -> str:
         if self.rows is None:
-            text = "There is no C compiler here, so the C code was not run."
+            text = f"The C code was not run: {self.why}."
         else:
             text = f"The compiled C code gives the same scores as Python on {self.rows:,} rows."
         if self.flash is not None:
@@ -44,21 +44,18 @@ def checked(predictor: Any, X: Any, chip: str) -> Checked:
     RuntimeError
         If a score differs, which would be a fault of Laconic.
     """
-    header = predictor.to_c()
-    rows = None
+    header, found = predictor.to_c(), find_chip(chip)
     try:
-        find_compiler()
-    except FileNotFoundError:
-        pass
-    else:
-        device = predictor.device_rows(X)
-        own = predictor.encoded_scores(X) if header.integers is not None else (
-            single_scores(single(program_of(predictor)), device)
-        )  # fmt: skip
-        if not np.array_equal(header.compile().device_scores(device), own):
-            raise RuntimeError("the compiled C code and Python disagree; please report this fault")
-        rows = len(device)
-    found = find_chip(chip)
+        compiled = header.compile()
+    except (OSError, RuntimeError) as error:  # no compiler, or none that works here
+        return Checked(None, None, None, str(error).splitlines()[0])
+    device = predictor.device_rows(X)
+    own = predictor.encoded_scores(X) if header.integers is not None else (
+        single_scores(single(program_of(predictor)), device)
+    )  # fmt: skip
+    if not np.array_equal(compiled.device_scores(device), own):
+        raise RuntimeError("the compiled C code and Python disagree; please report this fault")
     if not is_installed(found):
-        return Checked(rows, None, None)
-    return Checked(rows, measure(str(header), found).flash, compiler_version(found))
+        return Checked(len(device), None, None)
+    flash = measure(str(header), found).flash
+    return Checked(len(device), flash, compiler_version(found))

@@ -28,9 +28,10 @@ from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.budgets import in_order, resolve_target
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import whole_fits
-from laconic.export.footprint import CHIP_NAMES, Target, find_target
+from laconic.export.footprint import CHIP_NAMES, Target, find_target, footprint
 from laconic.look.bars import progress_bar
 from laconic.losses import find_loss
+from laconic.model.atoms import ColumnsMap
 from laconic.model.input_codes import GIVEN
 from laconic.model.predictor import Predictor
 
@@ -291,7 +292,22 @@ class CompactClassifier(LaconicClassifier):
             raise ValueError(f"bits=32 computes with floats, but inputs are {target.inputs}")
         return Form(self.chip, target.inputs, tuple(sorted(set(bits))))
 
+    def _check_budget(self, form: Form) -> None:
+        """Refuse a budget that not even a model without atoms fits."""
+        if self.max_bytes is None:
+            return
+        n_classes = len(self.classes_)
+        scores = 1 if n_classes == 2 else n_classes
+        given = form.target(form.bits[0]), self.n_features_in_, n_classes
+        least = footprint(ColumnsMap(np.empty(0, dtype=np.int64)), scores, *given)
+        if least > self.max_bytes:
+            raise ValueError(
+                f"a model without any atom would take {least} bytes, more than "
+                f"max_bytes={self.max_bytes}"
+            )
+
     def _search(self, rows: Given, form: Form) -> Search:
+        self._check_budget(form)
         names = getattr(self, "feature_names_in_", None)
         settings = find_settings(
             self.pools, self.alphas, rows.X, list(self._categories), self.image_shape

@@ -20,7 +20,7 @@ ALPHAS: tuple[float | str, ...] = ("auto", 1e-3)
 # Rows of fewer pixels than this squared are not taken for images.
 SMALLEST_IMAGE = 8
 # Neighbours in an image differ by less than this part of what two random pixels differ by.
-SMOOTH = 0.7
+SMOOTH = 0.8
 # Rows that are looked at to tell images from other rows.
 LOOKED_AT = 500
 TEMPLATES = 200

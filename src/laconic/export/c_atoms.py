@@ -22,6 +22,16 @@ def _gather(code: Code, segment: Segment) -> list[str]:
     return add(code, segment, input_of(code, segment), "int16_t")
 
 
+def _filled(code: Code, segment: Segment) -> list[str]:
+    fill = table(code, segment, "value", "Values in place of missing inputs.")
+    if code.inputs is None:
+        lines = [f"const float given = {input_of(code, segment)};"]
+        return [*lines, *add(code, segment, f"given != given ? {fill} : given")]
+    lines = [f"const int32_t given = {input_of(code, segment)};"]
+    chosen = f"given == {code.inputs.missing} ? {fill} : given"
+    return [*lines, *add(code, segment, chosen)]
+
+
 def _multiply(code: Code, segment: Segment) -> list[str]:
     if code.inputs is None:
         value = f"{input_of(code, segment, 'first')} * {input_of(code, segment, 'second')}"
@@ -162,6 +172,7 @@ def _height(code: Code, segment: Segment) -> list[str]:
 
 _LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
     "gather": _gather,
+    "filled": _filled,
     "multiply": _multiply,
     "at_most": _at_most,
     "equals": _equals,

@@ -18,6 +18,7 @@ from laconic.model.program import Program, Routing, Segment
 # What each segment adds to the scores, as a comment.
 TITLES = {
     "gather": "Inputs.",
+    "filled": "Inputs, or values in place of missing ones.",
     "multiply": "Products of two inputs.",
     "at_most": "Inputs that are at most a value.",
     "equals": "Inputs that equal a value.",

@@ -87,6 +87,14 @@ def _gather(rows: GraphRows, tables: Any) -> str:
     return _taken(rows, tables["feature"])
 
 
+def _filled(rows: GraphRows, tables: Any) -> str:
+    x = _taken(rows, tables["feature"])
+    lost = rows.graph("IsNaN", x)
+    if rows.inputs is not None:
+        lost = rows.graph("Equal", x, float(rows.inputs.missing or 0))
+    return rows.graph("Where", lost, tables["value"].astype(np.float64), x)
+
+
 def _multiply(rows: GraphRows, tables: Any) -> str:
     factors = []
     for name in ("first", "second"):
@@ -145,6 +153,7 @@ def _windows(rows: GraphRows, tables: Any) -> str:
 
 _VALUES: dict[str, Callable[[GraphRows, Any], str]] = {
     "gather": _gather,
+    "filled": _filled,
     "multiply": _multiply,
     "at_most": _compare("LessOrEqual"),
     "equals": _compare("Equal"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from laconic.export.c_text import smallest
 from laconic.model.choose_codes import ALL_FEATURES, uses
+from laconic.model.in_codes import FAR
 from laconic.model.program import Program, Segment
 
 # A score of 32 bits has room for the bias if the atoms add up to at most half of it.
@@ -45,6 +46,8 @@ class Layout:
             size = {"at_most": 1.0, "equals": 1.0, "missing": 1.0, "gather": 256.0**self.code / 2,
                     "hinge": 256.0**self.code}  # fmt: skip
             each = size.get(segment.kind, 2.0**15)
+            if segment.kind == "filled" and self.code > 1:
+                each = float(FAR)
             if segment.kind == "gather" and self.given == "uint8":
                 each = 256.0
             if segment.kind == "look_up":
@@ -102,6 +105,7 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
     shift = 0 if layout.bits is None else n
     per_atom = {
         "gather": layout.index(),
+        "filled": layout.index() + (2 if layout.bits and layout.code == 1 else 4),
         "multiply": 2 * layout.index(),
         "at_most": layout.index() + layout.code,
         "equals": layout.index() + layout.code,

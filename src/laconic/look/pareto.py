@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from laconic.look.plots import BLUE, FAINT, INK, ORANGE, pyplot
+from laconic.look.plots import BLUE, FAINT, GREEN, INK, ORANGE, pyplot
 
-MARKS = "osD^vPX*<>"
-"""Marks of the pools, in the order in which they come up."""
+# Marks and colours (Okabe and Ito's) of the pools, in the order in which they come up.
+MARKS, COLOURS = "osD^vPX", (BLUE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", INK, "#000000")
 
 
 def plot_pareto(
@@ -41,25 +41,32 @@ def plot_pareto(
     -------
     Axes
     """
+    from matplotlib.ticker import LogLocator, NullLocator
+
     if ax is None:
         ax = pyplot().subplots(figsize=(5.8, 3.6), layout="constrained")[1]
     bytes = np.array([point["bytes"] for point in points], dtype=float)
     factor = 100.0 if what is None else 1.0
     values = factor * np.array([point["error" if what is None else "score"] for point in points])
     errors = factor * np.array([point["standard_error"] for point in points])
-    ax.step(bytes, values, where="post", color=BLUE, linewidth=1.4, zorder=2)
-    ax.fill_between(bytes, values - errors, values + errors, step="post", color=BLUE, alpha=0.13,
-                    linewidth=0)  # fmt: skip
-    pools = list(dict.fromkeys(point["pool"] for point in points))
-    for mark, pool in zip(MARKS * (1 + len(pools) // len(MARKS)), pools, strict=False):
+    ax.step(bytes, values, where="post", color=INK, linewidth=1, zorder=2)
+    low = np.maximum(values - errors, values / 2) if what is None else values - errors
+    ax.fill_between(bytes, low, values + errors, step="post", color=INK, alpha=0.12, linewidth=0)
+    for number, pool in enumerate(dict.fromkeys(point["pool"] for point in points)):
         own = np.array([point["pool"] == pool for point in points])
-        ax.plot(bytes[own], values[own], mark, color=BLUE, markersize=5, label=pool, zorder=3)
+        mark, colour = MARKS[number % len(MARKS)], COLOURS[number % len(COLOURS)]
+        ax.plot(bytes[own], values[own], mark, color=colour, markersize=5, label=pool, zorder=3)
     at = int(np.argmin(np.abs(bytes - chosen)))
     ax.plot(bytes[at], values[at], "o", markersize=12, markerfacecolor="none",
             markeredgecolor=ORANGE, markeredgewidth=1.8, label="chosen", zorder=4)  # fmt: skip
     if budget is not None:
         ax.axvline(budget, color=INK, linestyle="--", linewidth=1, label="budget", zorder=1)
     ax.set_xscale("log", base=2)
+    if what is None and values.min() > 0:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.set_xlabel(f"bytes on {where}")
     what = "error (%)" if what is None else what

@@ -14,7 +14,7 @@ from laconic.files.layout import Array
 from laconic.model.distinct_names import quoted_if_alike, written_apart
 from laconic.model.feature_maps import SUM, Labels, Names, feature_name
 from laconic.model.lowering import LoweredMap, Primitive
-from laconic.model.primitives import Compare, Gather, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, Multiply
 
 
 class Column(NamedTuple):
@@ -117,6 +117,37 @@ class ColumnsMap(LoweredMap):
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""
         return {"feature": self.feature}
+
+
+class FilledMap(LoweredMap):
+    """Input columns, with a value in place of missing ones."""
+
+    kind = "filled"
+    allows_missing = True
+    reading = ColumnsMap.reading
+    points = ColumnsMap.points
+    layout: ClassVar[dict[str, Array]] = {
+        "feature": Array("i", ("columns",), 0, below="features"),
+        "value": Array("f", ("columns",)),
+    }
+
+    def __init__(self, feature: np.ndarray, value: np.ndarray) -> None:
+        self.feature = np.asarray(feature, dtype=np.int64)
+        self.value = np.asarray(value, dtype=np.float64)
+        self._filled = Filled(self.feature, self.value)
+
+    def lower(self) -> list[Primitive]:
+        """Return the columns as one `Filled`."""
+        return [self._filled]
+
+    def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
+        """Return one readable name per column."""
+        pairs = zip(self.feature.tolist(), self.value.tolist(), strict=True)
+        return [f"{feature_name(f, feature_names)} (missing: {v:.6g})" for f, v in pairs]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the flat arrays of the map."""
+        return {"feature": self.feature, "value": self.value}
 
 
 class ProductsMap(LoweredMap):

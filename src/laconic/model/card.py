@@ -154,6 +154,7 @@ def atoms_in_words(predictor: Predictor) -> str:
     told = []
     for kind, (n_atoms, n_columns) in (found or {predictor.map.kind: [0, 0]}).items():
         one = kind.removesuffix("es") if kind.endswith("ches") else kind.removesuffix("s")
+        one = {"filled": "filled column", "mixed": "atom"}.get(one, one)
         groups = f" in {count(n_atoms, 'group')}" if n_columns != n_atoms else ""
         told.append(count(n_columns, one) + groups)
     return " + ".join(told)

@@ -11,7 +11,7 @@ from scipy import sparse
 from laconic.model.input_codes import GIVEN, LARGEST_FIXED, Inputs, code_range
 from laconic.model.program import Program
 
-ARITHMETIC = ("gather", "multiply", "hinge", "balls", "soft_balls", "windows")
+ARITHMETIC = ("gather", "filled", "multiply", "hinge", "balls", "soft_balls", "windows")
 """Kinds of segments that calculate with a feature. The others only compare it."""
 ALL_FEATURES = ("balls", "soft_balls", "windows")
 """Kinds of segments that read every feature."""
@@ -58,7 +58,7 @@ def choose_codes(program: Program, X: Any, bits: int, given: str) -> Inputs:
     if not len(rows):
         raise ValueError("X has no rows; give training rows, from which the scales are chosen")
     missing = np.isnan(rows)
-    needed = bool(missing.any()) or any("missing" in kinds for kinds in use.values())
+    needed = bool(missing.any()) or any({"missing", "filled"} & kinds for kinds in use.values())
     dtype = np.dtype(given if given != "float" else f"int{bits}")
     asked = asked_codes(program, features, use)
     reserved = int(np.iinfo(dtype).max) if needed else None
@@ -83,7 +83,13 @@ def asked_codes(
             if use[int(feature)] <= {"equals", "look_up", "missing"}:
                 out.setdefault(int(feature), []).append(codes)
     place = {int(f): k for k, f in enumerate(features)}
-    return {place[f]: np.unique(np.concatenate(codes)) for f, codes in sorted(out.items())}
+    found = {place[f]: np.unique(np.concatenate(codes)) for f, codes in sorted(out.items())}
+    # Other numbers, such as 2.5 or -1, are compared like thresholds.
+    return {k: codes for k, codes in found.items() if (codes >= 0).all() and _are_whole(codes)}
+
+
+def _are_whole(codes: np.ndarray) -> bool:
+    return bool((codes == np.rint(codes)).all())
 
 
 class _Chooser:

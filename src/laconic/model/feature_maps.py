@@ -95,10 +95,14 @@ def column_scores(columns: Any, weights: np.ndarray) -> np.ndarray:
         return np.asarray(columns @ weights)
 
 
+# Why rows are refused.
+GAPS = "X holds missing or infinite values in features that the model reads"
+
+
 def check_finite(values: np.ndarray) -> None:
     """Refuse missing and infinite values."""
     if not np.isfinite(values).all():
-        raise ValueError("X holds missing or infinite values in features that the model reads")
+        raise ValueError(GAPS)
 
 
 def unknown_map(map: FeatureMap) -> FeatureMap | None:

@@ -87,6 +87,13 @@ class _Coder:
         weights = segment.weights / self.scale[of, None]
         return segment._replace(weights=weights)
 
+    def filled(self, segment: Segment) -> Segment:
+        of, values = segment.tables["feature"], segment.tables["value"]
+        most = largest_fill(self.inputs)
+        codes = [self.nearest(f, v) for f, v in zip(of, values, strict=True)]
+        tables = segment.tables | {"value": np.clip(codes, -most, most).astype(np.int64)}
+        return self.gather(segment._replace(tables=tables))
+
     def multiply(self, segment: Segment) -> Segment:
         first, second = segment.tables["first"], segment.tables["second"]
         largest = product_sizes(first, second, self.inputs)
@@ -235,6 +242,11 @@ class _Coder:
         return centre, limit
 
 
+def largest_fill(inputs: Inputs) -> int:
+    """Return the largest code in place of a missing value. It may lie beyond the codes of rows."""
+    return LARGEST_VALUE if inputs.dtype.itemsize == 1 else FAR
+
+
 def compact(segment: Segment, features: np.ndarray) -> Segment:
     """Number the features of a segment by their place among those that are read."""
     tables = dict(segment.tables)
@@ -275,6 +287,7 @@ def _interleaved(first: Segment, second: Segment) -> Segment:
 
 _CODE: dict[str, Callable[[_Coder, Segment], Segment]] = {
     "gather": _Coder.gather,
+    "filled": _Coder.filled,
     "multiply": _Coder.multiply,
     "at_most": _Coder.at_most,
     "equals": _Coder.equals,

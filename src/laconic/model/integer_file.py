@@ -29,6 +29,7 @@ from laconic.numeric.magnitudes import LARGEST_SCORE
 _BALLS: dict[str, tuple[int, int] | None] = {"centre": (-FAR, FAR), "limit": (-1, EXACT)}
 NUMBERS: dict[str, dict[str, tuple[int, int] | None]] = {
     "gather": {},
+    "filled": {"value": (-FAR, FAR)},
     "multiply": {"rescale": (0, 30)},
     "at_most": {"value": None},
     "equals": {"value": None},
@@ -191,6 +192,8 @@ def _check_together(segments: list[Segment], inputs: Inputs, distance: int) -> N
     for segment in segments:
         if segment.kind == "windows" and len(np.unique(inputs.zero)) > 1:
             raise ValueError("its pixels have different scales")
+        if segment.kind == "filled" and inputs.missing is None:
+            raise ValueError("it fills missing values, but has no code for them")
         if segment.kind == "soft_balls" and segment.tables["drop"].max(initial=0) >= distance:
             raise ValueError("its soft balls do not fit together")
 

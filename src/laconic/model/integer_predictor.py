@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.losses import decide
+from laconic.model.choose_codes import ARITHMETIC, uses
 from laconic.model.cost import Cost
-from laconic.model.feature_maps import feature_name
+from laconic.model.feature_maps import GAPS, feature_name
 from laconic.model.input_codes import given_type
 from laconic.model.integers import IntegerProgram
 from laconic.model.predictor import Predictor
+from laconic.model.primitives import take
 from laconic.model.program import program_of
 from laconic.model.proof import Bound, bounds
 from laconic.model.quantise import quantise_program
@@ -80,7 +82,18 @@ class IntegerPredictor(Predictor):
     def encoded_scores(self, X: Any) -> np.ndarray:
         """Return the scores of rows, (n_rows, n_outputs), in int64."""
         self._check_width(X)
+        self._check_gaps(X)
         return self.integers.scores(X)
+
+    def _check_gaps(self, X: Any) -> None:
+        """Refuse missing values in features that are calculated with and not filled."""
+        inputs = self.integers.inputs
+        if inputs.missing is not None:
+            refuses = set(ARITHMETIC) - {"filled"}
+            use = uses(self.integers.program)
+            calculated = [place for place, kinds in use.items() if kinds & refuses]
+            if np.isnan(take(X, inputs.features[calculated])).any():
+                raise ValueError(GAPS)
 
     def encoded_probabilities(self, X: Any) -> np.ndarray:
         """Return class probabilities, from the scores times their unit."""

@@ -88,6 +88,7 @@ def part_of(segment: Segment, leaf: int) -> Segment:
 
 PER_ATOM: dict[str, tuple[str, ...]] = {
     "gather": ("feature", "shift"),
+    "filled": ("feature", "value", "shift"),
     "multiply": ("first", "second", "rescale", "shift"),
     "at_most": ("feature", "value", "shift"),
     "equals": ("feature", "value", "shift"),
@@ -136,6 +137,11 @@ def _gather(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     return codes[:, tables["feature"]]
 
 
+def _filled(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    own = codes[:, tables["feature"]]
+    return np.where(own == inputs.missing, tables["value"], own)
+
+
 def _multiply(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     moved = codes - inputs.zero
     product = moved[:, tables["first"]] * moved[:, tables["second"]]
@@ -182,6 +188,7 @@ def _windows(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 _VALUES = {
     "gather": _gather,
+    "filled": _filled,
     "multiply": _multiply,
     "at_most": _at_most,
     "equals": _equals,

@@ -13,6 +13,7 @@ from laconic.model.atoms import ColumnsMap
 from laconic.model.feature_maps import SUM, FeatureMap, Labels, Names, map_bytes, map_width
 from laconic.model.lowering import LoweredMap, Primitive, primitives_of
 from laconic.model.nested import nested_depth, own_and_parts, part_arrays
+from laconic.registry import MAPS
 
 M = TypeVar("M")
 
@@ -45,7 +46,8 @@ class MixedMap(LoweredMap):
         fits = self.part.ndim == 1 and len(self.part) == sum(widths)
         if not fits or np.bincount(self.part, minlength=len(widths)).tolist() != widths:
             raise ValueError("the columns of the mixed atoms do not fit their maps")
-        self.allows_missing = all(getattr(map, "allows_missing", False) for map in self.parts)
+        # A map that takes no missing values refuses those in its own features.
+        self.allows_missing = any(getattr(map, "allows_missing", False) for map in self.parts)
         self._lowered = [primitive for map in self.parts for primitive in primitives_of(map)]
         by_part = np.argsort(self.part, kind="stable")
         if not np.array_equal(by_part, np.arange(len(by_part))):
@@ -61,7 +63,7 @@ class MixedMap(LoweredMap):
 
     def lower(self) -> list[Primitive]:
         """Return the primitives of the parts, with their columns in order."""
-        return self._lowered
+        return list(self._lowered)
 
     def of_part(self, number: int) -> np.ndarray:
         """Return the columns of one of the maps, in order."""
@@ -93,9 +95,10 @@ class MixedMap(LoweredMap):
     def asked(self) -> Callable[[], dict[int, set[int]]]:
         """A method that returns the category codes that the atoms ask about.
 
-        It is missing if a map does not know which codes it asks about.
+        It is missing if a map that is not built in does not know which codes it asks about.
         """
-        each = [map.asked for map in self.parts]  # type: ignore[attr-defined]
+        each = [getattr(map, "asked", dict) if map.kind in MAPS else map.asked  # type: ignore
+                for map in self.parts]  # fmt: skip
 
         def together() -> dict[int, set[int]]:
             out: dict[int, set[int]] = {}

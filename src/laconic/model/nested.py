@@ -58,7 +58,7 @@ def check_depth(outer: int, what: str) -> None:
 
 def part_arrays(parts: Sequence[FeatureMap]) -> dict[str, np.ndarray]:
     """Return the kinds of the parts, and their arrays under names of their own."""
-    out = {"kinds": np.array([part.kind for part in parts])}
+    out = {"kinds": np.array([part.kind for part in parts], dtype=np.str_)}
     for number, part in enumerate(parts):
         out |= {f"part{number}_{name}": array for name, array in part.arrays().items()}
     return out

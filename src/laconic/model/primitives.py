@@ -84,7 +84,47 @@ class Gather(Primitive):
         return 0
 
 
-class Compare(Primitive):
+class _PerFeature(Primitive):
+    """A primitive with one feature for each column."""
+
+    feature: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.feature)
+
+    def reads(self) -> np.ndarray:
+        """Return the sorted distinct features that are read."""
+        return np.unique(self.feature)
+
+
+class Filled(_PerFeature):
+    """Input columns without gaps: column j is x[feature[j]], or value[j] if that is missing.
+
+    Parameters
+    ----------
+    feature, value : array of shape (n_columns,)
+    """
+
+    fields = ("feature", "value")
+
+    def __init__(self, feature: Any, value: Any) -> None:
+        self.feature = _whole(feature)
+        self.value = np.asarray(value, dtype=np.float64)
+        _check_lengths(self, feature=self.feature, value=self.value)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Return the values on new rows in float64."""
+        v = take(X, self.feature).astype(np.float64)
+        return np.where(np.isnan(v), self.value, v)
+
+    def operations(self) -> int:
+        """Return the number of comparisons, one per column."""
+        return len(self.feature)
+
+
+class Compare(_PerFeature):
     """Yes/no questions about features, answered by 1 or 0.
 
     Parameters
@@ -106,11 +146,6 @@ class Compare(Primitive):
         self._equal = np.flatnonzero(self.test == EQUAL)
         self._missing = np.flatnonzero(self.test == MISSING)
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, one per question."""
-        return len(self.feature)
-
     def columns(self, X: Any) -> np.ndarray:
         """Return the answers on new rows, 0 or 1, in the type of the rows if it is a float."""
         v = take(X, self.feature)
@@ -123,10 +158,6 @@ class Compare(Primitive):
         if len(self._missing):
             out[:, self._missing] = np.isnan(v[:, self._missing])
         return out
-
-    def reads(self) -> np.ndarray:
-        """Return the sorted distinct features that are read."""
-        return np.unique(self.feature)
 
     def operations(self) -> int:
         """Return the number of comparisons, one per question."""
@@ -186,7 +217,7 @@ class Multiply(Primitive):
         return len(self.first)
 
 
-class Hinge(Primitive):
+class Hinge(_PerFeature):
     """Hinges: column j is max(0, sign[j] · (x[feature[j]] − knot[j])).
 
     Parameters
@@ -207,11 +238,6 @@ class Hinge(Primitive):
             wrong = self.sign[np.abs(self.sign) != 1.0][0]
             raise ValueError(f"sign must hold 1 or -1, not {wrong:g}")
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, one per hinge."""
-        return len(self.feature)
-
     def columns(self, X: Any) -> np.ndarray:
         """Return the values on new rows in float64. A missing value stays missing."""
         v = take(X, self.feature).astype(np.float64)
@@ -219,16 +245,12 @@ class Hinge(Primitive):
         v *= self.sign
         return np.maximum(v, 0.0, out=v)
 
-    def reads(self) -> np.ndarray:
-        """Return the sorted distinct features that are read."""
-        return np.unique(self.feature)
-
     def operations(self) -> int:
         """Count a subtraction and a comparison per hinge."""
         return 2 * len(self.feature)
 
 
-class LookUp(Primitive):
+class LookUp(_PerFeature):
     """Tables of values: column j is table[j, x] for the whole number x = x[feature[j]].
 
     The column is 0 if x is missing, not whole, or not in 0, …, size − 1.
@@ -250,11 +272,6 @@ class LookUp(Primitive):
                 f"{self.table.shape} for features of shape {self.feature.shape}"
             )
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, one per table."""
-        return len(self.feature)
-
     def columns(self, X: Any) -> np.ndarray:
         """Return the values on new rows in float64."""
         v = take(X, self.feature)
@@ -262,10 +279,6 @@ class LookUp(Primitive):
         out = np.zeros(v.shape)
         out[known] = self.table[np.nonzero(known)[1], v[known].astype(np.int64)]
         return out
-
-    def reads(self) -> np.ndarray:
-        """Return the sorted distinct features that are read."""
-        return np.unique(self.feature)
 
     def operations(self) -> int:
         """Return the number of look-ups, one per table."""

@@ -17,13 +17,13 @@ from laconic.model.arrange import Arrange
 from laconic.model.balls import Balls
 from laconic.model.lowering import lowered
 from laconic.model.masks import mask_weights
-from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.regions import UNSEEN
 from laconic.model.route import Route
 from laconic.model.windows import WindowMaximum
 
 KINDS = (
-    "gather", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
+    "gather", "filled", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
     "soft_balls", "windows",
 )  # fmt: skip
 """Kinds of segments, in the order in which their atoms are added up."""
@@ -241,6 +241,10 @@ def _gather(p: Any, weights: np.ndarray) -> Iterator[Any]:
     yield ("gather",), {"feature": np.asarray(p.feature)}, weights
 
 
+def _filled(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    yield ("filled",), {"feature": np.asarray(p.feature), "value": np.asarray(p.value)}, weights
+
+
 def _multiply(p: Any, weights: np.ndarray) -> Iterator[Any]:
     yield ("multiply",), {"first": np.asarray(p.first), "second": np.asarray(p.second)}, weights
 
@@ -309,6 +313,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
 
 _TABLES = {
     Gather: _gather,
+    Filled: _filled,
     Multiply: _multiply,
     Compare: _compare,
     Hinge: _hinge,

@@ -52,6 +52,9 @@ def value_sizes(segment: Segment, inputs: Inputs) -> np.ndarray:
     tables, n = segment.tables, segment.n_atoms
     if segment.kind == "gather":
         sizes = code_sizes(inputs)[tables["feature"]]
+    elif segment.kind == "filled":
+        known = np.abs([inputs.low, inputs.high]).max(axis=0)[tables["feature"]]
+        sizes = np.maximum(known, np.abs(tables["value"]))
     elif segment.kind == "multiply":
         half = (np.int64(1) << tables["rescale"]) >> 1
         sizes = product_sizes(tables["first"], tables["second"], inputs) + half

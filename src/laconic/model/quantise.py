@@ -56,12 +56,15 @@ def quantise_program(
     coded = in_codes(program, inputs, X, bits)
     step = max(1, X.shape[0] // SAMPLE)
     trial = _Trial(coded, inputs, inputs.codes(X[::step]), weight[::step])
-    found = []
-    for shifts in (False, True):
-        tried = [_rounded(coded, inputs, bits, step / STEPS, shifts) for step in range(STEPS)]
-        found.append(min(map(trial.judged, tried), key=lambda judged: judged.error))
-    plain, shifted = found
-    best = shifted if shifted.changed < plain.changed - WORTH else plain
+
+    def nearest(shifts: bool) -> _Judged:
+        tried = (_rounded(coded, inputs, bits, step / STEPS, shifts) for step in range(STEPS))
+        return min(map(trial.judged, tried), key=lambda judged: judged.error)
+
+    best = nearest(False)
+    if best.changed > WORTH:  # otherwise powers of two cannot be worth it
+        shifted = nearest(True)
+        best = shifted if shifted.changed < best.changed - WORTH else best
     rounded = best.rounded
     proof = bounds(rounded.program, inputs, bits, rounded.accumulator)
     if wide := overflow(proof):

@@ -119,6 +119,11 @@ def _gather(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None
     _add_value(segment, j, X[:, segment.tables["feature"][j]], scores)
 
 
+def _filled(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
+    x = X[:, segment.tables["feature"][j]]
+    _add_value(segment, j, np.where(np.isnan(x), F32(segment.tables["value"][j]), x), scores)
+
+
 def _multiply(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
     first, second = segment.tables["first"][j], segment.tables["second"][j]
     _add_value(segment, j, X[:, first] * X[:, second], scores)
@@ -195,6 +200,7 @@ def windows_of(segment: Segment, j: int) -> Iterator[tuple[Any, list[tuple[int, 
 
 _ADD = {
     "gather": _gather,
+    "filled": _filled,
     "multiply": _multiply,
     "at_most": _compare,
     "equals": _compare,
