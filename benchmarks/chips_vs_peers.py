@@ -40,6 +40,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,8 +56,10 @@ from _networks import Networks
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from laconic import CompactClassifier
+from laconic import CompactClassifier, ShareBoostClassifier
+from laconic.compact.plan import tried_sizes
 from laconic.export.chips import CHIPS, Chip, compiler_version
+from laconic.export.footprint import FEW_SCORES
 from laconic.pools import Pieces, Stumps
 
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
@@ -148,7 +151,7 @@ OURS: dict[str, list[dict[str, Any]]] = {
     "pendigits": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 40, **SOFT_BALLS}],
     "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 60, **SOFT_BALLS}],
     "adult": [{"max_atoms": 200, "inputs": "int16"}],
-    "isolet": [{"max_atoms": 200, "pools": ["columns"], "alphas": [1e-3]}],
+    "isolet": [{"max_atoms": 300, "pools": ["columns"], "alphas": [1e-2, 1e-3]}],
     "mnist": [{"max_atoms": 100, "pools": ["columns", "patches"], "alphas": [1e-3]}],
 }
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
@@ -157,6 +160,9 @@ OURS: dict[str, list[dict[str, Any]]] = {
 def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
     """Return the frontiers of `CompactClassifier`, fitted on all training rows."""
     for settings in OURS[name]:
+        if data.y.max() >= FEW_SCORES:
+            yield from path_models(data, **settings)
+            continue
         if data.categorical:
             settings = {"pools": [Stumps(categorical=data.categorical)], **settings}
         search = CompactClassifier(MOST_OF_OURS, cv=[(data.fit, data.held)], random_state=seed,
@@ -169,6 +175,26 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
             title = f"{line['atoms']} {line['pool']}, alpha={line['alpha']}, {line['bits']} bits"
             yield Model("Laconic", title, str(model.to_c("model")), rows.dtype.name,
                         1 - point.score, rows, model.predict(data.X_test))  # fmt: skip
+
+
+def path_models(
+    data: Data, max_atoms: int, pools: list[Any], alphas: list[float]
+) -> Iterator[Model]:
+    """Return 8-bit models of several sizes from paths of ShareBoost, fitted on all training rows.
+
+    `CompactClassifier` does not take more than 12 classes, because ``code_bytes.json`` has no
+    bytes for the code of many scores.
+    """
+    X, y, fit, held = data.X, data.y, data.fit, data.held
+    for pool, alpha in product(pools, alphas):
+        tried = ShareBoostClassifier(max_atoms, pool=pool, alpha=alpha).fit(X[fit], y[fit])
+        whole = ShareBoostClassifier(max_atoms, pool=pool, alpha=alpha).fit(X, y)
+        for size in tried_sizes(max_atoms)[1:]:
+            small = tried.at(size).predictor_.quantise(X[fit], 8, "uint8", y[fit])
+            model = whole.at(size).predictor_.quantise(X, 8, "uint8", y)
+            yield Model("Laconic", f"{size} {pool}, alpha={alpha}, 8 bits",
+                        str(model.to_c("model")), "uint8", error(small.predict(X[held]), y[held]),
+                        data.X_test, model.predict(data.X_test))  # fmt: skip
 
 
 class Sides:
