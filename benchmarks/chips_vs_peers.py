@@ -40,7 +40,6 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,10 +56,9 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from laconic import CompactClassifier, ShareBoostClassifier
-from laconic.compact.plan import tried_sizes
+from laconic.compact.settings import title_of
 from laconic.export.chips import CHIPS, Chip, compiler_version
-from laconic.export.footprint import FEW_SCORES
-from laconic.pools import Pieces, Stumps
+from laconic.pools import Patches, Pieces, Stumps
 
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
 PEERS = ("emlearn", "m2cgen")
@@ -68,12 +66,16 @@ LIBRARIES = ("Laconic", *PEERS, "int8 network")
 MOST_ROWS = 12_000
 MOST_BYTES = 256 * 1024
 MOST_OF_OURS = 64 * 1024
+# Training rows that set the scales of models of `PATHS`.
+SCALED_ON = 2000
 # The column of adult that only weighs rows, and the largest number that is not missing in int16.
 FNLWGT, LARGEST = 2, 32_766
 # Points of error above the lowest of any peer.
 ABOVE = (0, 1, 3)
 # A peer of fewer bytes is too small to ask for a third of it.
 LEAST = 1024
+# A header of more characters does not fit an ATmega328, and takes long to compile.
+TOO_LONG = 500_000
 TIMED, TIMED_IF_SLOW, SLOW = 50, 5, 100_000
 
 M0, AVR = CHIPS["cortex-m0"], CHIPS["avr"]
@@ -151,18 +153,23 @@ OURS: dict[str, list[dict[str, Any]]] = {
     "pendigits": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 40, **SOFT_BALLS}],
     "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 60, **SOFT_BALLS}],
     "adult": [{"max_atoms": 200, "inputs": "int16"}],
-    "isolet": [{"max_atoms": 300, "pools": ["columns"], "alphas": [1e-2, 1e-3]}],
-    "mnist": [{"max_atoms": 100, "pools": ["columns", "patches"], "alphas": [1e-3]}],
 }
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
+PATCHES = Patches(n_templates=200, mask_sigma=14 / 3)
+PATHS: dict[str, list[tuple[Any, float, tuple[int, ...]]]] = {
+    "isolet": [("columns", alpha, (10, 20, 30, 40, 60, 80, 120, 160, 200, 250, 300))
+               for alpha in (1e-2, 1e-3)],
+    "mnist": [("columns", 1e-3, (20, 40, 80, 150)), (PATCHES, 1e-3, (8, 15, 25, 40, 60, 100))],
+}  # fmt: skip
+"""Paths of ShareBoost with the sizes that are tried, where `CompactClassifier` is not used:
+``code_bytes.json`` has no bytes for more than 12 scores, and quantising patches takes long."""
 
 
 def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
     """Return the frontiers of `CompactClassifier`, fitted on all training rows."""
-    for settings in OURS[name]:
-        if data.y.max() >= FEW_SCORES:
-            yield from path_models(data, **settings)
-            continue
+    for path in PATHS.get(name, []):
+        yield from path_models(data, *path)
+    for settings in OURS.get(name, []):
         if data.categorical:
             settings = {"pools": [Stumps(categorical=data.categorical)], **settings}
         search = CompactClassifier(MOST_OF_OURS, cv=[(data.fit, data.held)], random_state=seed,
@@ -177,24 +184,19 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
                         1 - point.score, rows, model.predict(data.X_test))  # fmt: skip
 
 
-def path_models(
-    data: Data, max_atoms: int, pools: list[Any], alphas: list[float]
-) -> Iterator[Model]:
-    """Return 8-bit models of several sizes from paths of ShareBoost, fitted on all training rows.
-
-    `CompactClassifier` does not take more than 12 classes, because ``code_bytes.json`` has no
-    bytes for the code of many scores.
-    """
-    X, y, fit, held = data.X, data.y, data.fit, data.held
-    for pool, alpha in product(pools, alphas):
-        tried = ShareBoostClassifier(max_atoms, pool=pool, alpha=alpha).fit(X[fit], y[fit])
-        whole = ShareBoostClassifier(max_atoms, pool=pool, alpha=alpha).fit(X, y)
-        for size in tried_sizes(max_atoms)[1:]:
-            small = tried.at(size).predictor_.quantise(X[fit], 8, "uint8", y[fit])
-            model = whole.at(size).predictor_.quantise(X, 8, "uint8", y)
-            yield Model("Laconic", f"{size} {pool}, alpha={alpha}, 8 bits",
-                        str(model.to_c("model")), "uint8", error(small.predict(X[held]), y[held]),
-                        data.X_test, model.predict(data.X_test))  # fmt: skip
+def path_models(data: Data, pool: Any, alpha: float, sizes: tuple[int, ...]) -> Iterator[Model]:
+    """Return 8-bit models of several sizes from a path of ShareBoost. Few rows set the scales."""
+    X, y, held = data.X, data.y, data.held
+    paths = [ShareBoostClassifier(max(sizes), pool=pool, alpha=alpha).fit(X[rows], y[rows])
+             for rows in (data.fit, np.arange(len(y)))]  # fmt: skip
+    some = data.fit[:SCALED_ON]
+    for size in sizes:
+        tried, model = (path.at(size).predictor_.quantise(X[some], 8, "uint8", y[some])
+                        for path in paths)  # fmt: skip
+        title = f"{size} {title_of(pool)}, alpha={alpha}, 8 bits"
+        yield Model("Laconic", title, str(model.to_c("model")), "uint8",
+                    error(tried.predict(X[held]), y[held]), data.X_test,
+                    model.predict(data.X_test))  # fmt: skip
 
 
 class Sides:
@@ -268,6 +270,8 @@ def _on_chip(model: Model, chips: tuple[Chip, ...]) -> dict[str, Any] | None:
     """Return what a model takes on the first chip that has room for it and a row."""
     row = model.rows.shape[1] * np.dtype(model.inputs).itemsize
     for chip in chips:
+        if len(model.header) > TOO_LONG and chip is AVR:
+            continue
         flash, ram = taken(model.header, chip)
         if flash is None or ram is None or chip.flash is None or chip.ram is None:
             continue
