@@ -20,6 +20,9 @@ from sklearn.tree import DecisionTreeClassifier
 LEAVES_OF_ONE = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 TREES = (3, 5, 7, 10, 15, 20, 30, 40)
 LEAVES = (16, 32, 64, 128, 256)
+# Fits on wide rows take long, so fewer settings are tried.
+LEAVES_OF_WIDE = (64, 256)
+LEAVES_OF_WIDE_ONE = (32, 128, 512)
 KINDS = {"random forest": RandomForestClassifier, "extra trees": ExtraTreesClassifier}
 # A larger forest is kept if it has at most this part of the errors of the smaller one.
 BETTER = 0.97
@@ -124,9 +127,9 @@ def _trees(model: Any) -> Sequence[Any]:
 def _settings(rows: Rows, seed: int) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = [
         (f"tree, {leaves} leaves", DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=seed))
-        for leaves in LEAVES_OF_ONE
+        for leaves in (LEAVES_OF_WIDE_ONE if rows.wide else LEAVES_OF_ONE)
     ]
-    for leaves in LEAVES:
+    for leaves in LEAVES_OF_WIDE if rows.wide else LEAVES:
         for name, kind in KINDS.items():
             for share in ("sqrt",) if rows.wide else ("sqrt", 0.5):
                 title = f"{name}, {{}} trees, {leaves} leaves, max_features={share}"

@@ -29,6 +29,7 @@ TERM, LEAF = 12, 28
 # same forests in fewer bytes.
 MOST_LEAVES = 512
 DEPTHS = (2, 3, 4)
+DEPTHS_OF_WIDE = (3,)
 ROUNDS = (3, 5, 10, 20, 40, 80)
 RATES = (0.1, 0.3)
 MANY = """\
@@ -86,7 +87,7 @@ def _boosted(rows: Rows, n_classes: int, seed: int) -> Iterator[Model]:
     scores = 1 if n_classes == 2 else n_classes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about names of columns
-        for depth in DEPTHS:
+        for depth in DEPTHS_OF_WIDE if rows.wide else DEPTHS:
             numbers = [n for n in ROUNDS if n * scores * 2**depth * LEAF <= MOST_BYTES]
             for rate in RATES[1:] if rows.wide else RATES:
                 if not numbers:

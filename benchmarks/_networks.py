@@ -18,9 +18,10 @@ from sklearn.neural_network import MLPClassifier
 HIDDEN = (4, 6, 8, 12, 16, 24, 32, 48, 64)
 HIDDEN_OF_WIDE = (4, 8, 16, 32, 64)
 PENALTIES = (1e-4, 1e-1, 1.0)
+PENALTIES_OF_WIDE = (1e-1, 1.0)
 # Passes over the rows: at most this many, and fewer where there are many rows.
 PASSES = 200
-ROWS_SEEN = 1_000_000
+ROWS_SEEN = 600_000
 LEAST_SCALE = 0.25
 
 
@@ -59,7 +60,7 @@ class Networks:
         fit = rows.fit
         self.tried = [self._network(rows.X[fit], rows.y[fit], hidden, penalty)
                       for hidden in (HIDDEN_OF_WIDE if rows.wide else HIDDEN)
-                      for penalty in PENALTIES]  # fmt: skip
+                      for penalty in (PENALTIES_OF_WIDE if rows.wide else PENALTIES)]  # fmt: skip
         self._whole: dict[tuple[int, float], Network] = {}
 
     def fitted(self, tried: Network) -> Network:
