@@ -157,10 +157,9 @@ OURS: dict[str, list[dict[str, Any]]] = {
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
 PATCHES = Patches(n_templates=200, mask_sigma=14 / 3)
 PATHS: dict[str, list[tuple[Any, float, tuple[int, ...]]]] = {
-    "isolet": [("columns", alpha, (10, 20, 30, 40, 60, 80, 120, 160, 200, 250, 300))
-               for alpha in (1e-2, 1e-3)],
-    "mnist": [("columns", 1e-3, (20, 40, 80, 150)), (PATCHES, 1e-3, (8, 15, 25, 40, 60, 100))],
-}  # fmt: skip
+    "isolet": [("columns", 1e-3, (10, 20, 30, 40, 60, 80, 110, 150, 200))],
+    "mnist": [("columns", 1e-3, (20, 50, 120)), (PATCHES, 1e-3, (10, 20, 40, 60))],
+}
 """Paths of ShareBoost with the sizes that are tried, where `CompactClassifier` is not used:
 ``code_bytes.json`` has no bytes for more than 12 scores, and quantising patches takes long."""
 
