@@ -31,6 +31,8 @@ LEAF_BITS = (0, 4)
 MOST_INLINE = 2048
 # A node of a table takes 8 bytes, so this many leaves take 256 kB.
 MOST_LEAVES = 32_768
+# Tables have no room for the numbers of more columns.
+MOST_COLUMNS = 127
 CALL = "return peer_predict(x, MODEL_N_FEATURES);"
 
 
@@ -44,15 +46,15 @@ def _forest_models(forests: Forests) -> Iterator[Model]:
     import emlearn
 
     rows = forests.rows
-    small = rows.X.dtype == np.uint8
+    small, tables = rows.X.dtype == np.uint8, rows.X.shape[1] <= MOST_COLUMNS
     for bits in LEAF_BITS:
-        found = forests.frontier(_vote(bits), MOST_LEAVES)
+        found = forests.frontier(_vote(bits), MOST_LEAVES if tables else MOST_INLINE)
         progress(f"{rows.title}: emlearn, {len(found)} forests with {bits}-bit leaves")
         for grown in found:
             model = forests.fitted(grown)
             expected = voted(model, rows.X_test, _vote(bits))
             model = shift_thresholds(model, 1)
-            forms = [("loadable", "int16_t")]
+            forms = [("loadable", "int16_t")] if tables else []
             if grown.leaves <= MOST_INLINE:
                 forms.append(("inline", "uint8_t" if small else "int16_t"))
             for method, ctype in forms:
