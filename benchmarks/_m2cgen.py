@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,8 @@ from sklearn.svm import LinearSVC
 
 STRENGTHS = {LogisticRegression: (0.01, 0.1, 1.0), LinearSVC: (0.001, 0.01, 0.1)}
 LOOPS = 100
+# m2cgen calls itself for every column of a linear model.
+DEEP = 20_000
 MOST_BYTES = 256 * 1024
 # Bytes of flash of a term of a linear model, and of a leaf of LightGBM, at least.
 TERM, LEAF = 21, 28
@@ -111,6 +114,7 @@ def _boosted(rows: Rows, n_classes: int, seed: int) -> Iterator[Model]:
 def _model(title: str, model: Any, rows: Rows, validation: float, expected: np.ndarray) -> Model:
     import m2cgen
 
+    sys.setrecursionlimit(DEEP)
     code = m2cgen.export_to_c(model)
     code = re.sub(r"\bdouble\b", "float", code)
     code = re.sub(r"(?<![\w.])(\d+\.\d+)\b", r"\1f", code)

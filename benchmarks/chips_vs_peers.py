@@ -417,11 +417,14 @@ def main() -> None:
     for name in args.sets or SETS:
         run_set(name, stored, args, chips)
     found = {}
-    for name in [n for n in SETS if n in stored["sets"]]:
+    whole = {
+        name: own for name, own in stored["sets"].items() if set(own["models"]) >= set(LIBRARIES)
+    }
+    for name in [name for name in SETS if name in whole]:
         found[name] = {place: compared(stored["sets"][name]["models"], place) for place in PLACES}
         for place in PLACES:
             show_set(name, place, found[name][place])
-    wrong = {library: sum(r["not_pythons"] for own in stored["sets"].values()
+    wrong = {library: sum(r["not_pythons"] for own in whole.values()
                           for r in own["models"][library]) for library in LIBRARIES}  # fmt: skip
     print(f"\nanswers of C code that are not Python's: {wrong}\n")
     stored |= {"compared": found, "not_pythons": wrong, "verdicts": verdicts(found, len(SETS))}
