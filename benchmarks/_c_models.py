@@ -1,7 +1,8 @@
 """Models as C headers: what they take on a chip, and what their code answers on this machine.
 
 A header of any library will do, if it has ``model_input``, ``MODEL_N_FEATURES`` and
-``model_predict``. All headers are compiled with the flags of :mod:`laconic.export.chips`.
+``model_predict``; :func:`peer_header` writes them. All headers are compiled with the flags of
+:mod:`laconic.export.chips`.
 """
 
 from __future__ import annotations
@@ -29,34 +30,57 @@ void answer(const model_input *x, long n, int32_t *out)
 """
 
 
+# The second part is left out of the file with the scores, because it may define global functions.
+PEER = """\
+#include <stdint.h>
+#define MODEL_N_FEATURES {n}
+#define MODEL_N_SCORES 1
+typedef {ctype} model_input;
+typedef int32_t model_score;
+static inline void model_scores(const model_input *x, model_score *s) {{ (void)x; s[0] = 0; }}
+#ifndef MODEL_ONLY_SCORES
+{code}
+static inline int model_predict(const model_input *x) {{ {body} }}
+#endif
+"""
+
+
 class Model(NamedTuple):
     """A model that was fitted on all training rows.
 
-    ``inputs`` is the NumPy type of a row on the chip. ``cv_error`` is its error in
-    cross-validation on the training rows. ``expected`` are Python's labels of the test rows.
+    ``rows`` are the test rows. The chip gets them in the NumPy type ``inputs``. ``validation`` is
+    the error on validation rows of the same settings, fitted on the other training rows.
+    ``expected`` are Python's labels of the test rows.
     """
 
     library: str
     title: str
     header: str
     inputs: str
-    cv_error: float
+    validation: float
+    rows: np.ndarray
     expected: np.ndarray
+
+
+def peer_header(code: str, ctype: str, n_features: int, body: str) -> str:
+    """Return C code of another library as the header of a model. ``body`` calls it on ``x``."""
+    return PEER.format(code=code, ctype=ctype, n=n_features, body=body)
 
 
 def taken(header: str, chip: Chip) -> tuple[int, int] | tuple[None, None]:
     """Return the bytes of flash and of RAM that a program grows by when it calls the model.
 
     This is :func:`laconic.export.chips.measure`, with the mathematical library at hand. If the
-    linker fails, for example because the code exceeds 64 kB on AVR, the sizes are None.
+    compiler or the linker finds it too large, for example because the code exceeds 64 kB on an
+    ATmega328, the sizes are None.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = [BARE / "probe.c", write_model(header, folder), _mathematics(chip)]
+        sources = [BARE / "probe.c", write_model(header, folder), mathematics(chip)]
         try:
             program = build(chip, sources, folder, ["-DWITH_MODEL"])
         except ValueError as reason:
-            if "ld returned" not in str(reason):
+            if not any(why in str(reason) for why in ("ld returned", "too large")):
                 raise
             return None, None
         flash, ram = sizes(chip, program)
@@ -85,7 +109,7 @@ def _alone(chip: Chip) -> tuple[int, int]:
 
 
 @functools.cache
-def _mathematics(chip: Chip) -> Path:
+def mathematics(chip: Chip) -> Path:
     """Return the chip's libm.a. It costs nothing if no function of it is called."""
     command = [chip.compiler, *chip.flags, "-print-file-name=libm.a"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

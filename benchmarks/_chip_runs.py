@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from _c_models import mathematics
 
 from laconic.export.chips import Chip, build, is_installed, sizes, write_model
 
@@ -36,6 +37,7 @@ DTYPES = {"uint8_t": "<u1", "int8_t": "<i1", "uint16_t": "<u2", "int16_t": "<i2"
           "int32_t": "<i4", "int64_t": "<i8", "float": "<f4"}  # fmt: skip
 # The row, the scores, and the second function of the header. The first is in predict.c.
 SCORES = """\
+#define {NAME}_ONLY_SCORES
 #include "{name}.h"
 {name}_input row[{NAME}_N_FEATURES];
 {name}_score all_scores[{NAME}_N_SCORES];
@@ -67,6 +69,7 @@ def _qemu(architecture: str, machine: str, shift: int = 0, per_tick: float = 1.0
 EMULATORS = {
     "c99": Emulator(()),
     "avr": Emulator(("simavr", "atmega328p"), "cycles"),
+    "atmega2560": Emulator(("simavr", "atmega2560"), "cycles"),
     # The timer has 62.5 ns a tick, so two ticks an instruction tell the instructions apart.
     "cortex-m0": _qemu("arm", "microbit", shift=7, per_tick=62.5 / 2**7),
     "cortex-m4": _qemu("arm", "netduinoplus2"),
@@ -107,15 +110,15 @@ def can_run(chip: Chip) -> bool:
     """Return whether the chip's compiler and emulator are installed."""
     if not is_installed(chip):
         return False
-    if chip.name == "avr":
-        return _simavr() is not None
     command = EMULATORS[chip.name].command
+    if command[:1] == ("simavr",):
+        return _simavr() is not None
     return not command or shutil.which(command[0]) is not None
 
 
 def emulator_version(chip: Chip) -> str:
     """Return the name and version of the chip's emulator. There is none for this machine."""
-    if chip.name == "avr":
+    if EMULATORS[chip.name].command[:1] == ("simavr",):
         command = ["dpkg-query", "-W", "-f", "simavr ${Version}", "libsimavr-dev"]
     else:
         command = [*EMULATORS[chip.name].command[:1], "--version"]
@@ -173,7 +176,10 @@ def _firmware(header_text: str, chip: Chip, name: str, folder: Path) -> Path:
     """Compile and link the program that predicts rows; check that it fits on the chip."""
     predict, scores = write_model(header_text, folder, name), folder / "scores.c"
     scores.write_text(SCORES.format(name=name, NAME=name.upper()))
-    program = build(chip, [SOURCES / "main.c", predict, scores], folder, [f"-I{SOURCES}"])
+    sources = [SOURCES / "main.c", predict, scores]
+    if EMULATORS[chip.name].command:
+        sources.append(mathematics(chip))
+    program = build(chip, sources, folder, [f"-I{SOURCES}"])
     memory = ("flash", chip.flash), ("RAM", chip.ram)
     for (kind, has), taken in zip(memory, sizes(chip, program), strict=True):
         if has is not None and taken > has:
