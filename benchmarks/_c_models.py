@@ -76,7 +76,7 @@ def taken(header: str, chip: Chip) -> tuple[int, int] | tuple[None, None]:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = [BARE / "probe.c", write_model(header, folder), mathematics(chip)]
+        sources = [BARE / "probe.c", write_model(header, folder), *mathematics(chip)]
         try:
             program = build(chip, sources, folder, ["-DWITH_MODEL"])
         except ValueError as reason:
@@ -109,8 +109,9 @@ def _alone(chip: Chip) -> tuple[int, int]:
 
 
 @functools.cache
-def mathematics(chip: Chip) -> Path:
-    """Return the chip's libm.a. It costs nothing if no function of it is called."""
+def mathematics(chip: Chip) -> list[Path]:
+    """Return the chip's libm.a, if there is one. Functions that are not called cost nothing."""
     command = [chip.compiler, *chip.flags, "-print-file-name=libm.a"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return Path(done.stdout.strip())
+    found = Path(done.stdout.strip())
+    return [found] if found.is_file() else []

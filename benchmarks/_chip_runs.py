@@ -178,7 +178,7 @@ def _firmware(header_text: str, chip: Chip, name: str, folder: Path) -> Path:
     scores.write_text(SCORES.format(name=name, NAME=name.upper()))
     sources = [SOURCES / "main.c", predict, scores]
     if EMULATORS[chip.name].command:
-        sources.append(mathematics(chip))
+        sources += mathematics(chip)
     program = build(chip, sources, folder, [f"-I{SOURCES}"])
     memory = ("flash", chip.flash), ("RAM", chip.ram)
     for (kind, has), taken in zip(memory, sizes(chip, program), strict=True):

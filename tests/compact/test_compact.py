@@ -243,6 +243,25 @@ def test_ctrl_c_keeps_what_was_found(digits, several_rungs, monkeypatch):
     assert lines == table(whole.fit(*digits).trials_)[: len(lines)]
 
 
+def test_ctrl_c_while_the_frontier_is_fitted_keeps_the_chosen_model(digits, monkeypatch):
+    whole = CompactClassifier(700, **FEW).fit(*digits)
+    assert whole.pareto_["pool"].nunique() == 2
+    real, calls = ShareBoostClassifier.fit, []
+
+    def interrupted(self, X, *args):
+        if len(X) == len(digits[0]):  # not a fold
+            calls.append(1)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+        return real(self, X, *args)
+
+    monkeypatch.setattr(ShareBoostClassifier, "fit", interrupted)
+    with pytest.warns(UserWarning, match="the frontier lacks models"):
+        model = CompactClassifier(700, **FEW).fit(*digits)
+    assert model.status_ == "interrupted"
+    assert np.array_equal(model.predictor_.scores(digits[0]), whole.predictor_.scores(digits[0]))
+
+
 # -- all kinds of rows -----------------------------------------------------------------------------
 
 

@@ -365,7 +365,7 @@ class CompactClassifier(LaconicClassifier):
                 stacklevel=stacklevel_of_user(),
             )
         best = best_of(found.last, search.most, self.one_standard_error)
-        wanted = list(dict.fromkeys([*pareto(found.last), best]))
+        wanted = list(dict.fromkeys([best, *pareto(found.last)]))
         with share_bar(self.verbose, "fitting the frontier to all rows") as shown:
             n_fitted = iter(range(1, len(wanted) + 1))
 
@@ -374,6 +374,7 @@ class CompactClassifier(LaconicClassifier):
                     shown(next(n_fitted) / len({tried.setting for tried in wanted}))
 
             models = fit_frontier(search, wanted, self._named, self.n_jobs, done)
+        self.status_ = found.status
         titles = [setting.title for setting in search.settings]
         alphas = [setting.alpha for setting in search.settings]
         self._models = pareto(models.values())

@@ -42,15 +42,25 @@ def fit_frontier(
     """Fit one path to all rows for each setting, and return the wanted models.
 
     ``named`` gives a predictor the names, categories and units of the rows. ``done`` is called with
-    the pool of every path.
+    the pool of every path. The setting of the first wanted model comes first. After that, Ctrl-C
+    keeps what is fitted.
     """
     rows, found = search.rows, {}
     for setting in dict.fromkeys(tried.setting for tried in wanted):
         own = [tried for tried in wanted if tried.setting == setting]
         path = search.path_of(setting)
         path.set_params(max_atoms=max(tried.size for tried in own), n_jobs=n_jobs)
-        with whole_fits() as models:
-            models.append(path.fit(rows.X, rows.y, rows.weight))
+        try:
+            with whole_fits() as models:
+                models.append(path.fit(rows.X, rows.y, rows.weight))
+        except KeyboardInterrupt:
+            if wanted[0] not in found:
+                raise
+            warnings.warn(
+                "fit was interrupted; the frontier lacks models", stacklevel=stacklevel_of_user()
+            )
+            search.found.status = "interrupted"
+            break
         for tried in own:
             if (model := _model(search, tried, path, named)) is not None:
                 found[tried] = model
