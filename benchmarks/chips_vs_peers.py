@@ -175,7 +175,7 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
                                    **settings).fit(data.X, data.y)  # fmt: skip
         lines = search.pareto_
         lines = lines.to_dict("records") if hasattr(lines, "to_dict") else lines
-        for point, line in zip(search._points, lines, strict=True):
+        for point, line in zip(search._models, lines, strict=True):
             model = point.predictor
             rows = model.device_rows(data.X_test)
             title = f"{line['atoms']} {line['pool']}, alpha={line['alpha']}, {line['bits']} bits"

@@ -244,7 +244,8 @@ def test_ctrl_c_keeps_what_was_found(digits, several_rungs, monkeypatch):
 
 
 def test_ctrl_c_while_the_frontier_is_fitted_keeps_the_chosen_model(digits, monkeypatch):
-    whole = CompactClassifier(700, **FEW).fit(*digits)
+    settings = {**FEW, "pools": ["columns", "products"]}
+    whole = CompactClassifier(700, **settings).fit(*digits)
     assert whole.pareto_["pool"].nunique() == 2
     real, calls = ShareBoostClassifier.fit, []
 
@@ -257,7 +258,7 @@ def test_ctrl_c_while_the_frontier_is_fitted_keeps_the_chosen_model(digits, monk
 
     monkeypatch.setattr(ShareBoostClassifier, "fit", interrupted)
     with pytest.warns(UserWarning, match="the frontier lacks models"):
-        model = CompactClassifier(700, **FEW).fit(*digits)
+        model = CompactClassifier(700, **settings).fit(*digits)
     assert model.status_ == "interrupted"
     assert np.array_equal(model.predictor_.scores(digits[0]), whole.predictor_.scores(digits[0]))
 

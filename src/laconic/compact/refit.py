@@ -6,13 +6,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from laconic.compact.checked import COMPARED
 from laconic.compact.frontier import Tried
 from laconic.compact.search import Search
 from laconic.compact.trials import FLOAT, model_at, promised_bytes
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import whole_fits
-from laconic.model.integer_predictor import IntegerPredictor
+from laconic.model.integer_predictor import IntegerPredictor, change_of
 from laconic.model.predictor import Predictor
 from laconic.model.quantise import TooWide
 
@@ -81,15 +84,19 @@ def _model(
         return None
     predictor: Any = named(model)
     if tried.bits != FLOAT:
+        X, y, weight, _ = search.rows
+        # The rows are encoded already, so this predictor must not know the units of dates.
+        bare = model.predictor_
         try:
-            # The rows are encoded already, so the predictor must not know the units of dates.
-            bare = search.form.shipped(model.predictor_, search.rows[:3], tried.bits)
+            integers = search.form.shipped(bare, X, weight, tried.bits).integers
         except TooWide as error:
             warnings.warn(
                 f"a model of the frontier is left out: {error}", stacklevel=stacklevel_of_user()
             )
             return None
-        predictor = IntegerPredictor.of(predictor, bare.integers, bare.change)
+        some = np.flatnonzero(weight > 0)[:: max(1, -(-len(y) // COMPARED))]
+        change = change_of(bare, integers, X[some], y[some], weight[some])
+        predictor = IntegerPredictor.of(predictor, integers, change)
     entry = model.path_[model.n_atoms_]
     took = promised_bytes(model.predictor_, target)
     return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))

@@ -11,8 +11,9 @@ from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, whole_fits
 from laconic.export.footprint import Target, footprint
+from laconic.model.integer_predictor import IntegerPredictor
 from laconic.model.program import program_of
-from laconic.model.quantise import TooWide
+from laconic.model.quantise import TooWide, quantise_program
 
 COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN."""
@@ -31,10 +32,14 @@ class Form(NamedTuple):
         """Return the target of one word length."""
         return Target(self.chip, None if bits == FLOAT else bits, self.inputs)
 
-    def shipped(self, predictor: Any, rows: Any, bits: int) -> Any:
-        """Return a predictor in the form that ships. Rows, labels and weights set its scales."""
-        X, y, weight = rows
-        return predictor if bits == FLOAT else predictor.quantise(X, bits, self.inputs, y, weight)
+    def shipped(self, predictor: Any, X: Any, weight: np.ndarray, bits: int) -> Any:
+        """Return a predictor in the form that ships. Encoded rows and weights set its scales."""
+        if bits == FLOAT:
+            return predictor
+        if not (weight > 0).all():
+            X, weight = X[weight > 0], weight[weight > 0]
+        integers = quantise_program(program_of(predictor), X, bits, self.inputs, weight)
+        return IntegerPredictor.of(predictor, integers)
 
 
 class Fold(NamedTuple):
@@ -95,7 +100,7 @@ def _record(
     own = entry.predictor_cost
     costs = took, own.operations, own.features, entry.cost
     try:
-        shipped = as_shipped(model, form.shipped(model.predictor_, fit, bits))
+        shipped = as_shipped(model, form.shipped(model.predictor_, fit[0], fit[2], bits))
     except TooWide:
         return np.full(len(COLUMNS), np.nan)
     if scorer is None:

@@ -195,14 +195,21 @@ def quantise(
         rows, weight = rows[weight > 0], weight[weight > 0]
         labels = None if labels is None else labels[np.asarray(sample_weight) > 0]
     integers = quantise_program(program_of(predictor), rows, bits, inputs, weight)
+    change = change_of(predictor, integers, rows, labels, weight)
+    return IntegerPredictor.of(predictor, integers, change)
+
+
+def change_of(
+    predictor: Predictor, integers: IntegerProgram, rows: Any, labels: Any, weight: np.ndarray
+) -> Change:
+    """Return what integers change on rows of numbers, with their labels (or None) and weights."""
     before = decide(predictor.encoded_scores(rows))
     after = decide(integers.scores(rows))
     error = None
     if labels is not None:
         wrong = [_share(predictor.classes[code] != labels, weight) for code in (before, after)]
         error = wrong[0], wrong[1]
-    change = Change(len(before), _share(before != after, weight), error)
-    return IntegerPredictor.of(predictor, integers, change)
+    return Change(len(before), _share(before != after, weight), error)
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
