@@ -135,8 +135,8 @@ class CompactClassifier(LaconicClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from laconic import CompactClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = CompactClassifier(600, pools=["columns", "stumps"], random_state=0).fit(X, y)
-    >>> model.bytes_ <= 600, model.score(X, y) > 0.9
+    >>> model = CompactClassifier(900, pools=["columns", "stumps"], random_state=0).fit(X, y)
+    >>> model.bytes_ <= 900, model.score(X, y) > 0.9
     (True, True)
     """
 
