@@ -17,9 +17,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from laconic import CompactClassifier, Predictor, ShareBoostClassifier
 from laconic.compact import search as search_module
 from laconic.compact.checked import random_rows
-from laconic.compact.trials import promised_bytes
+from laconic.compact.trials import Form, promised_bytes
 from laconic.export.chips import find_chip, is_installed, measure
 from laconic.export.footprint import Target
+from laconic.model.quantise import TooWide
 
 FEW = {"pools": ["columns", "stumps"], "alphas": ["auto"], "max_atoms": 12, "random_state": 0}
 
@@ -380,6 +381,22 @@ def test_pools_that_cannot_be_fitted_are_left_out_and_told(digits, monkeypatch):
     assert set(model.trials_["pool"]) == {"columns"}
     with pytest.raises(ValueError, match="no products today"):
         CompactClassifier(700, pools=["columns", "products"], **settings).fit(X, y)
+
+
+def test_a_chosen_model_that_does_not_fit_the_integers_is_replaced(digits, monkeypatch):
+    X, y = digits
+    whole = CompactClassifier(700, **FEW).fit(X, y)
+    real = Form.shipped
+
+    def too_wide(self, predictor, rows, weight, bits):
+        if len(weight) == len(y) and predictor.cost().atoms == whole.n_atoms_:
+            raise TooWide("too wide")
+        return real(self, predictor, rows, weight, bits)
+
+    monkeypatch.setattr(Form, "shipped", too_wide)
+    with pytest.warns(UserWarning, match="a model of the frontier is left out: too wide"):
+        model = CompactClassifier(700, **FEW).fit(X, y)
+    assert 0 < model.n_atoms_ < whole.n_atoms_
 
 
 def test_float_models(digits):

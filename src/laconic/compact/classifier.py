@@ -375,6 +375,10 @@ class CompactClassifier(LaconicClassifier):
 
             models = fit_frontier(search, wanted, self._named, self.n_jobs, done)
         self.status_ = found.status
+        if best not in models:  # with all rows, its numbers do not fit the integers
+            if not models:
+                raise ValueError("no model of the frontier fits the integers; use bits=16 or 32")
+            best = best_of(models, search.most, self.one_standard_error)
         titles = [setting.title for setting in search.settings]
         alphas = [setting.alpha for setting in search.settings]
         self._models = pareto(models.values())
