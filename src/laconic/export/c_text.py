@@ -73,7 +73,7 @@ def comment(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return a text that neither ends a comment nor continues its last line.
+    r"""Return a text that neither ends a comment nor continues its last line.
 
     Examples
     --------
