@@ -63,7 +63,7 @@ def table():
         "kids": rng.integers(0, 5, n),
     })  # fmt: skip
     X.loc[rng.random(n) < 0.1, "age"] = np.nan
-    X.loc[rng.random(n) < 0.1, "job"] = None
+    X.loc[rng.random(n) < 0.1, "job"] = np.nan
     total = X.age.fillna(50) + 20 * (X.job == "pilot") + 5 * X.kids + rng.normal(0, 8, n)
     return X, np.where(total > 55, "yes", "no")
 
@@ -102,7 +102,9 @@ def test_a_pipeline_of_a_table(name, table, tmp_path):
     model = make_pipeline(prepared(handle_unknown="ignore"), MODELS[name]).fit(X, y)
     predictor = convert(model)
     assert_same(model, predictor, X)
-    assert np.array_equal(predictor.predict(pl.from_pandas(X)), model.predict(X))
+    words = [None if pd.isna(job) else job for job in X["job"]]
+    frame = pl.DataFrame({**{n: X[n].to_numpy() for n in ("age", "income", "kids")}, "job": words})
+    assert np.array_equal(predictor.predict(frame.select(X.columns)), model.predict(X))
     shuffled = X[["kids", "job", "income", "age"]].assign(more=1)
     assert np.array_equal(predictor.predict(shuffled), model.predict(X))
     assert predictor.feature_names == list(X.columns)
@@ -128,6 +130,18 @@ def test_the_card_of_a_converted_model(table, capsys):
         "kids = 2",
     ):
         assert words in said
+
+
+def test_an_imputer_that_leaves_none_is_refused(table):
+    X, y = table
+    words = X["job"].astype(object)
+    odd = X.assign(job=words.where(words.notna(), None).astype(object))
+    assert odd["job"].isna().any()
+    model = make_pipeline(prepared(handle_unknown="ignore"), MODELS["logistic"]).fit(odd, y)
+    if None not in list(model[0].named_transformers_["words"][-1].categories_[0]):
+        pytest.skip("this pandas keeps no None")
+    with pytest.raises(ValueError, match="replace None by NaN"):
+        convert(model)
 
 
 def test_categories_of_histograms(table):

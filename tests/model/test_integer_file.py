@@ -35,7 +35,7 @@ def models():
     """Return predictors of all kinds of maps that can be saved, and their rows."""
     X, y = random_problem(m=120, d=4)
     X = whole(X)
-    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcd"))  # older pandas shares memory
     frame.loc[::7, "a"] = np.nan
     frame["e"] = np.where(X[:, 1] > 60, "high", np.where(X[:, 2] > 70, None, "low"))
     named = np.where(frame["a"].isna(), "lost", frame["e"].fillna("none"))

@@ -194,6 +194,11 @@ def _encoded(
         raise ValueError(
             "a OneHotEncoder that tells None from NaN cannot be converted; use one of them"
         )
+    if column.missing is not None and any(map(is_missing, known)):
+        raise ValueError(
+            "a SimpleImputer fills NaN but not None, so the OneHotEncoder behind it has a category "
+            "None, which cannot be converted; replace None by NaN before you fit"
+        )
     groups = [[category] for category in known if not any(same(category, few) for few in rare)]
     groups += [rare] if rare else []
     asked = [[q for c in group for q in questions(column, c, words)] for group in groups]
