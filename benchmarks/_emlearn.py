@@ -26,10 +26,8 @@ from _common import error, progress
 from _forests import Forests, Rows, Vote, shift_thresholds, voted
 from _networks import Networks, best_of_sizes
 
-LEAF_BITS = (0, 4)
-# Larger forests are written as tables only, because compilers take minutes for their code.
-MOST_INLINE = 2048
-# A node of a table takes 8 bytes, so this many leaves take 256 kB.
+LEAF_BITS = (0, 4, 8)
+# A leaf takes 8 bytes or more, as code and in a table. So this many leaves take 256 kB.
 MOST_LEAVES = 32_768
 # Tables have no room for the numbers of more columns.
 MOST_COLUMNS = 127
@@ -48,15 +46,15 @@ def _forest_models(forests: Forests) -> Iterator[Model]:
     rows = forests.rows
     small, tables = rows.X.dtype == np.uint8, rows.X.shape[1] <= MOST_COLUMNS
     for bits in LEAF_BITS:
-        found = forests.frontier(_vote(bits), MOST_LEAVES if tables else MOST_INLINE)
+        found = forests.frontier(_vote(bits), MOST_LEAVES)
         progress(f"{rows.title}: emlearn, {len(found)} forests with {bits}-bit leaves")
         for grown in found:
             model = forests.fitted(grown)
             expected = voted(model, rows.X_test, _vote(bits))
             model = shift_thresholds(model, 1)
-            forms = [("loadable", "int16_t")] if tables else []
-            if grown.leaves <= MOST_INLINE:
-                forms.append(("inline", "uint8_t" if small else "int16_t"))
+            forms = [("inline", "uint8_t" if small else "int16_t")]
+            if tables:
+                forms.append(("loadable", "int16_t"))
             for method, ctype in forms:
                 converted = emlearn.convert(model, method=method, dtype=ctype, leaf_bits=bits)
                 code = converted.save(name="peer", include_proba=False)

@@ -4,12 +4,14 @@
   with the vote that the C code takes. The best for each number of leaves are fitted again on all
   training rows.
 * The first trees of a forest are a smaller forest, so one fit serves all numbers of trees.
+* Trees grow best leaf first. So a tree that stops at fewer leaves is the first nodes of a larger
+  one, and one fit serves all numbers of leaves too.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +19,16 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-LEAVES_OF_ONE = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+LEAVES_OF_ONE = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 TREES = (3, 5, 7, 10, 15, 20, 30, 40)
-LEAVES = (16, 32, 64, 128, 256)
-# Fits on wide rows take long, so fewer settings are tried.
-LEAVES_OF_WIDE = (64, 256)
-LEAVES_OF_WIDE_ONE = (32, 128, 512)
+LEAVES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+# The part of the columns that a split looks at. Half of the columns of wide rows takes long.
+SHARES: tuple[str | float, ...] = ("sqrt", 0.5)
+SHARES_OF_WIDE: tuple[str | float, ...] = ("sqrt", 0.1)
 KINDS = {"random forest": RandomForestClassifier, "extra trees": ExtraTreesClassifier}
 # A larger forest is kept if it has at most this part of the errors of the smaller one.
 BETTER = 0.97
-# Rows with more columns than this are wide. There, splits look at few columns only.
+# Rows with more columns than this are wide.
 WIDE = 200
 
 Vote = Callable[[np.ndarray], np.ndarray]
@@ -45,16 +47,20 @@ class Rows(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether there are many columns, so that fewer settings are tried."""
+        """Whether there are many columns."""
         return self.X.shape[1] > WIDE
 
 
 class Grown(NamedTuple):
-    """The first trees of a forest, their leaves, and the error on validation rows."""
+    """The first trees of a forest, with their first leaves, and the error on validation rows.
+
+    ``leaves_of_one`` is the most leaves of a tree, and ``leaves`` are those of all trees.
+    """
 
     title: str
     setting: int
     trees: int
+    leaves_of_one: int
     leaves: int
     validation: float
 
@@ -67,9 +73,6 @@ class Forests:
         self.titles, self.models = zip(*_settings(rows, seed), strict=True)
         X, y, fit = rows.X, rows.y, rows.fit
         self._tried = [clone(model).fit(X[fit], y[fit]) for model in self.models]
-        self._shares = [
-            [tree.predict_proba(X[rows.held]) for tree in _trees(model)] for model in self._tried
-        ]
         self._whole: dict[int, Any] = {}
 
     def frontier(self, vote: Vote, most_leaves: float) -> list[Grown]:
@@ -90,21 +93,46 @@ class Forests:
         if grown.setting not in self._whole:
             model = clone(self.models[grown.setting])
             self._whole[grown.setting] = model.fit(self.rows.X, self.rows.y)
-        model = copy.deepcopy(self._whole[grown.setting])
-        if hasattr(model, "estimators_"):
-            model.estimators_ = model.estimators_[: grown.trees]
-            model.n_estimators = grown.trees
+        whole = self._whole[grown.setting]
+        if not hasattr(whole, "estimators_"):
+            return first_leaves(whole, grown.leaves_of_one)
+        model = copy.copy(whole)
+        model.estimators_ = [
+            first_leaves(tree, grown.leaves_of_one) for tree in whole.estimators_[: grown.trees]
+        ]
+        model.n_estimators = grown.trees
         return model
 
-    def _grown(self, number: int, vote: Vote) -> list[Grown]:
-        model, held = self._tried[number], self.rows.y[self.rows.held]
-        votes = np.cumsum([vote(shares) for shares in self._shares[number]], axis=0)
-        leaves = np.cumsum([tree.tree_.n_leaves for tree in _trees(model)])
-        return [
-            Grown(self.titles[number].format(n), number, n, int(leaves[n - 1]),
-                  float(np.mean(votes[n - 1].argmax(axis=1) != held)))
-            for n in (TREES if len(leaves) > 1 else (1,))
-        ]  # fmt: skip
+    def _grown(self, number: int, vote: Vote) -> Iterator[Grown]:
+        X, y = self.rows.X[self.rows.held], self.rows.y[self.rows.held]
+        trees, title = _trees(self._tried[number]), self.titles[number]
+        for most in LEAVES if len(trees) > 1 else LEAVES_OF_ONE:
+            votes, leaves = np.zeros(1), 0
+            for n, whole in enumerate(trees, start=1):
+                tree = first_leaves(whole, most)
+                votes = votes + vote(tree.predict_proba(X))
+                leaves += tree.tree_.n_leaves
+                if n in TREES or len(trees) == 1:
+                    wrong = float(np.mean(votes.argmax(axis=1) != y))
+                    yield Grown(title.format(trees=n, leaves=most), number, n, most, leaves, wrong)
+
+
+def first_leaves(model: Any, leaves: int) -> Any:
+    """Return a copy of a tree that stops at some leaves. It is as if fitted with that limit."""
+    whole = model.tree_
+    state = whole.__getstate__()
+    nodes = state["nodes"][: 2 * leaves - 1].copy()
+    ends = nodes["left_child"] >= len(nodes)
+    for name in ("left_child", "right_child"):
+        nodes[name][ends] = -1
+    for name in ("feature", "threshold"):
+        nodes[name][ends] = -2
+    tree = type(whole)(*whole.__reduce__()[1])
+    values = state["values"][: len(nodes)].copy()
+    tree.__setstate__({**state, "nodes": nodes, "values": values, "node_count": len(nodes)})
+    model = copy.copy(model)
+    model.tree_ = tree
+    return model
 
 
 def voted(model: Any, X: np.ndarray, vote: Vote) -> np.ndarray:
@@ -125,14 +153,12 @@ def _trees(model: Any) -> Sequence[Any]:
 
 
 def _settings(rows: Rows, seed: int) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = [
-        (f"tree, {leaves} leaves", DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=seed))
-        for leaves in (LEAVES_OF_WIDE_ONE if rows.wide else LEAVES_OF_ONE)
-    ]
-    for leaves in LEAVES_OF_WIDE if rows.wide else LEAVES:
-        for name, kind in KINDS.items():
-            for share in ("sqrt",) if rows.wide else ("sqrt", 0.5):
-                title = f"{name}, {{}} trees, {leaves} leaves, max_features={share}"
-                found.append((title, kind(max(TREES), max_leaf_nodes=leaves, max_features=share,
-                                          random_state=seed)))  # fmt: skip
+    """Return the largest tree, and the largest forest of each kind."""
+    one = DecisionTreeClassifier(max_leaf_nodes=max(LEAVES_OF_ONE), random_state=seed)
+    found: list[tuple[str, Any]] = [("tree, {leaves} leaves", one)]
+    for name, kind in KINDS.items():
+        for share in SHARES_OF_WIDE if rows.wide else SHARES:
+            title = f"{name}, {{trees}} trees, {{leaves}} leaves, max_features={share}"
+            found.append((title, kind(max(TREES), max_leaf_nodes=max(LEAVES), max_features=share,
+                                      random_state=seed)))  # fmt: skip
     return found

@@ -4,6 +4,7 @@
 * Weights are int8 with one scale for each layer. Sums are int32.
 * Hidden units are uint8: a sum that is negative counts as 0. Others are shifted to the right, and
   cut at 255. The shift is chosen on the training rows, so that few values are cut.
+* Scaled inputs are cut at a largest value. It is chosen on the validation rows.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from _common import error
 from _networks import Network, Networks, best_of_sizes
 
 # Scaled inputs beyond this are cut.
-LARGEST_INPUT = 10.0
+LARGEST_INPUTS = (3.0, 5.0, 10.0, 30.0)
 # Part of the hidden values that may be cut.
 CUT = 0.001
+# Training rows that set the scales.
+SCALED_ON = 10_000
 CODE = """\
 #ifdef __AVR__
 #include <avr/pgmspace.h>
@@ -98,16 +101,20 @@ class Integers(NamedTuple):
 
 
 def int8_models(networks: Networks) -> Iterator[Model]:
-    """Return a network of each size. Its penalty has the lowest error in integers."""
+    """Return a network of each size. Its settings have the lowest error in integers."""
     rows = networks.rows
     held = rows.X[rows.held], rows.y[rows.held]
-    found = []
+    found, cuts = [], {}
     for tried in networks.tried:
-        own = in_integers(tried, rows.X[rows.fit])
-        found.append((error(own.labels(own.codes(tried, held[0])), held[1]), tried))
+        wrong = {}
+        for largest in LARGEST_INPUTS:
+            own = in_integers(tried, rows.X[rows.fit], largest)
+            wrong[largest] = error(own.labels(own.codes(tried, held[0])), held[1])
+        cuts[id(tried)] = min(wrong, key=wrong.__getitem__)
+        found.append((min(wrong.values()), tried))
     for validation, tried in best_of_sizes(found):
         network = networks.fitted(tried)
-        own = in_integers(network, rows.X)
+        own = in_integers(network, rows.X, cuts[id(tried)])
         codes = own.codes(network, rows.X_test)
         title = f"int8 network, {tried.hidden} hidden units"
         if "one-hot" in rows.title or "codes" in rows.title:
@@ -116,11 +123,12 @@ def int8_models(networks: Networks) -> Iterator[Model]:
                     own.labels(codes))  # fmt: skip
 
 
-def in_integers(network: Network, X: np.ndarray) -> Integers:
-    """Return a network in integers. The training rows set the scales."""
+def in_integers(network: Network, X: np.ndarray, largest: float) -> Integers:
+    """Return a network in integers. Few of the training rows set the scales."""
+    X = X[:SCALED_ON]
     (first, second), (bias, second_bias) = network.model.coefs_, network.model.intercepts_
     scaled = network.scales(X)
-    input_scale = 127 / min(LARGEST_INPUT, float(np.abs(scaled).max()))
+    input_scale = 127 / min(largest, float(np.abs(scaled).max()))
     scale = 127 / np.abs(first).max()
     weights = np.rint(first * scale).astype(np.int64)
     offsets = np.rint(bias * scale * input_scale).astype(np.int64)

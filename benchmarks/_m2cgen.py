@@ -22,20 +22,25 @@ from _networks import scales
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-STRENGTHS = {LogisticRegression: (0.01, 0.1, 1.0), LinearSVC: (0.001, 0.01, 0.1)}
-LOOPS = 100
+STRENGTHS = {LogisticRegression: (0.001, 0.01, 0.1, 1.0, 10.0), LinearSVC: (0.001, 0.01, 0.1, 1.0)}
+# LinearSVC takes over a minute where there are more numbers than this, so one strength is tried. On
+# the validation rows of MNIST, 0.01 is better than 0.001. Others were not tried there.
+MANY_NUMBERS = 10_000_000
+STRENGTHS_OF_MANY = {LogisticRegression: (0.01, 0.1, 1.0), LinearSVC: (0.01,)}
+LOOPS = 200
 # m2cgen calls itself for every column of a linear model.
 DEEP = 20_000
 MOST_BYTES = 256 * 1024
 # Bytes of flash of a term of a linear model, and of a leaf of LightGBM, at least.
-TERM, LEAF = 21, 28
-# Larger forests are left out, because compilers take minutes for their code. emlearn writes the
-# same forests in fewer bytes.
-MOST_LEAVES = 512
-DEPTHS = (2, 3, 4)
-DEPTHS_OF_WIDE = (3,)
-ROUNDS = (3, 5, 10, 20, 40, 80)
-RATES = (0.1, 0.3)
+TERM, LEAF = 21, 24
+# A leaf of a forest takes 70 bytes or more, so this many leaves take 256 kB.
+MOST_LEAVES = 3700
+DEPTHS = (1, 2, 3, 4, 5)
+ROUNDS = (3, 5, 10, 20, 40, 80, 160, 320)
+RATES = (0.1, 0.3, 0.6)
+# Fits of many classes on wide rows take long.
+DEPTHS_OF_WIDE = (2, 3, 4)
+RATES_OF_WIDE = (0.3, 0.6)
 MANY = """\
 float s[{k}];
     int i, best = 0;
@@ -64,7 +69,8 @@ def _linear_models(rows: Rows) -> Iterator[Model]:
     own = scales(rows.X)
     X, y, X_test = own(rows.X), rows.y, own(rows.X_test)
     fit, held = (X[rows.fit], y[rows.fit]), (X[rows.held], y[rows.held])
-    for kind, strengths in STRENGTHS.items():
+    strengths_of = STRENGTHS_OF_MANY if X.size > MANY_NUMBERS else STRENGTHS
+    for kind, strengths in strengths_of.items():
         progress(f"{rows.title}: m2cgen, {kind.__name__}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it may not have converged
@@ -93,7 +99,7 @@ def _boosted(rows: Rows, n_classes: int, seed: int) -> Iterator[Model]:
         warnings.simplefilter("ignore")  # about names of columns
         for depth in DEPTHS_OF_WIDE if rows.wide else DEPTHS:
             numbers = [n for n in ROUNDS if n * scores * 2**depth * LEAF <= MOST_BYTES]
-            for rate in RATES[1:] if rows.wide else RATES:
+            for rate in RATES_OF_WIDE if rows.wide else RATES:
                 if not numbers:
                     continue
                 progress(f"{rows.title}: m2cgen, LightGBM of depth {depth}, rate {rate}")

@@ -19,7 +19,7 @@ is at most that. So the size is read off the test rows, for all sides alike.
 * An int8 network of 4 to 64 hidden units, exported by code of this benchmark (``_int8_mlp.py``). It
   is not a peer, and is compared apart.
 
-All sides get the same rows. At most 12,000 training rows are used. Isolet's features are rounded to
+All sides get the same rows, and all training rows are used. Isolet's features are rounded to
 8 bits. Adult has no column of weights, and its numbers above 32,766 count as 32,766. Peers get its
 categories as codes and as columns of 0 and 1, and missing values as a category. Laconic gets the
 table.
@@ -27,10 +27,11 @@ table.
 Time is the mean over 50 test rows: instructions on the Cortex-M0 (QEMU), cycles on the AVR
 (simavr). Models that take more than 100,000 are measured on 5 rows.
 
-Results are kept in the file of --json. A set and a library that it has are not run again, unless
---again is given.
+Results are kept in the file of --json after each set and library. A set and a library that it has
+are not run again, unless --again is given with --sets. --libraries runs some libraries only.
 
-Run: python benchmarks/chips_vs_peers.py [--sets NAME ...] [--again LIBRARY ...] [--json FILE]
+Run: python benchmarks/chips_vs_peers.py [--sets NAME ...] [--libraries LIBRARY ...]
+         [--again LIBRARY ...] [--json FILE]
 """
 
 from __future__ import annotations
@@ -63,7 +64,6 @@ from laconic.pools import Patches, Pieces, Stumps
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
 PEERS = ("emlearn", "m2cgen")
 LIBRARIES = ("Laconic", *PEERS, "int8 network")
-MOST_ROWS = 12_000
 MOST_BYTES = 256 * 1024
 MOST_OF_OURS = 64 * 1024
 # Training rows that set the scales of models of `PATHS`.
@@ -120,10 +120,6 @@ def read(folder: Path, name: str, seed: int) -> Data:
         )
     classes = np.unique(y)
     y, y_test = np.searchsorted(classes, y), np.searchsorted(classes, y_test)
-    if len(y) > MOST_ROWS:
-        some = train_test_split(np.arange(len(y)), train_size=MOST_ROWS, stratify=y,
-                                random_state=seed)[0]  # fmt: skip
-        X, y = X[some], y[some]
     fit, held = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
     return Data(X, y, X_test, y_test, np.sort(fit), np.sort(held), categorical)
 
@@ -406,6 +402,8 @@ def verdicts(found: dict[str, dict[str, Any]], n_sets: int) -> list[dict[str, An
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=[], help="sets to run")
+    parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES,
+                        help="libraries to run")  # fmt: skip
     parser.add_argument("--again", nargs="+", choices=LIBRARIES, default=[],
                         help="libraries to run again")  # fmt: skip
     args = parser.parse_args()
@@ -432,11 +430,11 @@ def main() -> None:
 
 
 def run_set(name: str, stored: dict[str, Any], args: argparse.Namespace, chips: list[Chip]) -> None:
-    """Run all libraries on a set, except those whose results are stored."""
+    """Run libraries on a set, except those whose results are stored."""
     data = read(args.data, name, args.seed)
     sides = Sides(name, data, args.seed)
     own = stored["sets"].setdefault(name, {"models": {}, "seconds": {}, "provenance": {}})
-    for library in LIBRARIES:
+    for library in [library for library in LIBRARIES if library in args.libraries]:
         if library in own["models"] and not (library in args.again and name in args.sets):
             continue
         began = time.perf_counter()

@@ -7,6 +7,8 @@ show what these take in addition. Other models, of one kind and of several, chec
 kinds is enough.
 
     python benchmarks/code_bytes.py --out src/laconic/export/code_bytes.json
+
+With --kinds, only these kinds are measured, and the others stay as they are in the file.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from laconic.export.footprint import FEW_SCORES, Target, code_parts, part_bytes
 from laconic.export.table_bytes import table_bytes
 
 KINDS = (
-    "gather", "filled", "multiply", "stumps", "hinge", "look_up", "balls", "soft", "windows",
-    "regions", "nested", "nothing",
+    "gather", "filled", "multiply", "stumps", "hinge", "look_up", "balls", "soft", "bumps",
+    "windows", "regions", "nested", "nothing",
 )  # fmt: skip
 # Tests of stumps that a model may have: at most, equal, missing.
 TESTS = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
@@ -50,9 +52,12 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--models", type=int, default=8, help="models of each kind and inputs")
     parser.add_argument("--out", type=Path, help="file for the bytes of code")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS,
+                        help="kinds to measure; the file must have all others")  # fmt: skip
     args = parser.parse_args()
-    headers = list(single_kinds(args.seed, args.models))
-    many = list(single_kinds(args.seed, 2, MANY))
+    stored = {} if set(args.kinds) == set(KINDS) else json.loads(args.out.read_text())
+    headers = list(single_kinds(args.seed, args.models, kinds=args.kinds))
+    many = list(single_kinds(args.seed, 2, MANY, args.kinds))
     others = [case.header for case in cases(args.seed, 10 * args.models)]
     others += list(single_kinds(args.seed + 1, 2))
     chips = {}
@@ -66,7 +71,10 @@ def main() -> None:
                 code = measure(str(header), chip, header.name).flash - header.table_bytes
                 largest[part] = max(largest[part], code)
         kept = rising({part: with_margin(part, code) for part, code in largest.items()})
-        kept |= more_scores(many, chip.name, kept)
+        known = stored["chips"][chip.name]["bytes"] if stored else {}
+        kept = known | kept
+        more = more_scores(many, chip.name, kept)
+        kept |= {part: max(size, known.get(part, 0)) for part, size in more.items()}
         over = [beyond(header, chip.name, kept) for header in others]
         progress(f"{chip.name}: {len(kept)} parts; room left in other models: {-max(over)} bytes")
         if max(over) > 0:
@@ -76,17 +84,22 @@ def main() -> None:
             "compiler": compiler_version(chip), "flags": " ".join(flags), "bytes": kept,
         }  # fmt: skip
     if args.out:
-        result = {**provenance(args, ()), "chips": chips}
+        before = stored.get("before", [])
+        if stored:  # where the kinds that were not measured come from
+            before = [*before, {k: v for k, v in stored.items() if k not in ("chips", "before")}]
+        result = {**provenance(args, ()), "before": before, "chips": chips}
         args.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def single_kinds(seed: int, n_models: int, classes: Sequence[int] = ()) -> Iterator[Any]:
-    """Yield headers of models with one kind of atoms: all kinds, inputs and bits.
+def single_kinds(
+    seed: int, n_models: int, classes: Sequence[int] = (), kinds: Sequence[str] = KINDS
+) -> Iterator[Any]:
+    """Yield headers of models with one kind of atoms: these kinds, all inputs and bits.
 
     By default, a third of the models is tiny, a third small and a third large.
     """
-    kinds = [(k, tests) for k in KINDS for tests in (TESTS if k == "stumps" else ((),))]
-    settings = product(kinds, ("float", "uint8", "int8", "int16"), (8, 16, None), range(n_models))
+    tried = [(k, tests) for k in kinds for tests in (TESTS if k == "stumps" else ((),))]
+    settings = product(tried, ("float", "uint8", "int8", "int16"), (8, 16, None), range(n_models))
     for number, ((kind, tests), given, bits, turn) in enumerate(settings):
         if bits is None and given != "float":
             continue

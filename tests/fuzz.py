@@ -201,6 +201,7 @@ def predictors():
         "stumps": ShareBoostClassifier(3, pool="stumps").fit(frame, np.array(list("xyz"))[y]),
         "products": ShareBoostClassifier(2, pool="products", loss="log").fit(X, y),
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y),
+        "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y),
         "patches": ShareBoostClassifier(2, pool=patches).fit(images, seen),
         "clumping": ErrorClumpingClassifier().fit(X, y),
         "regions": HolePunchingClassifier(LogisticRegression(), **holes).fit(X, two),

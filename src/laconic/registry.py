@@ -25,10 +25,12 @@ POOLS = {
     "stumps": BuiltIn("laconic.pools.stumps:Stumps", allows_missing=True),
     "products": BuiltIn("laconic.pools.products:Products", ("scale",)),
     "pieces": BuiltIn("laconic.pools.pieces:Pieces"),
+    "bumps": BuiltIn("laconic.pools.bumps:Bumps"),
 }
 """Pools that an estimator accepts by name."""
 
 MAPS = {
+    "bumps": "laconic.model.bumps:BumpsMap",
     "columns": "laconic.model.atoms:ColumnsMap",
     "products": "laconic.model.atoms:ProductsMap",
     "stumps": "laconic.model.atoms:StumpsMap",

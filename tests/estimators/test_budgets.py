@@ -12,7 +12,7 @@ from laconic.export.footprint import CHIP_NAMES, Target, footprint
 from laconic.model.atoms import Column
 from laconic.model.cost import model_cost
 from laconic.numeric.threads import Threads
-from laconic.pools import Columns, Patches, Pieces, Products, Stumps
+from laconic.pools import Bumps, Columns, Patches, Pieces, Products, Stumps
 from problems import random_problem, saving_always
 
 D = 9
@@ -22,6 +22,7 @@ POOLS = {
     "stumps": Stumps(bins=4),
     "products": Products(),
     "pieces": Pieces(n_centres=5, n_radii=3),
+    "bumps": Bumps(n_centres=5, n_radii=3),
     "patches": Patches((3, 3), 4, 2, 2, (0.6, 1.0), random_state=0),
 }
 SINGLE = ("columns", "stumps", "products")  # pools without groups of columns

@@ -20,7 +20,7 @@ import numpy as np
 
 from laconic import Predictor
 from laconic.losses import decide
-from laconic.model.balls import Balls
+from laconic.model.balls import Balls, Heights
 from laconic.model.lowering import LoweredMap
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.program import program_of
@@ -30,8 +30,10 @@ from laconic.model.windows import WindowMaximum
 
 KINDS = (
     "gather", "filled", "multiply", "compare", "categories", "stumps", "hinge", "look_up", "balls",
-    "soft", "windows", "mixed", "regions", "nested", "nothing",
+    "soft", "bumps", "windows", "mixed", "regions", "nested", "nothing",
 )  # fmt: skip
+# Kinds that a mixed model may have.
+MIXED = (*KINDS[:8], "bumps")
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
@@ -97,9 +99,7 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
     rows = rows.astype(np.float64)
     make = {
         "windows": lambda: [some_windows(rng, side)],
-        "mixed": lambda: [
-            one_primitive(rng, k, rows, most) for k in rng.permutation(KINDS[:8])[:3]
-        ],
+        "mixed": lambda: [one_primitive(rng, k, rows, most) for k in rng.permutation(MIXED)[:3]],
         "regions": lambda: [_route(rng, rows, 1, most)],
         "nested": lambda: [_route(rng, rows, 2, most)],
         "nothing": list,
@@ -144,6 +144,8 @@ def one_primitive(rng, kind, rows, most=8, tests=()):
     if kind == "look_up":
         rows[:, np.unique(of)] = rng.integers(0, 9, (len(rows), len(np.unique(of))))
         return LookUp(of, rng.standard_normal((len(of), int(rng.integers(1, 9)))))
+    if kind == "bumps":
+        return _bumps(rng, rows, most)
     return _balls(rng, rows, kind == "soft")
 
 
@@ -153,6 +155,15 @@ def _balls(rng, rows, soft):
     far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
     origin = centre if rng.random() < 0.5 else rows.mean(axis=0)[None]
     return Balls(centre, np.quantile(far, rng.uniform(0.1, 0.9, n)), origin, soft)
+
+
+def _bumps(rng, rows, most):
+    known = rows[~np.isnan(rows).any(axis=1)]
+    rows = known if len(known) else np.nan_to_num(rows)
+    centre = rows[rng.integers(0, len(rows), int(rng.integers(1, most)))]
+    far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
+    radius = [np.quantile(own, rng.uniform(0.1, 0.9)) for own in far.T]
+    return Heights(centre, radius)
 
 
 def some_windows(rng, shape):
@@ -168,7 +179,8 @@ def _route(rng, rows, depth, most):
     n = int(rng.integers(1, 4))
     centre = rows[rng.integers(0, len(rows), n)]
     far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
-    radius = np.quantile(far, rng.uniform(0.1, 0.7, n))
+    # Rounding decides whether a row on a sphere is inside, so no row lies there.
+    radius = np.quantile(far, rng.uniform(0.1, 0.7, n)) * (1.0 + 1e-4)
     if rng.random() < 0.2:
         radius[0] = np.inf
     parts = []

@@ -209,6 +209,14 @@ class Naive:
 
     soft_balls = balls
 
+    def bumps(self, segment, tables, j, q, scores):
+        limit = self.fits(tables["limit"][j], f"int{self.integers.distance}")
+        square = self.squared(q, tables["centre"][j])
+        if square <= limit:
+            gap = self.fits(down(limit - square, tables["drop"][j]), "int32")
+            steps = self.proven("height", gap * self.fits(tables["fall"][j], "int32"), "int32")
+            self.add(segment, tables, j, down(steps, FALL_BITS), scores, "int32")
+
     def linear(self, segment, j, q):
         """Return the linear function of a ball for every score."""
         *slopes, out = segment.weights[j].tolist()

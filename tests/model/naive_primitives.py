@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import sparse
 
-from laconic.model.balls import Balls
+from laconic.model.balls import Balls, Heights
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.route import Route
 from laconic.model.windows import WindowMaximum
@@ -73,6 +73,14 @@ def balls(p, x):
     return out
 
 
+def bumps(p, x):
+    out = []
+    for centre, radius in zip(p.centre, p.radius, strict=True):
+        squared = sum((v - c) ** 2 for v, c in zip(x, centre, strict=True))
+        out.append(max(0.0, 1.0 - squared / radius**2))
+    return out
+
+
 def window_maximum(p, x):
     height, width = p.shape
     image = np.array(x).reshape(height, width)
@@ -113,6 +121,7 @@ OF = {
     Hinge: hinge,
     LookUp: look_up,
     Balls: balls,
+    Heights: bumps,
     WindowMaximum: window_maximum,
     Route: route,
 }

@@ -13,7 +13,7 @@ from scipy import sparse
 from laconic.pools import POOLS, Patches, make_pool
 
 # Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
-OF_NUMBERS = ("columns", "products", "stumps", "pieces", ["columns", "products"],
+OF_NUMBERS = ("columns", "products", "stumps", "bumps", "pieces", ["columns", "products"],
               ["columns", "products", "stumps"])  # fmt: skip
 # Only these pools take categories and missing values.
 OF_TABLES = ("stumps",)

@@ -117,11 +117,7 @@ def _look_up(code: Code, segment: Segment) -> list[str]:
 
 
 def _balls(code: Code, segment: Segment) -> list[str]:
-    tables, width, soft = segment.tables, code.program.n_features, segment.kind == "soft_balls"
-    centre = code.rom.table(
-        f"{segment.kind}_centre", tables["centre"], "Centres of balls.", code.centre_type()
-    )
-    limit = table(code, segment, "limit", "Squared radii.", code.limit_type())
+    width, soft = code.program.n_features, segment.kind == "soft_balls"
     slope = code.rom.table(
         f"{segment.kind}_slope", segment.weights[:, :-1],
         "Slopes: for each ball and input, one for each score.", code.weight_type,
@@ -141,24 +137,40 @@ def _balls(code: Code, segment: Segment) -> list[str]:
     ]
     height: list[str] = []
     if code.integers is None:
-        inside, added = "square < limit", "scores[c] = scores[c] + t;"
+        added = "scores[c] = scores[c] + t;"
         if soft:
             height = ["const float height = 1.0f - square / limit;"]
             added = "scores[c] = scores[c] + t * height;"
     else:
-        inside, value = "square <= limit", "t"
+        value = "t"
         if soft:
             height = _height(code, segment)
             bits = HEIGHT_BITS[code.integers.bits]
             value = f"{code.rescale()}(t, {bits}) * height"
         added = f"scores[c] += {shifted(code, segment, value)};"
-    inner = [*height, *code.per_class(*linear, added)]
+    return _inside(code, segment, [*height, *code.per_class(*linear, added)])
+
+
+def _bumps(code: Code, segment: Segment) -> list[str]:
+    if code.integers is None:
+        return _inside(code, segment, add(code, segment, "1.0f - square / limit"))
+    return _inside(code, segment, [*_height(code, segment), *add(code, segment, "height")])
+
+
+def _inside(code: Code, segment: Segment, lines: list[str]) -> list[str]:
+    """Return the lines for a row that may be inside ball j: ``square`` is less than ``limit``."""
+    centres, width = segment.tables["centre"], code.program.n_features
+    centre = code.rom.table(
+        f"{segment.kind}_centre", centres, "Centres of balls.", code.centre_type()
+    )
+    limit = table(code, segment, "limit", "Squared radii.", code.limit_type())
+    size = max(centres.size, segment.weights.size)
     return [
         f"const {code.square} square = {code.squared(centre)}"
         f"(q, &{centre}[{line_of('j', width, size)}]);",
         f"const {code.square} limit = {limit};",
-        f"if ({inside}) {{",
-        *indented(inner),
+        f"if (square {'<' if code.integers is None else '<='} limit) {{",
+        *indented(lines),
         "}",
     ]
 
@@ -181,6 +193,7 @@ _LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
     "look_up": _look_up,
     "balls": _balls,
     "soft_balls": _balls,
+    "bumps": _bumps,
     "windows": window_lines,
 }
 """How each kind of segment is written."""

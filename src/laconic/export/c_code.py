@@ -28,6 +28,7 @@ TITLES = {
     "look_up": "Values of categories.",
     "balls": "Linear functions in balls.",
     "soft_balls": "Linear functions in soft balls.",
+    "bumps": "Heights of bumps.",
     "windows": "Largest masked responses of templates.",
 }
 

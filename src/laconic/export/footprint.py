@@ -140,7 +140,7 @@ def code_parts(program: Program, bits: int | None, given: str) -> list[str]:
     if bits is not None and "missing" in present:
         present = present - {"missing"} | {"equals"}
     kinds = [kind for kind in KINDS if kind in present and kind not in STUMPS]
-    kinds = [kind + far if kind in ("balls", "soft_balls") else kind for kind in kinds]
+    kinds = [kind + far if kind in ("balls", "soft_balls", "bumps") else kind for kind in kinds]
     if asked := [kind for kind in STUMPS if kind in present]:
         kinds.append("+".join(asked))
     if program.routing is not None:

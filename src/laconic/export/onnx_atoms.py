@@ -152,6 +152,24 @@ def _windows(rows: GraphRows, tables: Any) -> str:
     return windows(rows.graph, x, tables)
 
 
+def _heights(rows: GraphRows, tables: Any, soft: bool = True) -> str:
+    """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
+    graph = rows.graph
+    distance = squares(graph, rows.x, tables["centre"])
+    limit = tables["limit"].astype(np.float64)
+    if rows.inputs is None:
+        inside = graph("Less", distance, limit)
+        if not soft:
+            return graph.cast(inside, np.float64)
+        safe = np.where(limit > 0, limit, 1.0)
+        return graph("Where", inside, graph("Sub", 1.0, graph("Div", distance, safe)), 0.0)
+    if not soft:
+        return graph.cast(graph("LessOrEqual", distance, limit), np.float64)
+    left = graph("Max", graph("Sub", limit, distance), 0.0)
+    steps = graph("Mul", graph.down(left, tables["drop"]), tables["fall"].astype(np.float64))
+    return graph.down(steps, FALL_BITS)
+
+
 _VALUES: dict[str, Callable[[GraphRows, Any], str]] = {
     "gather": _gather,
     "filled": _filled,
@@ -161,6 +179,7 @@ _VALUES: dict[str, Callable[[GraphRows, Any], str]] = {
     "missing": _missing,
     "hinge": _hinge,
     "look_up": _look_up,
+    "bumps": _heights,
     "windows": _windows,
 }
 """How the values of each kind of segment are computed, (n_rows, n_atoms)."""
@@ -179,28 +198,10 @@ def _ball_scores(rows: GraphRows, segment: Segment) -> str:
     linear = graph("Reshape", linear, [0, n, n_outputs])
     if segment.kind == "soft_balls" and rows.inputs is not None:
         linear = _rescaled(graph, linear, HEIGHT_BITS[rows.bits])
-    height = _own(rows, segment, _heights(rows, segment))
+    height = _heights(rows, segment.tables, segment.kind == "soft_balls")
+    height = _own(rows, segment, height)
     height = graph("Unsqueeze", height, [2])
     inside = graph("Greater", height, 0.0)
     factor = _factors(segment)[:, None]
     value = graph("Mul", linear, height if (factor == 1).all() else graph("Mul", height, factor))
     return graph("ReduceSum", graph("Where", inside, value, 0.0), [1], keepdims=0)
-
-
-def _heights(rows: GraphRows, segment: Segment) -> str:
-    """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
-    graph, tables = rows.graph, segment.tables
-    distance = squares(graph, rows.x, tables["centre"])
-    limit = tables["limit"].astype(np.float64)
-    soft = segment.kind == "soft_balls"
-    if rows.inputs is None:
-        inside = graph("Less", distance, limit)
-        if not soft:
-            return graph.cast(inside, np.float64)
-        safe = np.where(limit > 0, limit, 1.0)
-        return graph("Where", inside, graph("Sub", 1.0, graph("Div", distance, safe)), 0.0)
-    if not soft:
-        return graph.cast(graph("LessOrEqual", distance, limit), np.float64)
-    left = graph("Max", graph("Sub", limit, distance), 0.0)
-    steps = graph("Mul", graph.down(left, tables["drop"]), tables["fall"].astype(np.float64))
-    return graph.down(steps, FALL_BITS)

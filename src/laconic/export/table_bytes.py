@@ -12,6 +12,7 @@ import numpy as np
 from laconic.export.c_text import smallest
 from laconic.model.choose_codes import ALL_FEATURES, uses
 from laconic.model.in_codes import FAR
+from laconic.model.integers import HEIGHT_BITS
 from laconic.model.program import Program
 from laconic.model.segments import Segment
 
@@ -55,6 +56,8 @@ class Layout:
                 each = 2.0**16
             if segment.kind == "look_up":
                 each = most
+            if segment.kind == "bumps" and self.bits is not None:
+                each = 2.0 ** (HEIGHT_BITS[self.bits] + 1)
             if segment.kind in ("balls", "soft_balls"):
                 each = (self.program.n_features + 1.0) * 256.0**self.code
             total += np.diff(segment.starts) * each
@@ -128,12 +131,13 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
         return (layout.index() + places + zero) * n + layout.weight * size + weights + shift
     if segment.kind == "windows":
         return _window_bytes(segment, layout) + weights + shift
+    per_ball = layout.distance + (0 if segment.kind == "balls" else 5)
+    spheres = layout.code * tables["centre"].size + per_ball * n + shift
+    if segment.kind == "bumps":
+        return spheres + weights
     slopes = segment.weights[:, :-1].size
-    per_ball = layout.distance + (5 if segment.kind == "soft_balls" else 0)
     constants = layout.score * segment.weights[:, -1].size
-    return layout.code * tables["centre"].size + layout.weight * slopes + constants + (
-        per_ball * n + shift
-    )  # fmt: skip
+    return spheres + layout.weight * slopes + constants
 
 
 def _window_bytes(segment: Segment, layout: Layout) -> int:

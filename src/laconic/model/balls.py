@@ -1,4 +1,8 @@
-"""`Balls`: linear functions that are zero outside a ball (ShareBoost section 3.2)."""
+"""Balls on new rows.
+
+`Balls` are linear functions that are zero outside a ball (ShareBoost section 3.2). `Heights` are
+heights of soft balls.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +24,14 @@ FAR = 2.0**200
 FEW_ROWS = 8
 
 
-class Balls(Primitive):
-    """Balls, each with the columns 1[‖x − c‖ < r]·[x − o, 1].
+class Spheres(Primitive):
+    """Centres and radii, and how high a ball is at a row. A base for primitives of balls."""
 
-    In a soft ball, these columns are multiplied by 1 − ‖x − c‖²/r², which is 0 at the edge.
-
-    Parameters
-    ----------
-    centre : array of shape (n_balls, n_features)
-        Centre c of every ball.
-    radius : array of shape (n_balls,)
-    origin : array of shape (n_balls, n_features) or (1, n_features)
-        Origin o of every ball, or one origin for all balls.
-    soft : bool
-    share : array of shape (n_balls,), optional
-        Share of the rows that are inside the ball, for `score_operations`. By default, all rows
-        count as inside.
-    """
-
-    fields = ("centre", "radius", "origin", "soft")
-
-    def __init__(self, centre: Any, radius: Any, origin: Any, soft: Any, share: Any = None) -> None:
+    def __init__(self, centre: Any, radius: Any, soft: Any) -> None:
         self.centre = np.asarray(centre, dtype=np.float64)
         self.radius = np.asarray(radius, dtype=np.float64)
-        self.origin = np.asarray(origin, dtype=np.float64)
         self.soft = bool(soft)
-        self.share = (
-            np.ones(self.radius.shape) if share is None else np.asarray(share, dtype=np.float64)
-        )
-        origins = {self.centre.shape, (1, *self.centre.shape[1:])}
-        shapes = {self.centre.shape[:1], self.radius.shape, self.share.shape}
-        if self.centre.ndim != 2 or len(shapes) != 1 or self.origin.shape not in origins:
+        if self.centre.ndim != 2 or self.centre.shape[:1] != self.radius.shape:
             raise ValueError("the arrays of the balls do not fit together")
         # Balls of several radii share a centre, and its distances are computed once. Without balls
         # this is skipped, because a stranger's file may then ask for rows of any length.
@@ -66,11 +47,6 @@ class Balls(Primitive):
 
     def __len__(self) -> int:
         return len(self.radius)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of all balls."""
-        return len(self) * (self.centre.shape[1] + 1)
 
     def heights(self, X: np.ndarray) -> np.ndarray:
         """Return the height of every ball at every row, (n_balls, n_rows).
@@ -96,6 +72,84 @@ class Balls(Primitive):
             X = np.ldexp(X, -self._power)
         far = max(X.max(initial=0.0), -X.min(initial=0.0)) > FAR
         return np.clip(X, -FAR, FAR) if far else X
+
+    def reads(self) -> np.ndarray:
+        """Return the sorted distinct features that are read: all, if there is a ball."""
+        return np.arange(self.centre.shape[1] if len(self) else 0)
+
+    def operations(self) -> int:
+        """Count a multiplication per coordinate of a distinct centre and a comparison per ball."""
+        return self._distinct.size + len(self)
+
+
+class Heights(Spheres):
+    """Bumps: soft balls, each with the column max(0, 1 − ‖x − c‖²/r²).
+
+    Parameters
+    ----------
+    centre : array of shape (n_bumps, n_features)
+        Centre c of every bump.
+    radius : array of shape (n_bumps,)
+
+    Examples
+    --------
+    >>> Heights([[0.0, 0.0]], [2.0]).columns(np.array([[0.0, 1.0], [3.0, 0.0]])).tolist()
+    [[0.75], [0.0]]
+    """
+
+    fields = ("centre", "radius")
+
+    def __init__(self, centre: Any, radius: Any) -> None:
+        super().__init__(centre, radius, True)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of bumps."""
+        return len(self)
+
+    def columns(self, X: Any) -> np.ndarray:
+        """Return the heights of the bumps at new rows."""
+        X = _dense(X)
+        out = np.empty((len(X), len(self)), dtype=X.dtype)
+        for start in range(0, len(X) if len(self) else 0, TOGETHER):
+            out[start : start + TOGETHER] = self.heights(X[start : start + TOGETHER]).T
+        return out
+
+
+class Balls(Spheres):
+    """Balls, each with the columns 1[‖x − c‖ < r]·[x − o, 1].
+
+    In a soft ball, these columns are multiplied by 1 − ‖x − c‖²/r², which is 0 at the edge.
+
+    Parameters
+    ----------
+    centre : array of shape (n_balls, n_features)
+        Centre c of every ball.
+    radius : array of shape (n_balls,)
+    origin : array of shape (n_balls, n_features) or (1, n_features)
+        Origin o of every ball, or one origin for all balls.
+    soft : bool
+    share : array of shape (n_balls,), optional
+        Share of the rows that are inside the ball, for `score_operations`. By default, all rows
+        count as inside.
+    """
+
+    fields = ("centre", "radius", "origin", "soft")
+
+    def __init__(self, centre: Any, radius: Any, origin: Any, soft: Any, share: Any = None) -> None:
+        super().__init__(centre, radius, soft)
+        self.origin = np.asarray(origin, dtype=np.float64)
+        self.share = (
+            np.ones(self.radius.shape) if share is None else np.asarray(share, dtype=np.float64)
+        )
+        origins = {self.centre.shape, (1, *self.centre.shape[1:])}
+        if self.share.shape != self.radius.shape or self.origin.shape not in origins:
+            raise ValueError("the arrays of the balls do not fit together")
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of all balls."""
+        return len(self) * (self.centre.shape[1] + 1)
 
     def columns(self, X: Any) -> np.ndarray:
         """Return the values on new rows."""
@@ -150,14 +204,6 @@ class Balls(Primitive):
                     values = rows.take(held, axis=0, mode="clip") @ slope
                     part[held] += values * height.take(held, mode="clip")[:, None]
         return out
-
-    def reads(self) -> np.ndarray:
-        """Return the sorted distinct features that are read: all, if there is a ball."""
-        return np.arange(self.centre.shape[1] if len(self) else 0)
-
-    def operations(self) -> int:
-        """Count a multiplication per coordinate of a distinct centre and a comparison per ball."""
-        return self._distinct.size + len(self)
 
     def score_operations(self, n_outputs: int) -> int:
         """Return the expected operations of `scores`, if rows are in the balls as often as told."""

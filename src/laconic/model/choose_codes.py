@@ -11,10 +11,10 @@ from scipy import sparse
 from laconic.model.input_codes import GIVEN, LARGEST_FIXED, Inputs, code_range
 from laconic.model.program import Program
 
-ARITHMETIC = ("gather", "filled", "multiply", "hinge", "balls", "soft_balls", "windows")
-"""Kinds of segments that calculate with a feature. The others only compare it."""
-ALL_FEATURES = ("balls", "soft_balls", "windows")
+ALL_FEATURES = ("balls", "soft_balls", "bumps", "windows")
 """Kinds of segments that read every feature."""
+ARITHMETIC = ("gather", "filled", "multiply", "hinge", *ALL_FEATURES)
+"""Kinds of segments that calculate with a feature. The others only compare it."""
 # A feature with one threshold is coded this much finer than the range of its values.
 FINER = 2.0**-12
 # Largest power of two by which inputs are scaled.

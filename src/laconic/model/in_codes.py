@@ -177,6 +177,12 @@ class _Coder:
         segment = segment._replace(tables=tables, weights=weights)
         return segment if segment.kind == "balls" else self._soft(segment)
 
+    def bumps(self, segment: Segment) -> Segment:
+        centre, limit = self._centres(segment.tables, inside=np.less)
+        tables = segment.tables | {"centre": centre, "limit": limit}
+        weights = np.ldexp(segment.weights, -HEIGHT_BITS[self.bits])
+        return self._soft(segment._replace(tables=tables, weights=weights))
+
     def _soft(self, segment: Segment) -> Segment:
         """Add the slope of the height: height = ((limit − distance) >> drop) · fall >> 15."""
         limit = segment.tables["limit"]
@@ -298,5 +304,6 @@ _CODE: dict[str, Callable[[_Coder, Segment], Segment]] = {
     "look_up": _Coder.look_up,
     "balls": _Coder.balls,
     "soft_balls": _Coder.balls,
+    "bumps": _Coder.bumps,
     "windows": _Coder.windows,
 }

@@ -28,6 +28,7 @@ from laconic.numeric.magnitudes import LARGEST_SCORE
 # The tables that only a file knows, by kind of segment: name, smallest and largest entry. None
 # stands for codes of inputs.
 _BALLS: dict[str, tuple[int, int] | None] = {"centre": (-FAR, FAR), "limit": (-1, EXACT)}
+_SOFT = {**_BALLS, "fall": (0, 2**30), "drop": (0, 62)}
 NUMBERS: dict[str, dict[str, tuple[int, int] | None]] = {
     "gather": {},
     "filled": {"value": (-FAR, FAR)},
@@ -37,7 +38,8 @@ NUMBERS: dict[str, dict[str, tuple[int, int] | None]] = {
     "hinge": {"knot": None},
     "look_up": {"value": (-(2**15), 2**15)},
     "balls": _BALLS,
-    "soft_balls": {**_BALLS, "fall": (0, 2**30), "drop": (0, 62)},
+    "soft_balls": _SOFT,
+    "bumps": _SOFT,
     "windows": {"pixel": (-(2**15), 2**15), "weight": (0, MASK), "down": (0, 31)},
 }
 
@@ -195,7 +197,7 @@ def _check_together(segments: list[Segment], inputs: Inputs, distance: int) -> N
             raise ValueError("its pixels have different scales")
         if segment.kind == "filled" and inputs.missing is None:
             raise ValueError("it fills missing values, but has no code for them")
-        if segment.kind == "soft_balls" and segment.tables["drop"].max(initial=0) >= distance:
+        if "drop" in segment.tables and segment.tables["drop"].max(initial=0) >= distance:
             raise ValueError("its soft balls do not fit together")
 
 

@@ -28,7 +28,7 @@ LARGEST_VALUE = 2**15 - 1
 LARGEST_OF_BYTES = 2**16 - 1
 # A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
 MASK, MASK_BITS = 255, 8
-# Bits of the height of a soft ball, by the bits of a weight.
+# Bits of the height of a soft ball or a bump, by the bits of a weight.
 HEIGHT_BITS = {8: 8, 16: 12}
 # A squared distance is shifted to at most this many bits before its height is computed.
 FALL_BITS = 15
@@ -99,6 +99,7 @@ PER_ATOM: dict[str, tuple[str, ...]] = {
     "look_up": ("feature", "length", "shift"),
     "balls": ("centre", "limit", "shift"),
     "soft_balls": ("centre", "limit", "fall", "drop", "shift"),
+    "bumps": ("centre", "limit", "fall", "drop", "shift"),
     "windows": ("template", "mask", "top", "left", "shift"),
 }
 """Tables that have one entry for each atom, by kind of segment."""
@@ -189,6 +190,18 @@ def _windows(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     return out
 
 
+def heights(tables: Any, codes: np.ndarray) -> np.ndarray:
+    """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
+    left = tables["limit"] - squares(codes, tables["centre"])
+    if "fall" not in tables:
+        return (left >= 0).astype(np.int64)
+    return ((np.maximum(left, 0) >> tables["drop"]) * tables["fall"]) >> FALL_BITS
+
+
+def _bumps(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    return heights(tables, codes)
+
+
 _VALUES = {
     "gather": _gather,
     "filled": _filled,
@@ -197,16 +210,9 @@ _VALUES = {
     "equals": _equals,
     "hinge": _hinge,
     "look_up": _look_up,
+    "bumps": _bumps,
     "windows": _windows,
 }
-
-
-def heights(tables: Any, codes: np.ndarray) -> np.ndarray:
-    """Return the heights of balls at rows, (n_rows, n_balls): 0 outside, and 1 inside if hard."""
-    left = tables["limit"] - squares(codes, tables["centre"])
-    if "fall" not in tables:
-        return (left >= 0).astype(np.int64)
-    return ((np.maximum(left, 0) >> tables["drop"]) * tables["fall"]) >> FALL_BITS
 
 
 def _ball_scores(segment: Segment, codes: np.ndarray, bits: int, factor: np.ndarray) -> np.ndarray:

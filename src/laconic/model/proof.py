@@ -73,6 +73,8 @@ def value_sizes(segment: Segment, inputs: Inputs) -> np.ndarray:
     elif segment.kind == "windows":
         reach = responses(segment, inputs)[1][tables["template"]]
         sizes = ((reach >> tables["down"][0]) * MASK) >> MASK_BITS
+    elif segment.kind == "bumps":
+        sizes = height_steps(segment) >> FALL_BITS
     elif segment.kind in ("balls", "soft_balls"):
         sizes = np.broadcast_to(np.append(code_sizes(inputs), 1), segment.weights.shape[:2])
     else:
@@ -112,7 +114,7 @@ def largest_distances(centre: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 
 def height_steps(segment: Segment) -> np.ndarray:
-    """Return the largest heights of soft balls, before the last shift."""
+    """Return the largest heights of soft balls or bumps, before the last shift."""
     steps = np.maximum(segment.tables["limit"], 0) >> segment.tables["drop"]
     largest: np.ndarray = steps * segment.tables["fall"]
     return largest
@@ -165,9 +167,9 @@ def bounds(program: Program, inputs: Inputs, bits: int, accumulator: int) -> lis
             out.append(Bound("response of a template", int(sizes.max(initial=0)), 32))
             out.append(Bound("masked response", top * MASK, 32))
             out.append(Bound("rescaled response", (top * MASK) >> MASK_BITS, 16))
-        elif segment.kind in ("balls", "soft_balls"):
+        elif "centre" in tables:
             balls.append((tables["centre"], tables["limit"]))
-            if segment.kind == "soft_balls":
+            if "fall" in tables:
                 out.append(Bound("height", int(height_steps(segment).max(initial=0)), 32))
     if balls:
         far = [largest_distances(centre, inputs).max(initial=0) for centre, _ in balls]

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.model.balls import Balls
+from laconic.model.balls import Balls, Heights
 from laconic.model.masks import mask_weights
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.windows import WindowMaximum
 
 KINDS = (
     "gather", "filled", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
-    "soft_balls", "windows",
+    "soft_balls", "bumps", "windows",
 )  # fmt: skip
 """Kinds of segments, in the order in which their atoms are added up."""
 
@@ -131,6 +131,11 @@ def _balls(p: Any, weights: np.ndarray) -> Iterator[Any]:
     yield ("soft_balls" if p.soft else "balls",), tables, weights
 
 
+def _bumps(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    tables = {"centre": np.asarray(p.centre, dtype=np.float64), "limit": squared(p.radius)}
+    yield ("bumps",), tables, weights
+
+
 def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
     height, width = (int(n) for n in p.shape)
     sizes, centres = np.asarray(p.size), np.asarray(p.centre, dtype=np.float64)
@@ -169,6 +174,7 @@ _TABLES = {
     Hinge: _hinge,
     LookUp: _look_up,
     Balls: _balls,
+    Heights: _bumps,
     WindowMaximum: _windows,
 }
 """How each primitive becomes tables of segments."""

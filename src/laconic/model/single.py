@@ -171,6 +171,14 @@ def _balls(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
         scores[held, c] = scores[held, c] + value
 
 
+def _bumps(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
+    squares, limit = _squares(X, segment.tables["centre"][j]), segment.tables["limit"][j]
+    held = np.flatnonzero(squares < limit)
+    own = scores[held]
+    _add_value(segment, j, F32(1) - squares[held] / limit, own)
+    scores[held] = own
+
+
 def _windows(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
     images = X.reshape(-1, *segment.tables["shape"])
     best = np.zeros(len(X), dtype=F32)
@@ -210,5 +218,6 @@ _ADD = {
     "look_up": _look_up,
     "balls": _balls,
     "soft_balls": _balls,
+    "bumps": _bumps,
     "windows": _windows,
 }

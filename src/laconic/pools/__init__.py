@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laconic.pools.base import BoundPool, Choice, Pool
+from laconic.pools.bumps import Bumps
 from laconic.pools.columns import Columns
 from laconic.pools.local_columns import LocalColumns
 from laconic.pools.mixed import NOT_MIXED, Mixed
@@ -16,8 +17,9 @@ from laconic.pools.stumps import Stumps
 from laconic.registry import POOLS, find
 
 __all__ = [
-    "POOLS", "BoundPool", "Choice", "Columns", "LocalColumns", "Mixed", "Patches", "Pieces",
-    "Place", "Pool", "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts", "make_pool",
+    "POOLS", "BoundPool", "Bumps", "Choice", "Columns", "LocalColumns", "Mixed", "Patches",
+    "Pieces", "Place", "Pool", "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts",
+    "make_pool",
 ]  # fmt: skip
 
 

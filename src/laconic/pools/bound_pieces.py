@@ -7,7 +7,7 @@ gives the sums of every ball.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -44,27 +44,35 @@ class BoundPieces(BoundPool):
     """
 
     local_atoms = True
+    record: ClassVar[Any] = Piece
+    """The type of atom records."""
 
     def __init__(
         self, settings: Pieces, balls: BallGrid, coded: CodedRows, threads: Threads
     ) -> None:
-        self._threads = threads
         self._soft, self._relative = bool(settings.soft), bool(settings.relative)
-        self._centres, self._radii, self._shares, self._nearest, self._mean = balls[:5]
-        self._power = balls.power
-        self._table, self._codes, self._depths = coded
-        self._n_radii = self._radii.shape[1]
-        self._n_features = n = len(self._mean)
-        self.dtype = self._table.dtype
-        self.n_atoms = self._radii.size
-        self.n_columns = self.n_atoms * (n + 1)
+        self._take(balls, coded, threads, len(balls.mean))
+        n = self._n_features
         unit = self._radii if settings.relative else np.full_like(self._radii, balls.spread or 1.0)
         mean = np.tile(self._mean, (len(self._centres), 1))
         self._origins = self._centres if settings.relative else mean
+        self._shift = self._origins - self._mean
         slope = np.sqrt(n) if settings.slope is None else float(settings.slope)
         height = self._shares**-settings.balance
         fall = (self._radii[:, -1:] / self._radii) ** 2
         self._factors = np.stack([height * slope / unit, height, fall], axis=-1)
+
+    def _take(self, balls: BallGrid, coded: CodedRows, threads: Threads, n_linear: int) -> None:
+        """Keep the balls and the rows. ``n_linear`` columns of a ball are linear, and one is 1."""
+        self._threads = threads
+        self._centres, self._radii, self._shares, self._nearest, self._mean = balls[:5]
+        self._power = balls.power
+        self._table, self._codes, self._depths = coded
+        self._n_radii, self._n_features = self._radii.shape[1], len(self._mean)
+        self._n_linear, self._width = n_linear, n_linear + 1
+        self.dtype = self._table.dtype
+        self.n_atoms = self._radii.size
+        self.n_columns = self.n_atoms * self._width
 
     # -- sums over rows ------------------------------------------------------------------------
 
@@ -77,31 +85,30 @@ class BoundPieces(BoundPool):
 
         residual = np.ascontiguousarray(residual, dtype=self.dtype)
         k = residual.shape[1]
-        shape = (self._n_radii, 2 * k if self._soft else k, self._n_features + 1)
-        origins = self._origins - self._mean
+        shape = (self._n_radii, 2 * k if self._soft else k, self._width)
 
         def sums_of(s: slice) -> np.ndarray:
             sums = np.zeros((s.stop - s.start, *shape))
             sums_within(self._codes[s], self._depths[s], self._table, residual, sums)
-            return sums_by_ball(sums, k, origins[s], self._factors[s])
+            return sums_by_ball(sums, k, self._shift[s], self._factors[s])
 
         return sums_of
 
     def _column_factors(self, s: slice) -> np.ndarray:
         """Return the column factors of the balls of some centres, (centres, radii, width)."""
-        out = np.empty((s.stop - s.start, self._n_radii, self._n_features + 1))
+        out = np.empty((s.stop - s.start, self._n_radii, self._width))
         out[...] = self._factors[s, :, :1]
         out[:, :, -1] = self._factors[s, :, 1]
         return out
 
     def _tasks(self, k: int) -> list[slice]:
         """Return slices of the centres that are summed together."""
-        size = 8 * self._n_radii * k * (self._n_features + 1)
+        size = 8 * self._n_radii * k * self._width
         return row_blocks(len(self._centres), min(max(TOGETHER, MEGABYTE // size), MOST))
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the column sums, a few centres at a time."""
-        k, size = residual.shape[1], self._n_radii * (self._n_features + 1)
+        k, size = residual.shape[1], self._n_radii * self._width
         sums_of, tasks = self._ball_sums(residual), self._tasks(k)
         for wave in row_blocks(len(tasks), max(1, WAVE // (16 * tasks[0].stop * size * k))):
             for s, sums in zip(tasks[wave], self._threads.map(sums_of, tasks[wave]), strict=True):
@@ -110,7 +117,6 @@ class BoundPieces(BoundPool):
 
     def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the l1 norms of the column sums, a few centres at a time."""
-        width = self._n_features + 1
         sums_of, tasks = self._ball_sums(residual), self._tasks(residual.shape[1])
 
         def norms_of(s: slice) -> np.ndarray:
@@ -120,7 +126,7 @@ class BoundPieces(BoundPool):
             return norms.reshape(-1)
 
         for s, norms in zip(tasks, self._threads.map(norms_of, tasks), strict=True):
-            yield s.start * self._n_radii * width, norms
+            yield s.start * self._n_radii * self._width, norms
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Return the weighted squared norm of every column, from sums by code in float64.
@@ -131,12 +137,12 @@ class BoundPieces(BoundPool):
         """
         from laconic.pools.balls import sums_within
 
-        n = self._n_features
+        n = self._n_linear
         table = np.empty((len(self._table), 2 * n + 1))  # coordinates, 1, squared coordinates
         table[:, : n + 1] = self._table
         np.square(table[:, :n], out=table[:, n + 1 :])
         heavy = np.ascontiguousarray(weight, dtype=np.float64)[:, None]
-        origins = (self._origins - self._mean)[:, None]
+        origins = self._shift[:, None]
         powers = 3 if self._soft else 1
 
         def squares_of(s: slice) -> np.ndarray:
@@ -158,19 +164,18 @@ class BoundPieces(BoundPool):
 
     def collect(self, first: int, column_scores: np.ndarray) -> tuple[int, np.ndarray]:
         """Sum the scores of each ball's columns."""
-        width = self._n_features + 1
-        return first // width, column_scores.reshape(-1, width).sum(axis=1)
+        return first // self._width, column_scores.reshape(-1, self._width).sum(axis=1)
 
     # -- atoms ---------------------------------------------------------------------------------
 
     def local(self, index: int) -> LocalColumns:
         """Return the columns of a ball: the rows inside it, and how the table gives the columns."""
         centre, radius = divmod(int(index), self._n_radii)
-        n = self._n_features
+        n = self._n_linear
         linear, constant, fall = self._factors[centre, radius]
         change = np.zeros((n + 1, n + 1))
         np.fill_diagonal(change, linear)
-        change[n, :n] = -linear * (self._origins[centre] - self._mean)
+        change[n, :n] = -linear * self._shift[centre]
         change[n, n] = constant
         rows = np.flatnonzero(self._codes[centre] <= radius)
         heights = None
@@ -187,16 +192,17 @@ class BoundPieces(BoundPool):
         """Return the factors of the columns."""
         factors = self._factors.reshape(-1, 3)[list(atoms), :2]
         factors = np.ldexp(factors, [-self._power, 0])
-        return np.repeat(factors, [self._n_features, 1], axis=1).reshape(-1)
+        return np.repeat(factors, [self._n_linear, 1], axis=1).reshape(-1)
 
     def width(self, index: int) -> int:
         """Return the number of columns of a ball."""
-        return self._n_features + 1
+        return self._width
 
-    def atom(self, index: int) -> Piece:
+    def atom(self, index: int) -> Any:
         """Return the record of atom ``index``."""
         centre, radius = divmod(int(index), self._n_radii)
-        return Piece(centre, float(self._input(self._radii[centre, radius])), self._n_features)
+        length = float(self._input(self._radii[centre, radius]))
+        return self.record(centre, length, self._n_features)
 
     def _input(self, lengths: np.ndarray) -> np.ndarray:
         """Return lengths in the units of the input."""
@@ -204,7 +210,7 @@ class BoundPieces(BoundPool):
 
     def index(self, atom: Any) -> int:
         """Return the number of an atom record."""
-        if isinstance(atom, Piece) and 0 <= atom.centre < len(self._centres):
+        if isinstance(atom, self.record) and 0 <= atom.centre < len(self._centres):
             found = np.flatnonzero(self._input(self._radii[atom.centre]) == atom.radius)
             if len(found) and atom.n_features == self._n_features:
                 return int(atom.centre * self._n_radii + found[0])
@@ -212,12 +218,12 @@ class BoundPieces(BoundPool):
 
     def matching(self, item: Any) -> np.ndarray:
         """Return the number of an atom record. A feature means all atoms: every ball reads it."""
-        if isinstance(item, Piece):
+        if isinstance(item, self.record):
             return np.array([self.index(item)])
         feature_number(item, self._n_features)
         return np.arange(self.n_atoms)
 
-    def extract(self, atoms: Sequence[int]) -> PiecesMap:
+    def extract(self, atoms: Sequence[int]) -> Any:
         """Return the feature map of the balls."""
         centre, radius = np.divmod(np.asarray(atoms, dtype=np.int64), self._n_radii)
         return PiecesMap(
