@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _c_models import Model, peer_header
@@ -34,6 +35,14 @@ MOST_COLUMNS = 127
 CALL = "return peer_predict(x, MODEL_N_FEATURES);"
 
 
+def imported() -> Any:
+    """Return the module emlearn. Its import makes NumPy raise at every underflow: undo that."""
+    with np.errstate():
+        import emlearn
+
+    return emlearn
+
+
 def emlearn_models(forests: Forests, networks: Networks) -> Iterator[Model]:
     """Return trees, forests and networks as C, fitted on all training rows."""
     yield from _forest_models(forests)
@@ -41,9 +50,7 @@ def emlearn_models(forests: Forests, networks: Networks) -> Iterator[Model]:
 
 
 def _forest_models(forests: Forests) -> Iterator[Model]:
-    import emlearn
-
-    rows = forests.rows
+    emlearn, rows = imported(), forests.rows
     small, tables = rows.X.dtype == np.uint8, rows.X.shape[1] <= MOST_COLUMNS
     for bits in LEAF_BITS:
         found = forests.frontier(_vote(bits), MOST_LEAVES)
@@ -75,9 +82,7 @@ def _vote(bits: int) -> Vote:
 
 
 def _network_models(networks: Networks) -> Iterator[Model]:
-    import emlearn
-
-    rows = networks.rows
+    emlearn, rows = imported(), networks.rows
     held = rows.X[rows.held], rows.y[rows.held]
     found = [(error(n.model.predict(n.scales(held[0])), held[1]), n) for n in networks.tried]
     for validation, tried in best_of_sizes(found):
@@ -103,7 +108,7 @@ def header(code: str, ctype: str, n_features: int) -> str:
 
 def _whole(code: str, known: set[str]) -> str:
     """Replace each first ``#include`` of a file of emlearn by its text."""
-    import emlearn
+    emlearn = imported()
 
     def text(match: re.Match[str]) -> str:
         if match[1] in known:
