@@ -28,6 +28,8 @@ LARGEST_VALUE = 2**15 - 1
 LARGEST_OF_BYTES = 2**16 - 1
 # A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
 MASK, MASK_BITS = 255, 8
+# What an atom of windows is: a template and a mask, at a place.
+PLACED = ("template", "mask", "top", "left")
 # Bits of the height of a soft ball or a bump, by the bits of a weight.
 HEIGHT_BITS = {8: 8, 16: 12}
 # A squared distance is shifted to at most this many bits before its height is computed.
@@ -100,7 +102,7 @@ PER_ATOM: dict[str, tuple[str, ...]] = {
     "balls": ("centre", "limit", "shift"),
     "soft_balls": ("centre", "limit", "fall", "drop", "shift"),
     "bumps": ("centre", "limit", "fall", "drop", "shift"),
-    "windows": ("template", "mask", "top", "left", "shift"),
+    "windows": (*PLACED, "shift"),
 }
 """Tables that have one entry for each atom, by kind of segment."""
 
@@ -172,21 +174,28 @@ def _look_up(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 
 def _windows(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    from laconic.model.patch_kernels import LANES, lane_integers  # it imports Numba
+
     height, width = tables["shape"].tolist()
-    images = (codes - inputs.zero).reshape(-1, height, width).astype(np.float64)
-    first_pixel = np.cumsum([0, *np.square(tables["size"])])
-    first_weight = np.cumsum([0, *(tables["rows"] * tables["columns"])])
-    out = np.zeros((len(codes), len(tables["template"])), dtype=np.int64)
-    for j, (t, m) in enumerate(zip(tables["template"], tables["mask"], strict=True)):
-        size, rows, columns = int(tables["size"][t]), tables["rows"][m], tables["columns"][m]
-        top, left = tables["top"][j], tables["left"][j]
-        part = images[:, top : top + rows + size - 1, left : left + columns + size - 1]
-        views = np.lib.stride_tricks.sliding_window_view(part, (size, size), axis=(1, 2))
-        template = tables["pixel"][first_pixel[t] : first_pixel[t + 1]].astype(np.float64)
-        responses = views.reshape(len(codes), rows * columns, size * size) @ template
-        kept = np.maximum(responses.astype(np.int64), 0) >> int(tables["down"][0])
-        masked = kept * tables["weight"][first_weight[m] : first_weight[m + 1]]
-        out[:, j] = masked.max(axis=1) >> MASK_BITS
+    images = (codes - inputs.zero).reshape(-1, height, width)
+    sizes, down = tables["size"], int(tables["down"][0])
+    templates = np.split(tables["pixel"].astype(np.float64), np.cumsum(np.square(sizes))[:-1])
+    shapes = np.column_stack([tables["rows"], tables["columns"]])
+    weights = np.split(tables["weight"], np.cumsum(shapes.prod(axis=1))[:-1])
+    masks = [own.reshape(shape) for own, shape in zip(weights, shapes, strict=True)]
+    atoms = [
+        (templates[t], masks[m], down, int(top), int(left), int(sizes[t]))
+        for t, m, top, left in zip(*(tables[name] for name in PLACED), strict=True)
+    ]
+    out = np.zeros((len(codes), len(atoms)), dtype=np.int64)
+    pixels, sums = np.zeros((height, width, LANES)), np.empty(LANES)
+    values = np.empty(LANES, dtype=np.int64)
+    for start in range(0, len(images), LANES):
+        some = images[start : start + LANES]
+        pixels[:, :, : len(some)] = some.transpose(1, 2, 0)
+        for j, atom in enumerate(atoms):
+            lane_integers(pixels, *atom, sums, values)
+            out[start : start + LANES, j] = values[: len(some)] >> MASK_BITS
     return out
 
 

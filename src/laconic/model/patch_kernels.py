@@ -66,6 +66,44 @@ def lane_maxima(
                 out[i] = value if value > out[i] else out[i]
 
 
+@compiled
+def lane_integers(
+    pixels: Any,
+    template: Any,
+    mask: Any,
+    down: int,
+    top: int,
+    left: int,
+    size: int,
+    sums: Any,
+    out: Any,
+) -> None:
+    """Compute the largest masked response of one atom of whole numbers, for `LANES` images.
+
+    The response at a position is max(0, sum of pixels times template) >> ``down``. ``out`` gets the
+    largest response times mask. Sums are float64, which holds whole numbers below 2^53 exactly. The
+    other arguments are those of `lane_maxima`.
+    """
+    for i in range(LANES):
+        out[i] = 0
+    for y in range(mask.shape[0]):
+        for x in range(mask.shape[1]):
+            weight = mask[y, x]
+            if weight == 0:
+                continue
+            for i in range(LANES):
+                sums[i] = 0.0
+            for dy in range(size):
+                for dx in range(size):
+                    factor = template[dy * size + dx]
+                    line = pixels[top + y + dy, left + x + dx]
+                    for i in range(LANES):
+                        sums[i] += factor * line[i]
+            for i in range(LANES):
+                value = (types.int64(max(sums[i], 0.0)) >> down) * weight
+                out[i] = value if value > out[i] else out[i]
+
+
 @intrinsic
 def _bits(context, number):  # type: ignore[no-untyped-def]
     """Return the bits of a float32 as an int32. This keeps the order of non-negative floats."""
