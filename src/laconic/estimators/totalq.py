@@ -64,7 +64,8 @@ class TotalQBoostClassifier(PricedClassifier):
         the margin y f(x), for two classes. The others give every class a score. Every atom then has
         a group of weights, which are in or out together. The same holds for a
         `laconic.losses.Loss` of your own.
-    pool : {"stumps", "columns", "products", "pieces"}, pool object, list or classifier, \
+    pool : {"stumps", "columns", "products", "pieces", "bumps"}, pool object, list or \
+            classifier, \
             default="stumps"
         The atoms to choose from. ``"stumps"`` has every threshold.
         ``laconic.pools.Stumps(bins=255)`` is faster on many rows. A scikit-learn classifier is
