@@ -159,7 +159,7 @@ def run(header_text: str, chip: Chip, rows: np.ndarray, name: str = "model") -> 
         if done.returncode != 0:
             raise RuntimeError(f"the program crashed on {chip.title}: {done.stderr.strip()}")
         answers = (folder / "answers.bin").read_bytes()
-    record = [("label", "<i4"), ("ticks", "<u4"), ("stack", "<u4"), ("scores", scores, n_scores)]
+    record = [("label", "<i4"), ("ticks", "<u4"), ("stack", "<u4"), ("scores", scores, (n_scores,))]
     table = np.frombuffer(answers, record)
     if len(table) != len(rows):
         raise RuntimeError(f"{chip.title} answered {len(table)} of {len(rows)} rows")

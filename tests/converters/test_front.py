@@ -179,6 +179,19 @@ def test_categories_of_lightgbm(table):
     assert_same(model, predictor, odd)
 
 
+def test_lightgbm_changes_names_and_the_message_says_which_column_is_meant():
+    LGBMClassifier = pytest.importorskip("lightgbm").LGBMClassifier
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 2)), columns=["weekly hours", "age"])
+    model = LGBMClassifier(n_estimators=3, max_depth=1, verbose=-1).fit(
+        X, X["age"] > X["weekly hours"]
+    )
+    with pytest.raises(ValueError, match="Its column 'weekly hours' has almost the same name"):
+        convert(model).predict(X)
+    found = convert(model, feature_names=list(X.columns)).predict(X)
+    np.testing.assert_array_equal(found, model.predict(X))
+
+
 def test_selectors_searches_and_passed_columns(table):
     X, y = table
     numbers = make_column_selector(dtype_include="number")

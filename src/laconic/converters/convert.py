@@ -37,7 +37,8 @@ def convert(
         search such as GridSearchCV, the best model is converted.
     feature_names : sequence of str, optional
         Names of the columns of X. By default they are those that the model was fitted with. With
-        names, the predictor finds the columns of a data frame by name.
+        names, the predictor finds the columns of a data frame by name. LightGBM writes ``_`` for
+        spaces in names; give ``feature_names=X.columns`` to keep them.
     missing : bool, default=True
         Whether the rows to predict may have missing values. Most ensembles, and pipelines with an
         imputer, know what to do with a missing value in any feature. If your rows have none, set

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import time
+from difflib import get_close_matches
 from numbers import Complex, Number
 from typing import Any
 
@@ -343,7 +344,9 @@ def frame_matrix(
         found = columns.count(names[f])
         if found != 1:
             how = "no column" if found == 0 else f"{found} columns"
-            raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads")
+            near = [] if found else get_close_matches(names[f], columns, n=1, cutoff=0.8)
+            hint = f". Its column {near[0]!r} has almost the same name: rename it" if near else ""
+            raise ValueError(f"X has {how} {names[f]!r}, which the predictor reads{hint}")
         cells = read_column(X, columns.index(names[f]))
         if f in categories:
             out[:, f] = category_codes(cells.values, categories[f], other)
