@@ -2,9 +2,9 @@
 
 Random models of each kind of atom are linked for each chip: tiny, small and large ones, with all
 kinds of inputs. The code of a model is what it adds to a program, less its tables. The largest code
-of each kind is kept, with a margin, because other models may differ a little. Models of many scores
-show what these take in addition. Other models, of one kind and of several, check that the sum over
-kinds is enough.
+of each kind is kept, with a margin, because other models may differ a little. Models of several
+kinds show how much code kinds share at least. Models of many scores show what these take in
+addition. Other models, of one kind and of several, check that the promise is enough.
 
     python benchmarks/code_bytes.py --out src/laconic/export/code_bytes.json
 
@@ -28,7 +28,15 @@ from _common import ROOT, arguments, progress, provenance
 sys.path.insert(0, str(ROOT / "tests"))
 from export.random_models import cases, random_problem
 from laconic.export.chips import CHIPS, FLAGS, compiler_version, is_installed, measure
-from laconic.export.footprint import FEW_SCORES, Target, code_parts, part_bytes
+from laconic.export.footprint import (
+    FEW_SCORES,
+    Target,
+    code_bytes,
+    code_parts,
+    n_kinds,
+    part_bytes,
+    shared_part,
+)
 from laconic.export.table_bytes import table_bytes
 
 KINDS = (
@@ -42,6 +50,8 @@ TINY, MANY = (2, 3, 4), (17, 26, 40)
 # Added to the largest code, in bytes and as a part of it. Routines for 64 bits are large, and a
 # compiler calls them for some numbers only.
 MARGIN_BYTES, MARGIN = 72, {"float32": 0.05, "int32": 0.05, "int64": 0.15}
+# Part of the code shared by measured models that counts as shared by all.
+CERTAIN = 0.75
 # How often models are tried, by their bits: the more routines they may call, the more often.
 AGAIN = {8: 1, 16: 2, None: 4}
 # Larger tables do not fit a chip, or need too long to compile.
@@ -58,6 +68,7 @@ def main() -> None:
     stored = {} if set(args.kinds) == set(KINDS) else json.loads(args.out.read_text())
     headers = list(single_kinds(args.seed, args.models, kinds=args.kinds))
     many = list(single_kinds(args.seed, 2, MANY, args.kinds))
+    mixes = list(mixed_kinds(args.seed, 3 * args.models))
     others = [case.header for case in cases(args.seed, 10 * args.models)]
     others += list(single_kinds(args.seed + 1, 2))
     chips = {}
@@ -73,6 +84,7 @@ def main() -> None:
         kept = rising({part: with_margin(part, code) for part, code in largest.items()})
         known = stored["chips"][chip.name]["bytes"] if stored else {}
         kept = known | kept
+        kept |= shared_code(mixes, chip.name, kept)
         more = more_scores(many, chip.name, kept)
         kept |= {part: max(size, known.get(part, 0)) for part, size in more.items()}
         over = [beyond(header, chip.name, kept) for header in others]
@@ -115,6 +127,32 @@ def single_kinds(
             yield predictor.to_c(f"m{number}_{again}")
 
 
+def mixed_kinds(seed: int, n_models: int) -> Iterator[Any]:
+    """Yield headers of models with several kinds of atoms, all inputs and bits."""
+    settings = product(("float", "uint8", "int8", "int16"), (8, 16, None), range(n_models))
+    for number, (given, bits, turn) in enumerate(settings):
+        if bits is None and given != "float":
+            continue
+        rng = np.random.default_rng([seed, number])
+        problem = random_problem(rng, "mixed", ("tiny", "small", "large")[turn % 3], given)
+        predictor = problem.predictor
+        if bits is not None:
+            predictor = predictor.quantise(problem.rows, bits=bits, inputs=given)
+        yield predictor.to_c(f"mixed{number}")
+
+
+def shared_code(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str, int]:
+    """Return the bytes that each kind but the first saves at least, by numbers and inputs."""
+    saved: dict[str, list[float]] = defaultdict(list)
+    for header in headers:
+        parts = _parts(header)
+        if header.table_bytes < LARGEST[chip] and n_kinds(parts) > 1:
+            code = measure(str(header), chip, header.name).flash - header.table_bytes
+            apart = sum(part_bytes(kept, part) for part in parts)
+            saved[shared_part(parts[0])].append((apart - code) / (n_kinds(parts) - 1))
+    return {part: max(0, int(CERTAIN * min(own))) for part, own in sorted(saved.items())}
+
+
 def with_margin(part: str, code: int) -> int:
     """Return the bytes that are promised for a part, whose largest code is known."""
     return math.ceil(code * (1 + MARGIN[part.split()[0]])) + MARGIN_BYTES
@@ -126,7 +164,7 @@ def more_scores(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str
     for header in headers:
         if header.table_bytes < LARGEST[chip] and header.program.n_outputs > FEW_SCORES:
             *parts, many = _parts(header)
-            known = sum(part_bytes(kept, part) for part in parts)
+            known = code_bytes(kept, parts)
             code = measure(str(header), chip, header.name).flash - header.table_bytes
             more[many] = max(more[many], code - known)
     return {part: extra + MARGIN_BYTES for part, extra in sorted(more.items())}
@@ -166,7 +204,7 @@ def beyond(header: Any, chip: str, kept: dict[str, int]) -> int:
         return -1
     target = _target(header, chip)
     tables = table_bytes(header.program, target.bits, target.inputs, len(header.predictor.classes))
-    promised = tables + sum(part_bytes(kept, part) for part in _parts(header))
+    promised = tables + code_bytes(kept, _parts(header))
     return measure(str(header), chip, header.name).flash - promised
 
 
