@@ -150,7 +150,11 @@ def shared_code(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str
             code = measure(str(header), chip, header.name).flash - header.table_bytes
             apart = sum(part_bytes(kept, part) for part in parts)
             saved[shared_part(parts[0])].append((apart - code) / (n_kinds(parts) - 1))
-    return {part: max(0, int(CERTAIN * min(own))) for part, own in sorted(saved.items())}
+    out = {}
+    for name, own in sorted(saved.items()):
+        smallest = min(size for part, size in kept.items() if shared_part(part) == name)
+        out[name] = max(0, min(int(CERTAIN * min(own)), smallest))
+    return out
 
 
 def with_margin(part: str, code: int) -> int:
