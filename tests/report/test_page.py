@@ -13,6 +13,7 @@ from laconic.look.numbers import percent
 
 pytestmark = pytest.mark.browser
 
+
 @pytest.fixture(scope="module")
 def report():
     digits = load_digits()
