@@ -42,6 +42,10 @@ CELLS = {
         with contextlib.redirect_stdout(io.StringIO()) as kept:
             model.describe()
         assert "always in" in kept.getvalue()""",
+    "forked": """
+        import multiprocessing
+        child = multiprocessing.get_context("fork").Process(target=model.describe)
+        child.start(); child.join(); assert child.exitcode == 0""",
     "text": """
         with sklearn.config_context(display="text"):
             display(model)""",
@@ -85,7 +89,9 @@ def _html(output):
 
 def test_no_cell_warns_or_prints_what_is_shown(outputs):
     streams = {(name, o.name) for name, said in outputs.items() for o in said if "name" in o}
-    assert streams == {("repr", "stdout"), ("clumps", "stdout")}  # the solver prints its steps
+    # The solver of clumps prints its steps. A forked process can only print.
+    assert streams == {("repr", "stdout"), ("clumps", "stdout"), ("forked", "stdout")}
+    assert outputs["forked"][0].text.startswith("4 columns")
     assert outputs["data"] == outputs["redirected"] == []
 
 

@@ -10,6 +10,7 @@ import io
 import sys
 from collections.abc import Callable, Iterable
 from html import escape
+from multiprocessing import parent_process
 from typing import Any
 
 # Most lines of a table in a notebook. `describe` shows more.
@@ -82,12 +83,13 @@ def frame(page: str, height: int = FRAME_HEIGHT) -> str:
 def in_notebook() -> bool:
     """Return whether what is printed now appears in a notebook.
 
-    It does not if standard output is a file or a text in memory, even in a notebook.
+    It does not if standard output is a file or a text in memory, even in a notebook. Nor does it in
+    a process that the notebook started, as such a process cannot reach it.
     """
     module = sys.modules.get("IPython")
     shell = None if module is None else module.get_ipython()
     redirected = isinstance(sys.stdout, (io.StringIO, io.TextIOWrapper))
-    return hasattr(shell, "kernel") and not redirected
+    return hasattr(shell, "kernel") and not redirected and parent_process() is None
 
 
 def show(text: str, html: Callable[[], str], file: Any = None) -> None:
