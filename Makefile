@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-oldest lint format docs bench-setup chips fuzz-export compilers clean
+.PHONY: demo test test-oldest lint format docs bench-setup chips fuzz-export compilers browser clean
 
 demo: $(VENV)/.ready
 	$(BIN)/laconic demo
@@ -53,19 +53,27 @@ COMPILERS := gcc g++ libc6-dev clang gcc-avr avr-libc simavr libsimavr-dev gcc-a
   libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc
 
 compilers:
-	@missing=""; for package in $(COMPILERS); do \
-	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q '^install ok installed' \
-	    || missing="$$missing $$package"; \
-	done; \
-	if [ -n "$$missing" ]; then \
-	  command -v apt-get > /dev/null || { \
-	    echo "make compilers needs Debian's apt-get to install$$missing" >&2; exit 1; }; \
-	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$root apt-get update --quiet=2 && \
-	  $$root apt-get install --yes --quiet=2 --no-install-recommends $$missing && \
-	  $$root apt-get install --yes --quiet=2 --no-install-recommends \
-	    libclang-rt-$$(clang -dumpversion | cut -d. -f1)-dev; \
-	fi
+	@$(call install,$(COMPILERS))
+	@$(call install,libclang-rt-$$(clang -dumpversion | cut -d. -f1)-dev)
+
+# Debian's Chromium, for the tests of pages. They are skipped without it.
+browser:
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { $(call install,chromium); }
+
+# Installs those of the given Debian packages that are missing.
+define install
+missing=""; for package in $(1); do \
+  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q '^install ok installed' \
+    || missing="$$missing $$package"; \
+done; \
+if [ -n "$$missing" ]; then \
+  command -v apt-get > /dev/null || { \
+    echo "make $@ needs Debian's apt-get to install$$missing" >&2; exit 1; }; \
+  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+  $$root apt-get update --quiet=2 && \
+  $$root apt-get install --yes --quiet=2 --no-install-recommends $$missing; \
+fi
+endef
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -32,6 +33,21 @@ def data_dir():
     if not folder.is_dir():
         pytest.skip("the real data sets are not next to the repository")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """An installed Chromium without a window. ``make browser`` installs one."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("there is no Chromium on this machine")
+    # Chromium's sandbox does not start as root. The tests open only pages that they wrote.
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    with playwright.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=found, args=flags)
+        yield started
+        started.close()
 
 
 @pytest.fixture

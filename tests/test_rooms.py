@@ -9,9 +9,9 @@ import laconic
 ROOT = Path(laconic.__file__).parent
 # From the ground up; rooms of one line know nothing of each other (docs/architecture.md).
 ORDER = [
-    ("registry", "numeric"), ("files", "data"), ("losses", "penalties"), ("model",), ("export",),
-    ("pools",), ("rows",), ("correct", "subset"), ("boost",), ("clumping",), ("holes",),
-    ("look", "deform", "converters"), ("estimators",), ("compact", "report"), ("cli",),
+    ("registry", "notebook", "numeric"), ("files", "data"), ("losses", "penalties"), ("model",),
+    ("export",), ("pools",), ("rows",), ("correct", "subset"), ("boost",), ("clumping",),
+    ("holes",), ("look", "deform", "converters"), ("estimators",), ("compact", "report"), ("cli",),
 ]  # fmt: skip
 # The front of the house leads to every room, when it is asked to.
 FRONT = {"laconic", "laconic.__main__"}

@@ -1,7 +1,6 @@
 """The page in a real browser: it opens, lists the clumps, and a click shows the rows."""
 
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -13,20 +12,6 @@ from laconic import report_holes
 from laconic.look.numbers import percent
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,11 @@ class Path:
     def __repr__(self) -> str:
         return f"Path(sizes {self._span()}, loss {self.losses[0]:.4g} to {self.losses[-1]:.4g})"
 
+    def _repr_html_(self) -> str:
+        from laconic.boost.html_path import html_path
+
+        return html_path(self)
+
     def _span(self) -> str:
         return f"{self.entries[0].size} to {self.entries[-1].size}"
 

@@ -36,6 +36,7 @@ from laconic.losses import find_loss
 from laconic.model.atoms import ColumnsMap
 from laconic.model.input_codes import GIVEN
 from laconic.model.predictor import Predictor
+from laconic.notebook import MOST_ROWS, sentences
 
 
 class CompactClassifier(LaconicClassifier):
@@ -454,11 +455,12 @@ class CompactClassifier(LaconicClassifier):
 
     # -- explaining ----------------------------------------------------------------------------
 
-    def describe(self, file: Any = None) -> None:
-        """Print the card of the model, why it was chosen, and what compilers said about it."""
-        check_is_fitted(self, "predictor_")
-        self.predictor_.describe(file)
-        print(f"\n{self.why_}\n{self.checked_}", file=file)
+    def _card(self) -> str:
+        """Return the card of the model, why it was chosen, and what compilers said about it."""
+        return f"{self.predictor_._card()}\n\n{self.why_}\n{self.checked_}"
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        return [*self.predictor_._html(most), sentences(f"{self.why_} {self.checked_}")]
 
     def plot_pareto(self, ax: Any = None) -> Any:
         """Draw the frontier: error or score against bytes. Needs the ``plot`` extra."""

@@ -17,6 +17,7 @@ from laconic.data.frames import Categories, Units
 from laconic.data.labels import check_labels
 from laconic.data.validation import validated
 from laconic.files.journal import EVERY
+from laconic.notebook import MOST_ROWS, box, show
 
 
 def _has_probabilities(self: LaconicClassifier) -> bool:
@@ -149,15 +150,45 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     # -- explaining ----------------------------------------------------------------------------
 
     def describe(self, file: Any = None) -> None:
-        """Print a readable card of the model: its atoms or holes, and what they add up to."""
+        """Print a readable card of the model: its atoms or holes, and what they add up to.
+
+        In a notebook, the card is shown as HTML, unless ``file`` is given.
+        """
+        from laconic.model.card import MOST_LINES
+
         check_is_fitted(self, self._fitted)
-        print(self._card(), file=file)
+        show(self._card(), lambda: box(self._html(MOST_LINES)), file)
 
     def _card(self) -> str:
         """Return the model in words and numbers."""
         from laconic.model.card import card
 
         return card(self.predictor_)
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        """Return the card as parts of HTML, with at most ``most`` lines of atoms or holes."""
+        from laconic.model.html_card import html_card
+
+        return html_card(self.predictor_, most)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """``_repr_html_()``: scikit-learn's diagram, and what a fitted model learned below it.
+
+        After ``sklearn.set_config(display="text")`` there is no such attribute.
+        """
+        diagram = super()._repr_html_
+        return lambda: diagram() + self._learned()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned()
+        return bundle
+
+    def _learned(self) -> str:
+        """Return the card as HTML, or nothing before a fit."""
+        return box(self._html()) if hasattr(self, self._fitted) else ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from laconic.estimators.base import LaconicClassifier
 from laconic.holes.routed import RoutedPredictor
 from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
+from laconic.notebook import MOST_ROWS
 
 Self = TypeVar("Self", bound="HolesModel")
 
@@ -107,6 +108,11 @@ class HolesModel(LaconicClassifier):
         from laconic.look.holes import holes_card
 
         return holes_card(self)
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        from laconic.look.holes import html_holes
+
+        return html_holes(self, most)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Plot the training error, and the error on (X, y) if given, against the number of holes.

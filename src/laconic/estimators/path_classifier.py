@@ -15,6 +15,7 @@ from laconic.data.cells import is_frame
 from laconic.data.frames import asked_categories, what_stumps_could_do, words_for_text
 from laconic.estimators.base import LaconicClassifier
 from laconic.model.predictor import Predictor
+from laconic.notebook import MOST_ROWS
 from laconic.numeric.magnitudes import ENLARGE
 from laconic.registry import allows_missing
 from laconic.rows.limits import Limits
@@ -186,6 +187,11 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         from laconic.model.card import card
 
         return card(self)
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        from laconic.model.html_card import html_card
+
+        return html_card(self, most)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Plot the loss, and the error on (X, y) if given, against the number of atoms.

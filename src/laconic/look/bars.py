@@ -1,33 +1,36 @@
-"""Progress bars on the terminal. A fit goes on if its bar cannot be shown."""
+"""Progress bars on the terminal and in notebooks. A fit goes on if its bar cannot be shown."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from laconic.look.notebook_bar import NotebookBar
+from laconic.notebook import in_notebook
 
 
-def progress_bar(numbers: str, transient: bool = False) -> Progress:
+def progress_bar(numbers: str, transient: bool = False) -> Any:
     """Return a bar with a task's description, its progress, ``numbers`` of its fields, and time.
 
     A transient bar vanishes at the end. Each bar has its own console. The console that rich shares
     among all bars has a lock. A forked child would find that lock held for ever if another thread
-    was drawing a bar.
+    was drawing a bar. In a notebook, rich would need ipywidgets, so the bar is a `NotebookBar`.
     """
+    if in_notebook():
+        return NotebookBar(numbers, transient)
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    screen: Any = None if sys.stdout is None else _Screen(sys.stdout)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(numbers),
         TimeElapsedColumn(),
-        console=Console(file=None if sys.stdout is None else _Screen(sys.stdout)),  # type: ignore
+        console=Console(file=screen, force_jupyter=False),
         transient=transient,
     )
 
@@ -40,7 +43,7 @@ def share_bar(verbose: int, what: str) -> Iterator[Callable[[float], None] | Non
     a file, so a file gets no bar either.
     """
     bar = progress_bar("%", transient=True) if verbose else None
-    if bar is None or not (bar.console.is_interactive or bar.console.is_jupyter):
+    if bar is None or not (isinstance(bar, NotebookBar) or bar.console.is_interactive):
         yield None
         return
     with bar:

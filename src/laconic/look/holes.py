@@ -11,7 +11,10 @@ import numpy as np
 
 from laconic.look.bars import progress_bar
 from laconic.look.numbers import percent
+from laconic.look.quiet import quiet
 from laconic.model.card import GAP, count, shorten
+from laconic.notebook import MOST_ROWS, cell, sentences
+from laconic.notebook import table as html_table
 
 # Significant digits of an error.
 DIGITS = 3
@@ -30,22 +33,55 @@ def holes_card(model: Any, width: int = 88) -> str:
     ... # doctest: +ELLIPSIS
     LogisticRegression with 2 holes · 2 features · 2 classes · training error 12.7 % → ...
     """
+    lines = [_headline(model)]
+    if not model.holes_:
+        return "\n".join([*lines, "", f"No hole: {model.status_}."])
+    table = _table(model)
+    widths = [max(len(line[c]) for line in table) for c in range(len(table[0]))]
+    for number, line in enumerate(table):
+        *numbers, inside = (c.rjust(w) for c, w in zip(line, widths, strict=True))
+        lines += [""] * (number == 0) + [GAP.join([*numbers, inside.strip()])]
+        if number == 0:
+            lines.append("─" * len(GAP.join("x" * w for w in widths)))
+    return "\n".join([*lines, "", textwrap.fill(_reading(model), width)])
+
+
+def html_holes(model: Any, most: int = MOST_ROWS) -> list[str]:
+    """Return the same as parts of HTML, for notebooks, with at most ``most`` holes."""
+    out = [sentences(_headline(model), strong=True)]
+    if not model.holes_:
+        return [*out, sentences(f"No hole: {model.status_}.")]
+    heads, *lines = _table(model)
+
+    def cells(line: list[str], tag: str) -> list[str]:
+        return [*(cell(text, tag=tag) for text in line[:-1]), cell(line[-1], "name", tag)]
+
+    out.append(
+        html_table(cells(heads, "th"), ["".join(cells(line, "td")) for line in lines[:most]])
+    )
+    if len(lines) > most:
+        out.append(sentences(f"… and {len(lines) - most:,} more holes."))
+    return [*out, sentences(_reading(model))]
+
+
+def _headline(model: Any) -> str:
     errors = model.errors_[: model.n_holes_ + 1]
     change = f"training error {percent(errors[0], DIGITS)}"
     if len(errors) > 1:
         change += f" → {percent(errors[-1], DIGITS)}"
     outside, punched = type(model.estimator_).__name__, len(model.errors_) - 1
     of = f" of {punched} punched" if model.n_holes_ < punched else ""
-    lines = [
+    return (
         f"{outside} with {count(model.n_holes_, 'hole')}{of} · "
         f"{count(model.n_features_in_, 'feature')} · "
         f"{count(len(model.classes_), 'class')} · {change}"
-    ]
-    if not model.holes_:
-        return "\n".join([*lines, "", f"No hole: {model.status_}."])
+    )
+
+
+def _table(model: Any) -> list[list[str]]:
+    """Return the headings, and the cells of every hole."""
     heads = ["hole", "radius", "rows", "wrong before", "after", "inside"]
-    held = [hole.held for hole in model.holes_]
-    if any(held):
+    if any(hole.held for hole in model.holes_):
         heads[5:5] = ["held-out rows", "before", "after"]
     table = [heads]
     for number, hole in enumerate(model.holes_, start=1):
@@ -59,20 +95,15 @@ def holes_card(model: Any, width: int = 88) -> str:
         if hole.held is not None:
             cells += [str(hole.held[0]), *(percent(error, DIGITS) for error in hole.held[1:])]
         table.append([*cells, _inside(hole)])
-    widths = [max(len(line[c]) for line in table) for c in range(len(heads))]
-    last = len(heads) - 1
-    for number, line in enumerate(table):
-        cells = [c.ljust(w) if i == last else c.rjust(w)
-                 for i, (c, w) in enumerate(zip(line, widths, strict=True))]  # fmt: skip
-        lines += [""] * (number == 0) + [GAP.join(cells).rstrip()]
-        if number == 0:
-            lines.append("─" * len(GAP.join("x" * w for w in widths)))
-    how = (
+    return table
+
+
+def _reading(model: Any) -> str:
+    return (
         "A hole is a ball around a training row. The newest hole that contains a row decides it, "
         "and the classifier outside decides the others. Errors are of the rows in the hole when it "
         f"was punched. How the fit ended: {model.status_}."
     )
-    return "\n".join([*lines, "", textwrap.fill(how, width)])
 
 
 def _inside(hole: Any) -> str:
@@ -116,7 +147,7 @@ def plot_holes(model: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any:
     ax.set_ylim(bottom=0.0)
     plots.label_ends(ax, lines)
     plots.mark_size(ax, lines[-1], model.n_holes_, "error {:.1f} %", "hole")
-    return ax
+    return quiet(ax)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.look.plots import INK, pyplot
+from laconic.look.quiet import quiet
 from laconic.model.mixed import maps_of
 from laconic.model.patches import Patch, PatchesMap
 from laconic.model.pieces import PLOT_BALLS
@@ -72,7 +73,7 @@ def plot_patches(model: Any, n_atoms: int | None = None, ax: Any = None) -> Any:
         ax.text(left, top - 1, text, fontsize=6, color=INK, va="bottom", ha="left")
     ax.imshow(canvas, interpolation="nearest")
     ax.axis("off")
-    return ax
+    return quiet(ax)
 
 
 def _new_axes(width: float, height: float) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from laconic.look.plots import BLUE, FAINT, GREEN, INK, ORANGE, pyplot
+from laconic.look.quiet import quiet
 
 # Marks and colours (Okabe and Ito's) of the pools, in the order in which they come up.
 MARKS, COLOURS = "osD^vPX", (BLUE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", INK, "#000000")
@@ -74,4 +75,4 @@ def plot_pareto(
     ax.grid(color=FAINT, linewidth=0.7)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9)
-    return ax
+    return quiet(ax)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from laconic.look.measures import majority, majority_rate, measures
+from laconic.look.quiet import quiet
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -44,7 +45,8 @@ def plot_path(
     Returns
     -------
     Axes, or ndarray of two Axes
-        The panel of the loss, and the panel of the error if there is one.
+        The panel of the loss, and the panel of the error if there is one. A notebook does not
+        echo them.
     """
     if (X is None) != (y is None):
         raise ValueError("give both X and y to plot an error, or neither.")
@@ -58,7 +60,7 @@ def plot_path(
     if with_error:
         draw = _draw_error if getattr(model, "scoring", None) is None else _draw_scores
         draw(panels[1], model, X, y, name)
-    return panels if with_error else panels[0]
+    return quiet(panels if with_error else panels[0])
 
 
 def pyplot() -> Any:

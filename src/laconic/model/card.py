@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from laconic.data.dates import in_words
 from laconic.model.atoms import ColumnsMap
+from laconic.model.card_table import GAP, LABEL_WIDTH, CardRow, joined, shorten, text_table
 from laconic.model.feature_maps import feature_name
 from laconic.model.mixed import MixedMap
 from laconic.model.predictor import Predictor
@@ -21,22 +21,24 @@ from laconic.model.regions import UNSEEN
 MIN_WIDTH = 40
 # Most lines of atoms in a card, and most names in a sentence.
 MOST_LINES, MOST_NAMES = 200, 10
-# Longer class labels are shortened, as a table should not be mostly headings.
-LABEL_WIDTH = 12
-GAP = "  "
 
 # For a score card, in which one score tells two classes apart.
 _ALWAYS = 'Add up the points and the "always in" number: '
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A line of the table. ``weights`` is None for the line that announces a group."""
+class CardParts:
+    """What a card says, before it is set as text or as HTML."""
 
-    place: str
-    name: str
-    share: str
-    weights: np.ndarray | None
+    headline: list[str]
+    heads: list[Any]
+    """Class labels, or the one word "points"."""
+    rows: list[CardRow]
+    """The atoms, in order."""
+    always: CardRow
+    """The intercept."""
+    closing: list[str]
+    """How to read the card, in sentences."""
 
 
 def card(model: Any, width: int | None = None) -> str:
@@ -70,24 +72,41 @@ def card(model: Any, width: int | None = None) -> str:
     A class adds up weight × value for every atom and its "always in"
     number; the class with the largest sum wins. ...
     """
+    parts = card_parts(model)
+    width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
+    width = max(width, MIN_WIDTH)
+    rows = parts.rows[:MOST_LINES]
+    if len(parts.rows) > len(rows):
+        rows.append(CardRow("", f"… and {len(parts.rows) - len(rows):,} more", "", None))
+    told = [
+        joined(parts.headline, width),
+        text_table([*rows, parts.always], parts.heads, width),
+        *(textwrap.fill(sentences, width) for sentences in parts.closing),
+    ]
+    return "\n\n".join(told)
+
+
+def card_parts(model: Any) -> CardParts:
+    """Return what the card of a fitted classifier or a predictor says."""
     fitted = hasattr(model, "predictor_")
     predictor: Predictor = model.predictor_ if fitted else model
     entry = model.path_[model.n_atoms_] if fitted else None
-    width = shutil.get_terminal_size((100, 24)).columns if width is None else int(width)
-    width = max(width, MIN_WIDTH)
-    widths = predictor.widths
     weights, intercept = _shown(predictor)
-    heads = ["points"] if len(intercept) == 1 else predictor.classes
-    parts = [
-        _join(_headline(predictor, entry), width),
-        _table(_rows(predictor, entry, widths, weights, intercept), heads, width),
-        textwrap.fill(_closing(predictor, entry, len(intercept) == 1), width),
-    ]
+    points = len(intercept) == 1
+    closing = [_closing(predictor, entry, points)]
     to_see = getattr(predictor.map, "to_see", None)
-    if widths and to_see is not None:
+    if predictor.widths and to_see is not None:
         plot = "model.plot_atoms()" if fitted else "laconic.look.mosaic.plot_patches(model)"
-        parts.append(textwrap.fill(to_see.format(plot), width))
-    return "\n\n".join(parts)
+        closing.append(to_see.format(plot))
+    # Scores have no unit, so an intercept this small is a rounding error.
+    base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
+    return CardParts(
+        _headline(predictor, entry),
+        ["points"] if points else list(predictor.classes),
+        _rows(predictor, entry, weights),
+        CardRow("", "always in", "", base),
+        closing,
+    )
 
 
 def shares(gains: Sequence[float]) -> np.ndarray:
@@ -107,23 +126,6 @@ def shares(gains: Sequence[float]) -> np.ndarray:
     short = round(1000.0 - tenths.sum())
     tenths[np.argsort(tenths - exact, kind="stable")[:short]] += 1.0
     return tenths / 10.0
-
-
-def shorten(text: Any, width: int) -> str:
-    """Shorten text to at most ``width`` characters. The ends stay, as they tell names apart.
-
-    Control characters become ``?``, as names may come from an untrusted file.
-
-    Examples
-    --------
-    >>> shorten("mean_temperature_of_the_last_week", 16)
-    'mean_tem…st_week'
-    """
-    text = str(text)
-    if len(text) > width:  # first, as a very long name would take long below
-        tail = (width - 1) // 2
-        text = text[: width - 1 - tail] + "…" + (text[-tail:] if tail else "")
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def count(number: int, noun: str) -> str:
@@ -209,38 +211,29 @@ def _closing(predictor: Predictor, entry: Any, points: bool) -> str:
     return how + (" Shares are of the decrease of the training loss." if entry.atoms else "")
 
 
-def _rows(
-    predictor: Predictor,
-    entry: Any,
-    widths: list[int],
-    weights: np.ndarray,
-    intercept: np.ndarray,
-) -> list[_Row]:
+def _rows(predictor: Predictor, entry: Any, weights: np.ndarray) -> list[CardRow]:
+    widths = predictor.widths
     names = _names_with_units(predictor)
     percent = [""] * len(widths)
     if entry is not None:
         percent = [f"{s:.1f} %" for s in shares(entry.gains)]
     digits = len(str(len(widths)))
-    rows: list[_Row] = []
+    rows: list[CardRow] = []
     summaries = _summaries(predictor, weights)
     at = 0
     for i, (map, width) in enumerate(zip(_owners(predictor), widths, strict=True)):
         place = f"{i + 1:>{digits}}{GAP}"
         if id(map) in summaries:
             name, points = next(summaries[id(map)], ("?", None))
-            rows.append(_Row(place, name, percent[i], points))
+            rows.append(CardRow(place, name, percent[i], points))
         elif width == 1:
-            rows.append(_Row(place, names[at], percent[i], weights[at]))
+            rows.append(CardRow(place, names[at], percent[i], weights[at]))
         else:
-            rows.append(_Row(place, f"group of {width}", percent[i], None))
+            rows.append(CardRow(place, f"group of {width}", percent[i], None))
             for j in range(at, at + width):
-                rows.append(_Row(" " * (digits + 4), names[j], "", weights[j]))
+                rows.append(CardRow(" " * (digits + 4), names[j], "", weights[j]))
         at += width
-    if len(rows) > MOST_LINES:
-        rows[MOST_LINES:] = [_Row("", f"… and {len(rows) - MOST_LINES:,} more", "", None)]
-    # Scores have no unit, so an intercept this small is a rounding error.
-    base = np.where(np.abs(intercept) < 1e-9, 0.0, intercept)
-    return [*rows, _Row("", "always in", "", base)]
+    return rows
 
 
 def _summaries(
@@ -272,68 +265,3 @@ def _names_with_units(predictor: Predictor) -> list[str]:
         return predictor.names_of(map, features if map.kind in ("columns", "products") else None)
 
     return names(predictor.map)
-
-
-def _table(rows: list[_Row], classes: Sequence[Any] | np.ndarray, width: int) -> str:
-    """Return the table of rows by classes (or points), in as many blocks as the width needs."""
-    labels = [shorten(c, LABEL_WIDTH) for c in classes]
-    cells = [[""] * len(labels) if r.weights is None else _numbers(r.weights) for r in rows]
-    cell_width = len(GAP) + max(len(c) for line in [labels, *cells] for c in line)
-    share_width = max(len(r.share) for r in rows)
-    if share_width:
-        share_width = len(GAP) + max(share_width, len("share"))
-    spare = width - share_width - cell_width * len(labels)
-    most = min(width // 2, width - share_width - cell_width)
-    names = _names(rows, [max(spare, width // 3, 16), most])
-    name_width = max(map(len, names))
-
-    def line(name: str, share: str, words: list[str]) -> str:
-        start = name.ljust(name_width) + share.rjust(share_width)
-        return (start + "".join(w.rjust(cell_width) for w in words)).rstrip()
-
-    fit = max(1, (width - name_width - share_width) // cell_width)
-    blocks = []
-    for block in np.array_split(np.arange(len(labels)), -(-len(labels) // fit)):
-        first = block[0] == 0 and share_width > 0
-        lines = [line("", "share" if first else "", [labels[c] for c in block])]
-        for name, row, words in zip(names, rows, cells, strict=True):
-            lines.append(line(name, row.share if first else "", [words[c] for c in block]))
-        rule = "─" * max(map(len, lines))
-        body = [rule, *lines[1:-1]] if len(rows) > 1 else []
-        blocks.append("\n".join([lines[0], *body, rule, lines[-1]]))
-    return "\n\n".join(blocks)
-
-
-def _names(rows: list[_Row], rooms: list[int]) -> list[str]:
-    """Return the names of the rows, cut to the first of ``rooms`` that keeps them apart, if any."""
-    distinct = len({r.name for r in rows})
-    tries = [[shorten(r.name, room - len(r.place)) for r in rows] for room in rooms]
-    names = next((names for names in tries if len(set(names)) == distinct), tries[0])
-    return [r.place + name for r, name in zip(rows, names, strict=True)]
-
-
-def _numbers(row: np.ndarray) -> list[str]:
-    """Return a row's weights as text. The largest has three significant digits."""
-    seen = row > UNSEEN / 2  # a region has no real score for a class that is not in it
-    top = float(np.abs(row[seen]).max(initial=0.0))
-    power = math.floor(math.log10(top)) if 0 < top < math.inf else 0
-    form = f".{min(max(2 - power, 0), 6)}f" if -4 <= power < 6 else ".2e"
-    return [_number(float(v), form) if v > UNSEEN / 2 else "never" for v in row]
-
-
-def _number(value: float, form: str) -> str:
-    text = format(value, form)
-    if float(text) != 0.0:
-        return text
-    return "0" if "e" in text else text.removeprefix("-")
-
-
-def _join(pieces: list[str], width: int) -> str:
-    """Join pieces with dots. Break lines between pieces, or within a piece that does not fit."""
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + 3 + len(piece) <= width:
-            lines[-1] += " · " + piece
-        else:
-            lines.append(piece)
-    return "\n".join(wrapped for line in lines for wrapped in textwrap.wrap(line, width))

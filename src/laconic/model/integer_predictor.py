@@ -19,6 +19,7 @@ from laconic.model.primitives import take
 from laconic.model.program import program_of
 from laconic.model.proof import Bound, bounds
 from laconic.model.quantise import quantise_program
+from laconic.notebook import MOST_ROWS, folded
 from laconic.registry import TABLE_BYTES, find
 
 # Most inputs whose ranges are printed.
@@ -173,10 +174,12 @@ class IntegerPredictor(Predictor):
             lines.append(f"  … and {len(read) - MOST_INPUTS:,} more")
         return "\n".join(lines)
 
-    def describe(self, file: Any = None) -> None:
-        """Print the card of the model, how its integers are stored, and the ranges of inputs."""
-        super().describe(file)
-        print("\n" + self.details(), file=file)
+    def _card(self) -> str:
+        """Return the card of the model, how its integers are stored, and the ranges of inputs."""
+        return f"{super()._card()}\n\n{self.details()}"
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        return [*super()._html(most), folded("Integers, bounds and ranges", self.details())]
 
 
 def quantise(

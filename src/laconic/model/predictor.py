@@ -28,6 +28,7 @@ from laconic.model.cost import Cost, model_cost
 from laconic.model.feature_maps import FeatureMap, feature_name, map_scores, map_width
 from laconic.model.predictor_file import read_predictor, write_predictor
 from laconic.model.primitives import take
+from laconic.notebook import MOST_ROWS, box, show
 from laconic.numeric.magnitudes import checked_scores
 from laconic.numeric.sparse_rows import canonical
 from laconic.registry import QUANTISE, TO_C, TO_ONNX, find
@@ -284,10 +285,28 @@ class Predictor:
         return map.names(features, {**self.categories, **words})
 
     def describe(self, file: Any = None) -> None:
-        """Print the card of the model: every atom or region, and its weights per class."""
+        """Print the card of the model: every atom or region, and its weights per class.
+
+        In a notebook, the card is shown as HTML, unless ``file`` is given.
+        """
+        from laconic.model.card import MOST_LINES
+
+        show(self._card(), lambda: box(self._html(MOST_LINES)), file)
+
+    def _card(self) -> str:
+        """Return the model in words and numbers."""
         from laconic.model.card import card
 
-        print(card(self), file=file)
+        return card(self)
+
+    def _html(self, most: int = MOST_ROWS) -> list[str]:
+        """Return the card as parts of HTML, with at most ``most`` lines of atoms."""
+        from laconic.model.html_card import html_card
+
+        return html_card(self, most)
+
+    def _repr_html_(self) -> str:
+        return box(self._html())
 
     def cost(self) -> Cost:
         """Return the cost of predicting one row, and the bytes of the model; see `Cost`."""

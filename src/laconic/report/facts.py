@@ -11,6 +11,7 @@ import numpy as np
 
 from laconic.clumping.score import ClumpScore
 from laconic.files.whole import whole_file
+from laconic.notebook import frame
 from laconic.report.clumps import LARGEST
 from laconic.report.features import FeatureGap, NamedTable
 from laconic.report.fix import LocalFix
@@ -152,6 +153,17 @@ class HolesReport:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        confirmed = sum(clump.confirmed for clump in self.clumps)
+        wrong = self.overall
+        return (
+            f"HolesReport({self.headline}: {wrong.errors:,} of {wrong.rows:,} rows are wrong, "
+            f"{len(self.clumps)} clumps, {confirmed} of them confirmed)"
+        )
+
+    def _repr_html_(self) -> str:
+        return frame(self.html())
 
     def html(self) -> str:
         """Return the report as one HTML page, which loads nothing from elsewhere."""
