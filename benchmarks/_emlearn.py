@@ -30,6 +30,8 @@ from _networks import Networks, best_of_sizes
 LEAF_BITS = (0, 4, 8)
 # A leaf takes 8 bytes or more, as code and in a table. So this many leaves take 256 kB.
 MOST_LEAVES = 32_768
+# emlearn compares each leaf with all unlike ones, which takes hours for more leaves of 8 bits.
+MOST_OF_8_BITS = 4096
 # Tables have no room for the numbers of more columns.
 MOST_COLUMNS = 127
 CALL = "return peer_predict(x, MODEL_N_FEATURES);"
@@ -53,7 +55,7 @@ def _forest_models(forests: Forests) -> Iterator[Model]:
     emlearn, rows = imported(), forests.rows
     small, tables = rows.X.dtype == np.uint8, rows.X.shape[1] <= MOST_COLUMNS
     for bits in LEAF_BITS:
-        found = forests.frontier(_vote(bits), MOST_LEAVES)
+        found = forests.frontier(_vote(bits), MOST_OF_8_BITS if bits == 8 else MOST_LEAVES)
         progress(f"{rows.title}: emlearn, {len(found)} forests with {bits}-bit leaves")
         for grown in found:
             model = forests.fitted(grown)

@@ -13,7 +13,7 @@ errors, measured with the compiled C code on all test rows. Answers that are not
 counted. "The smallest model that reaches an error" is the smallest of the frontier whose test error
 is at most that. So the size is read off the test rows, for all sides alike.
 
-* Laconic: `CompactClassifier`, with up to 64 kB and 200 atoms.
+* Laconic: `CompactClassifier`, with up to 64 kB, and the pools of `OURS`.
 * emlearn: a tree, random forests, extra trees, and networks (``_emlearn.py``).
 * m2cgen: logistic regression, linear SVM, a tree, forests, and LightGBM (``_m2cgen.py``).
 * An int8 network of 4 to 64 hidden units, exported by code of this benchmark (``_int8_mlp.py``). It
@@ -56,18 +56,15 @@ from _networks import Networks
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from laconic import CompactClassifier, ShareBoostClassifier
-from laconic.compact.settings import title_of
+from laconic import CompactClassifier
 from laconic.export.chips import CHIPS, Chip, compiler_version
-from laconic.pools import Patches, Pieces, Stumps
+from laconic.pools import Bumps, Patches, Pieces, Stumps
 
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
 PEERS = ("emlearn", "m2cgen")
 LIBRARIES = ("Laconic", *PEERS, "int8 network")
 MOST_BYTES = 256 * 1024
 MOST_OF_OURS = 64 * 1024
-# Training rows that set the scales of models of `PATHS`.
-SCALED_ON = 2000
 # The column of adult that only weighs rows, and the largest number that is not missing in int16.
 FNLWGT, LARGEST = 2, 32_766
 # Points of error above the lowest of any peer.
@@ -143,28 +140,28 @@ def for_peers(name: str, data: Data) -> list[Rows]:
 # -- the models of each library ----------------------------------------------------------------
 
 NUMBERS = ["columns", "products", "stumps", ["columns", "products"]]
+SMALL_BUMPS = {"pools": [Bumps(1500, 10)], "alphas": [1e-4], "refine": True}
+BUMPS = {"pools": [Bumps(1500, 10)], "alphas": [1e-4, 3e-5]}
 SOFT_BALLS = {"pools": [Pieces(soft=True)], "alphas": [1e-3]}
+PATCHES = Patches(n_templates=120, template_size=(5, 7), mask_sigma=6.0)
 OURS: dict[str, list[dict[str, Any]]] = {
-    "digits": [{"max_atoms": 150, "pools": [*NUMBERS, "patches"]}],
-    "pendigits": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 40, **SOFT_BALLS}],
-    "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 60, **SOFT_BALLS}],
+    "digits": [{"max_atoms": 150, "pools": [*NUMBERS, "patches"]}, {"max_atoms": 100, **BUMPS}],
+    "pendigits": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 100, **BUMPS},
+                  {"max_atoms": 40, **SOFT_BALLS}],
+    "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 30, **SMALL_BUMPS},
+                  {"max_atoms": 150, **BUMPS}, {"max_atoms": 60, **SOFT_BALLS}],
     "adult": [{"max_atoms": 200, "inputs": "int16"}],
-}
+    "isolet": [{"max_atoms": 617, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)}],
+    "mnist": [{"max_atoms": 150, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)},
+              {"max_atoms": 150, "pools": [PATCHES], "alphas": [1e-5], "bits": (8,),
+               "costs": "operations"}],
+}  # fmt: skip
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
-PATCHES = Patches(n_templates=200, mask_sigma=14 / 3)
-PATHS: dict[str, list[tuple[Any, float, tuple[int, ...]]]] = {
-    "isolet": [("columns", 1e-3, (10, 20, 30, 40, 60, 80, 110, 150, 200))],
-    "mnist": [("columns", 1e-3, (20, 50, 120)), (PATCHES, 1e-3, (10, 20, 40, 60))],
-}
-"""Paths of ShareBoost with the sizes that are tried, where `CompactClassifier` is not used:
-``code_bytes.json`` has no bytes for more than 12 scores, and quantising patches takes long."""
 
 
 def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
     """Return the frontiers of `CompactClassifier`, fitted on all training rows."""
-    for path in PATHS.get(name, []):
-        yield from path_models(data, *path)
-    for settings in OURS.get(name, []):
+    for settings in OURS[name]:
         if data.categorical:
             settings = {"pools": [Stumps(categorical=data.categorical)], **settings}
         search = CompactClassifier(MOST_OF_OURS, cv=[(data.fit, data.held)], random_state=seed,
@@ -177,21 +174,6 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
             title = f"{line['atoms']} {line['pool']}, alpha={line['alpha']}, {line['bits']} bits"
             yield Model("Laconic", title, str(model.to_c("model")), rows.dtype.name,
                         1 - point.score, rows, model.predict(data.X_test))  # fmt: skip
-
-
-def path_models(data: Data, pool: Any, alpha: float, sizes: tuple[int, ...]) -> Iterator[Model]:
-    """Return 8-bit models of several sizes from a path of ShareBoost. Few rows set the scales."""
-    X, y, held = data.X, data.y, data.held
-    paths = [ShareBoostClassifier(max(sizes), pool=pool, alpha=alpha).fit(X[rows], y[rows])
-             for rows in (data.fit, np.arange(len(y)))]  # fmt: skip
-    some = data.fit[:SCALED_ON]
-    for size in sizes:
-        tried, model = (path.at(size).predictor_.quantise(X[some], 8, "uint8", y[some])
-                        for path in paths)  # fmt: skip
-        title = f"{size} {title_of(pool)}, alpha={alpha}, 8 bits"
-        yield Model("Laconic", title, str(model.to_c("model")), "uint8",
-                    error(tried.predict(X[held]), y[held]), data.X_test,
-                    model.predict(data.X_test))  # fmt: skip
 
 
 class Sides:
