@@ -200,6 +200,7 @@ def predictors():
         "groups": ShareBoostClassifier(1, groups=[0, 0, 1, 1]).fit(X, y),
         "stumps": ShareBoostClassifier(3, pool="stumps").fit(frame, np.array(list("xyz"))[y]),
         "products": ShareBoostClassifier(2, pool="products", loss="log").fit(X, y),
+        "rules": ShareBoostClassifier(3, pool="rules").fit(frame, y),
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y),
         "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y),
         "patches": ShareBoostClassifier(2, pool=patches).fit(images, seen),

@@ -481,8 +481,8 @@ class CompactClassifier(LaconicClassifier):
             if said is None or allow_missing(self.pools):
                 raise
             raise ValueError(
-                'X holds text or missing values (NaN), which only stumps take; give pools="auto" '
-                'or pools=["stumps"]'
+                "X holds text or missing values (NaN), which only stumps and rules take; give "
+                'pools="auto" or pools=["stumps", "rules"]'
             ) from error
 
     def _input(self) -> dict[str, Any]:

@@ -330,9 +330,9 @@ class ShareBoostClassifier(BoostedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Only stumps take text in a data frame. Dates and durations in it become numbers, for
-            example days since the first date of the column, or hours. float32 stays float32. Only
-            ``pool="stumps"`` takes missing values.
+            Only stumps and rules take text in a data frame, and missing values. Dates and durations
+            in it become numbers, for example days since the first date of the column, or hours.
+            float32 stays float32.
         y : array-like of shape (n_rows,)
             Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None

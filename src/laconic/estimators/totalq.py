@@ -339,8 +339,8 @@ class TotalQBoostClassifier(PricedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Only stumps take text in a data frame, and missing values. Dates and durations in a data
-            frame become numbers.
+            Only stumps and rules take text in a data frame, and missing values. Dates and durations
+            in a data frame become numbers.
         y : array-like of shape (n_rows,)
             Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None
