@@ -184,8 +184,8 @@ class Naive:
         for side in ("first", "second"):
             value = self.fits(tables[f"{side}_value"][j], self.inputs.dtype.name)
             code, test = q[tables[side][j]], tables[f"{side}_test"][j]
-            met = {0: code <= value, 1: code == value, 3: code >= value}[test]
-            held = held and met and (test == 1 or code != self.inputs.missing)
+            above = code >= value and code != self.inputs.missing
+            held = held and {0: code <= value, 1: code == value, 3: above}[test]
         self.add_if(segment, tables, j, held, scores)
 
     def hinge(self, segment, tables, j, q, scores):

@@ -331,6 +331,15 @@ def test_wrong_settings_are_refused(settings, error, message):
         ShareBoostClassifier(2, pool=Rules(**settings)).fit(X, y)
 
 
+def test_one_varying_feature_has_no_rules():
+    X, y = corner()
+    X[:, 1:] = 3.0
+    pool = Rules().bind(X, np.full(len(X), 1 / len(X)), Threads(1))
+    assert pool.n_atoms == 0
+    assert pool.best(np.ones((len(X), 2))).index == -1
+    assert pool.extract([]).names() == []
+
+
 def test_a_single_feature_has_no_rules():
     X, y = corner()
     with pytest.raises(ValueError, match="at least two columns"):
