@@ -9,7 +9,7 @@ from scipy import sparse
 
 from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
 from laconic.model.atoms import Stump
-from laconic.model.rules import Condition, Rule
+from laconic.model.rules import Condition, RuleAtom
 from laconic.numeric.threads import Threads
 from laconic.pools import Mixed, Rules, Stumps
 
@@ -58,7 +58,7 @@ def naive(X, cuts=3, categorical=NAMED):
         conditions += [Condition(f, 0.0, "missing")] * any(
             s.feature == f and s.kind == "missing" for s in asked
         )
-    pairs = [Rule(a, b) for a, b in combinations(conditions, 2) if a.feature != b.feature]
+    pairs = [RuleAtom(a, b) for a, b in combinations(conditions, 2) if a.feature != b.feature]
     columns = [meets(X[:, a.feature], a) & meets(X[:, b.feature], b) for a, b in pairs]
     return pairs, np.column_stack(columns).astype(float)
 
@@ -172,7 +172,7 @@ def test_atoms_have_records_and_numbers():
         assert atom.width == pool.width(number) == 1
         assert atom.reads == (atom.first.feature, atom.second.feature)
         assert pool.index(atom) == number
-        assert pool.matching(Rule(atom.second, atom.first)).tolist() == [number]
+        assert pool.matching(RuleAtom(atom.second, atom.first)).tolist() == [number]
     for feature in range(7):
         found = [n for n in range(pool.n_atoms) if feature in pool.atom(n).reads]
         assert sorted(pool.matching(feature)) == found
@@ -181,10 +181,10 @@ def test_atoms_have_records_and_numbers():
 @pytest.mark.parametrize(
     ("atom", "message"),
     [
-        (Stump(0, 0.5), "expected a Rule"),
-        (Rule(Condition(0, 0.123), Condition(6, 0.5)), "no condition"),
-        (Rule(Condition(3, 4.0), Condition(6, 0.5)), "no condition"),
-        (Rule(Condition(6, 0.5), Condition(6, 0.5, "gt")), "about two features"),
+        (Stump(0, 0.5), "expected a RuleAtom"),
+        (RuleAtom(Condition(0, 0.123), Condition(6, 0.5)), "no condition"),
+        (RuleAtom(Condition(3, 4.0), Condition(6, 0.5)), "no condition"),
+        (RuleAtom(Condition(6, 0.5), Condition(6, 0.5, "gt")), "about two features"),
     ],
 )
 def test_other_records_are_refused(atom, message):
@@ -303,7 +303,7 @@ def test_include_and_exclude_name_rules_and_features():
 
 def test_a_rule_that_never_holds_is_harmless():
     X = np.array([[0, 0], [0, 1], [1, 0]] * 10, dtype=float)
-    never = Rule(Condition(0, 0.5, "gt"), Condition(1, 0.5, "gt"))
+    never = RuleAtom(Condition(0, 0.5, "gt"), Condition(1, 0.5, "gt"))
     model = ShareBoostClassifier(3, pool="rules", include=[never]).fit(X, X[:, 0] > 0.5)
     assert model.score(X, X[:, 0] > 0.5) == 1.0
 
@@ -332,7 +332,7 @@ def test_wrong_settings_are_refused(settings, error, message):
 
 
 def test_one_varying_feature_has_no_rules():
-    X, y = corner()
+    X, _ = corner()
     X[:, 1:] = 3.0
     pool = Rules().bind(X, np.full(len(X), 1 / len(X)), Threads(1))
     assert pool.n_atoms == 0

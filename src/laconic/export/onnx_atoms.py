@@ -129,16 +129,19 @@ def _rules(rows: GraphRows, tables: Any) -> str:
     graph, sides = rows.graph, []
     for side in SIDES:
         x, value = _taken(rows, tables[side]), tables[f"{side}_value"].astype(np.float64)
-        test, held = tables[f"{side}_test"], graph("LessOrEqual", x, value)
-        for number in np.unique(test[test != AT_MOST]).tolist():
-            held = graph("Where", (test == number)[None], _answer(rows, number, x, value), held)
-        sides.append(held)
-    return graph.cast(graph("And", *sides), np.float64)
+        test, held = tables[f"{side}_test"], []
+        for number in np.unique(test).tolist():
+            answer = graph.cast(_answer(rows, number, x, value), np.float64)
+            held.append(graph("Mul", answer, (test == number).astype(np.float64)))
+        sides.append(graph("Sum", *held))
+    return graph("Mul", *sides)
 
 
 def _answer(rows: GraphRows, test: int, x: str, value: np.ndarray) -> str:
     """Return which numbers pass a test. In codes, above θ is from the first such code on."""
     graph = rows.graph
+    if test == AT_MOST:
+        return graph("LessOrEqual", x, value)
     if test == EQUAL:
         return graph("Equal", x, value)
     if test == MISSING:

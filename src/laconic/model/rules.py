@@ -33,7 +33,7 @@ class Condition(NamedTuple):
     kind: str = "le"
 
 
-class Rule(NamedTuple):
+class RuleAtom(NamedTuple):
     """A rule: 1 if two conditions hold, on two different features, and 0 otherwise."""
 
     first: Condition
@@ -135,7 +135,7 @@ class RulesMap(LoweredMap):
         self._both = Both(first, first_value, first_test, second, second_value, second_test)
 
     @classmethod
-    def of(cls, rules: list[Rule]) -> RulesMap:
+    def of(cls, rules: list[RuleAtom]) -> RulesMap:
         """Return the map of some rules."""
         sides: list[np.ndarray] = []
         for conditions in ([rule.first for rule in rules], [rule.second for rule in rules]):

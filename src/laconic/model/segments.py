@@ -56,28 +56,28 @@ SIDES = ("first", "second")
 _TESTS = {"at_most": AT_MOST, "equals": EQUAL, "missing": MISSING}
 
 
-class Asked(NamedTuple):
-    """Conditions on features: the kind of stump that asks alike, features and values."""
+class Questions(NamedTuple):
+    """Questions about features: the kind of stump that asks alike, features and values."""
 
     kind: str
     feature: np.ndarray
     value: np.ndarray
 
 
-def conditions(segment: Segment) -> list[Asked]:
+def conditions(segment: Segment) -> list[Questions]:
     """Return the conditions of stumps and rules. Other segments have none.
 
     The questions v ≤ θ and v > θ are alike. Values of questions about missing values mean nothing.
     """
     tables, kind = segment.tables, segment.kind
     if kind in _TESTS:
-        return [Asked(kind, tables["feature"], tables.get("value", np.zeros(segment.n_atoms)))]
+        return [Questions(kind, tables["feature"], tables.get("value", np.zeros(segment.n_atoms)))]
     found = []
     for side in SIDES if kind == "rules" else ():
         test = np.where(tables[f"{side}_test"] == ABOVE, AT_MOST, tables[f"{side}_test"])
         for alike, number in _TESTS.items():
             of = test == number
-            found.append(Asked(alike, tables[side][of], tables[f"{side}_value"][of]))
+            found.append(Questions(alike, tables[side][of], tables[f"{side}_value"][of]))
     return found
 
 

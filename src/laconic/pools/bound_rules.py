@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.model.rules import Condition, Rule, RulesMap
+from laconic.model.rules import Condition, RuleAtom, RulesMap
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
@@ -144,10 +144,10 @@ class BoundRules(BoundPool):
         own, place = self._slots[slot], int(number - self._of_slot[slot])
         return Condition(int(self._feature[slot]), own.values[place], own.kinds[place])
 
-    def atom(self, index: int) -> Rule:
+    def atom(self, index: int) -> RuleAtom:
         """Return the record of atom ``index``."""
         [first], [second] = self._pairs([index])
-        return Rule(self._condition(first), self._condition(second))
+        return RuleAtom(self._condition(first), self._condition(second))
 
     def _number(self, condition: Condition) -> int:
         """Return the number of a condition. The value of ``"missing"`` does not matter."""
@@ -163,10 +163,10 @@ class BoundRules(BoundPool):
             "this feature's rules, and `atom` shows each"
         )
 
-    def index(self, atom: Rule) -> int:
+    def index(self, atom: RuleAtom) -> int:
         """Return the number of a rule. Its conditions may come in any order."""
-        if not isinstance(atom, Rule):
-            raise ValueError(f"expected a Rule of two conditions, not {atom!r}")
+        if not isinstance(atom, RuleAtom):
+            raise ValueError(f"expected a RuleAtom of two conditions, not {atom!r}")
         first, second = sorted(self._number(Condition(*condition)) for condition in atom)
         if second < self._later[first]:
             raise ValueError(f"the conditions of a rule must be about two features, not {atom!r}")
@@ -174,7 +174,7 @@ class BoundRules(BoundPool):
 
     def matching(self, item: Any) -> np.ndarray:
         """Return the number of a rule, or the numbers of all rules that read a feature."""
-        if isinstance(item, Rule):
+        if isinstance(item, RuleAtom):
             return np.array([self.index(item)], dtype=np.int64)
         feature = feature_number(item, self._n_features)
         slot = int(np.searchsorted(self._feature, feature))
