@@ -225,7 +225,7 @@ def integer_predictors():
     """Return a small integer predictor of every kind, some of float inputs and some of raw ones."""
     X, y, images, _ = data()
     frame = frame_of(X)
-    of_rows = {"stumps": frame, "patches": images, "categories": frame}
+    of_rows = {"stumps": frame, "rules": frame, "patches": images, "categories": frame}
     raw = {"groups": "int16", "products": "int8", "pieces": "uint8", "regions": "int16"}
     found = predictors()
     asked = ShareBoostClassifier(3, pool="stumps").fit(frame, frame["e"].fillna("none"))
