@@ -40,8 +40,8 @@ from laconic.export.footprint import (
 from laconic.export.table_bytes import table_bytes
 
 KINDS = (
-    "gather", "filled", "multiply", "stumps", "hinge", "look_up", "balls", "soft", "bumps",
-    "windows", "regions", "nested", "nothing",
+    "gather", "filled", "multiply", "stumps", "rules", "hinge", "look_up", "balls", "soft",
+    "bumps", "windows", "regions", "nested", "nothing",
 )  # fmt: skip
 # Tests of stumps that a model may have: at most, equal, missing.
 TESTS = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))

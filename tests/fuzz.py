@@ -200,6 +200,7 @@ def predictors():
         "groups": ShareBoostClassifier(1, groups=[0, 0, 1, 1]).fit(X, y),
         "stumps": ShareBoostClassifier(3, pool="stumps").fit(frame, np.array(list("xyz"))[y]),
         "products": ShareBoostClassifier(2, pool="products", loss="log").fit(X, y),
+        "rules": ShareBoostClassifier(3, pool="rules").fit(frame, y),
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y),
         "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y),
         "patches": ShareBoostClassifier(2, pool=patches).fit(images, seen),
@@ -224,7 +225,7 @@ def integer_predictors():
     """Return a small integer predictor of every kind, some of float inputs and some of raw ones."""
     X, y, images, _ = data()
     frame = frame_of(X)
-    of_rows = {"stumps": frame, "patches": images, "categories": frame}
+    of_rows = {"stumps": frame, "rules": frame, "patches": images, "categories": frame}
     raw = {"groups": "int16", "products": "int8", "pieces": "uint8", "regions": "int16"}
     found = predictors()
     asked = ShareBoostClassifier(3, pool="stumps").fit(frame, frame["e"].fillna("none"))

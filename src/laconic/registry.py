@@ -23,6 +23,7 @@ class BuiltIn(NamedTuple):
 POOLS = {
     "columns": BuiltIn("laconic.pools.columns:Columns", ("scale", "groups")),
     "stumps": BuiltIn("laconic.pools.stumps:Stumps", allows_missing=True),
+    "rules": BuiltIn("laconic.pools.rules:Rules", allows_missing=True),
     "products": BuiltIn("laconic.pools.products:Products", ("scale",)),
     "pieces": BuiltIn("laconic.pools.pieces:Pieces"),
     "bumps": BuiltIn("laconic.pools.bumps:Bumps"),
@@ -38,6 +39,7 @@ MAPS = {
     "mixed": "laconic.model.mixed:MixedMap",
     "patches": "laconic.model.patches:PatchesMap",
     "pieces": "laconic.model.pieces:PiecesMap",
+    "rules": "laconic.model.rules:RulesMap",
     "regions": "laconic.model.regions:RegionsMap",
 }
 """Feature maps in model files, by kind."""

@@ -323,7 +323,7 @@ def test_numbers_that_the_device_cannot_hand_over_are_refused_at_once(digits):
     with pytest.raises(ValueError, match=r"5 x 5|has 25 pixels, but X has 64 columns"):
         CompactClassifier(image_shape=(5, 5)).fit(X, y)
     rows[7, 3] = np.nan
-    with pytest.raises(ValueError, match=r"only stumps take; give pools=.auto"):
+    with pytest.raises(ValueError, match=r"only stumps and rules take; give pools=.auto"):
         CompactClassifier(pools=["columns"]).fit(rows, y)
 
 

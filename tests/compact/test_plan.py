@@ -104,7 +104,9 @@ def test_pools_depend_on_the_rows():
     assert titles[:4] == ["columns", "products", "stumps", "bumps"]
     assert "columns + products" in titles
     X[0, 0] = np.nan
-    assert [s.title for s in find_settings("auto", ["auto"], X, [], "auto")] == ["stumps"]
+    tables = find_settings("auto", ["auto"], X, [], "auto")
+    assert [s.title for s in tables] == ["stumps", "rules", "stumps + rules"]
+    assert [s.title for s in find_settings("auto", ["auto"], X[:, :1], [], "auto")] == ["stumps"]
     assert len(find_settings(["stumps"], ["auto", 0.1], X, [], None)) == 2
 
 

@@ -14,7 +14,7 @@ from laconic.files.store import digest, write_archive
 from laconic.model.atoms import Column, Stump
 from laconic.pools import Columns, Stumps
 
-POOLS = ["columns", "stumps", "products"]
+POOLS = ["columns", "stumps", "products", "rules"]
 
 
 def fit(X, y, sample_weight=None, **settings):
@@ -764,7 +764,7 @@ def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(X, y, tmp_path):
 def test_what_stumps_would_take_is_said(X, y):
     hole = X.copy()
     hole[3, 1] = np.nan
-    with pytest.raises(ValueError, match=r'NaN.*Only pool="stumps" takes missing values'):
+    with pytest.raises(ValueError, match=r'NaN.*"stumps" and "rules" take missing values'):
         fit(hole, y)
     frame = pd.DataFrame({"a": X[:, 0], "town": ["Rome"] * len(y)})
     with pytest.raises(ValueError, match=r"column 'town' of X holds text.*stumps"):

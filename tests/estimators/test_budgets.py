@@ -12,7 +12,7 @@ from laconic.export.footprint import CHIP_NAMES, Target, footprint
 from laconic.model.atoms import Column
 from laconic.model.cost import model_cost
 from laconic.numeric.threads import Threads
-from laconic.pools import Bumps, Columns, Patches, Pieces, Products, Stumps
+from laconic.pools import Bumps, Columns, Patches, Pieces, Products, Rules, Stumps
 from problems import random_problem, saving_always
 
 D = 9
@@ -21,11 +21,12 @@ POOLS = {
     "groups": Columns(groups=[0, 0, 1, 1, 1, 2, 3, 4, 4]),
     "stumps": Stumps(bins=4),
     "products": Products(),
+    "rules": Rules(cuts=3),
     "pieces": Pieces(n_centres=5, n_radii=3),
     "bumps": Bumps(n_centres=5, n_radii=3),
     "patches": Patches((3, 3), 4, 2, 2, (0.6, 1.0), random_state=0),
 }
-SINGLE = ("columns", "stumps", "products")  # pools without groups of columns
+SINGLE = ("columns", "stumps", "products", "rules")  # pools without groups of columns
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ POOLS = {
     "groups": lambda scale: Columns(scale, [[0, 1], [2, 3], [4, 5]]),
     "stumps": lambda scale: "stumps",
     "products": lambda scale: "products",
+    "rules": lambda scale: "rules",
     "pieces": lambda scale: Pieces(12, 3),
     "soft": lambda scale: Pieces(12, 3, soft=True),
     "bumps": lambda scale: Bumps(12, 3),

@@ -204,7 +204,7 @@ def test_wrong_lists_are_refused(booster, pool, error, words):
 def test_missing_values_and_text_need_pools_that_all_take_them(booster):
     holes = X.copy()
     holes[::7, 1] = np.nan
-    with pytest.raises(ValueError, match='Only pool="stumps" alone takes missing values'):
+    with pytest.raises(ValueError, match='"stumps" and "rules" alone take missing values'):
         booster(3, pool=["stumps", "columns"]).fit(holes, y)
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "yes", "no")})
     with pytest.raises(ValueError, match='or use pool="stumps" alone'):

@@ -25,15 +25,16 @@ from laconic.model.lowering import LoweredMap
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.program import program_of
 from laconic.model.route import Route
+from laconic.model.rules import Both
 from laconic.model.single import single, single_scores
 from laconic.model.windows import WindowMaximum
 
 KINDS = (
-    "gather", "filled", "multiply", "compare", "categories", "stumps", "hinge", "look_up", "balls",
-    "soft", "bumps", "windows", "mixed", "regions", "nested", "nothing",
+    "gather", "filled", "multiply", "compare", "categories", "stumps", "hinge", "look_up", "rules",
+    "balls", "soft", "bumps", "windows", "mixed", "regions", "nested", "nothing",
 )  # fmt: skip
 # Kinds that a mixed model may have.
-MIXED = (*KINDS[:8], "bumps")
+MIXED = (*KINDS[:9], "bumps")
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
@@ -105,7 +106,7 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
         "nothing": list,
     }.get(kind, lambda: [one_primitive(rng, kind, rows, most, tests)])
     map = ListMap(make())
-    if kind in ("filled", "compare", "categories", "stumps"):
+    if kind in ("filled", "compare", "categories", "stumps", "rules"):
         rows[rng.random(rows.shape) < 0.1] = np.nan
     n_classes = n_classes or int(rng.integers(2, 12 if large else 6))
     loss = str(rng.choice(["margin", "log", "scores"]))
@@ -139,6 +140,8 @@ def one_primitive(rng, kind, rows, most=8, tests=()):
     if kind == "categories":
         rows[:, np.unique(of)] = rng.integers(0, 9, (len(rows), len(np.unique(of))))
         return Compare(of, rng.integers(0, 9, len(of)), rng.choice([1, 1, 2], len(of)))
+    if kind == "rules":
+        return _rules(rng, rows, of)
     if kind == "hinge":
         return Hinge(of, middle, rng.choice([-1, 1], len(of)))
     if kind == "look_up":
@@ -147,6 +150,19 @@ def one_primitive(rng, kind, rows, most=8, tests=()):
     if kind == "bumps":
         return _bumps(rng, rows, most)
     return _balls(rng, rows, kind == "soft")
+
+
+def _rules(rng, rows, of):
+    """Rules of all tests. Some features only have thresholds, and some only categories."""
+    also = rng.permutation(rows.shape[1])[rng.integers(0, rows.shape[1], len(of))]
+    named, sides = rng.random(rows.shape[1]) < 0.5, []
+    rows[:, named] = rng.integers(0, 9, (len(rows), named.sum()))
+    for feature in (of, also):
+        near = np.array([rng.choice(rows[:, f]) for f in feature]) + rng.choice([0, 0.25], len(of))
+        test = np.where(named[feature], rng.choice([1, 1, 2], len(of)),
+                        rng.choice([0, 3, 3, 2], len(of)))  # fmt: skip
+        sides += [feature, np.where(named[feature], np.floor(near), near), test]
+    return Both(*sides)
 
 
 def _balls(rng, rows, soft):
@@ -188,8 +204,8 @@ def _route(rng, rows, depth, most):
         if depth > 1 and rng.random() < 0.5:
             parts.append([_route(rng, rows, depth - 1, most)])
         else:
-            kinds = ("gather", "multiply", "hinge", "compare", "balls")
-            parts.append([one_primitive(rng, str(rng.choice(kinds)), rows, most)])
+            kinds = ("gather", "multiply", "hinge", "compare", "rules", "balls")
+            parts.append([one_primitive(rng, str(rng.choice(kinds)), rows.copy(), most)])
     return Route(centre, radius, parts)
 
 

@@ -179,6 +179,15 @@ class Naive:
         value = self.fits(tables["value"][j], self.inputs.dtype.name)
         self.add_if(segment, tables, j, q[tables["feature"][j]] == value, scores)
 
+    def rules(self, segment, tables, j, q, scores):
+        held = True
+        for side in ("first", "second"):
+            value = self.fits(tables[f"{side}_value"][j], self.inputs.dtype.name)
+            code, test = q[tables[side][j]], tables[f"{side}_test"][j]
+            above = code >= value and code != self.inputs.missing
+            held = held and {0: code <= value, 1: code == value, 3: above}[test]
+        self.add_if(segment, tables, j, held, scores)
+
     def hinge(self, segment, tables, j, q, scores):
         above = self.fits(q[tables["feature"][j]] - tables["knot"][j], "int32")
         above = self.fits(above if tables["sign"][j] > 0 else -above, "int32")

@@ -8,6 +8,7 @@ from scipy import sparse
 from laconic.model.balls import Balls, Heights
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.route import Route
+from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
 
 
@@ -38,6 +39,17 @@ def compare(p, x):
     out = []
     for f, value, test in zip(p.feature, p.value, p.test, strict=True):
         out.append(float((x[f] <= value, x[f] == value, math.isnan(x[f]))[test]))
+    return out
+
+
+def both(p, x):
+    out = []
+    for i, v, s, j, w, t in zip(*(getattr(p, name) for name in p.fields), strict=True):
+        held = [
+            (a <= b, a == b, math.isnan(a), a > b)[test]
+            for a, b, test in ((x[i], v, s), (x[j], w, t))
+        ]
+        out.append(float(all(held)))
     return out
 
 
@@ -117,6 +129,7 @@ OF = {
     Gather: gather,
     Filled: filled,
     Compare: compare,
+    Both: both,
     Multiply: multiply,
     Hinge: hinge,
     LookUp: look_up,

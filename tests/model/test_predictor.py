@@ -17,7 +17,7 @@ from laconic.model.cost import Cost
 from laconic.pools import Patches
 from problems import blobs, random_problem
 
-POOLS = ["columns", "stumps", "products"]
+POOLS = ["columns", "stumps", "products", "rules"]
 
 
 def round_trip(predictor, folder):

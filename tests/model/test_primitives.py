@@ -11,6 +11,7 @@ from scipy import sparse
 from laconic.model.balls import Balls
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.route import Route
+from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
 
 STORAGES = {
@@ -58,6 +59,9 @@ def made(name, rng):
         return Filled(feature, rng.integers(-3, 4, 9))
     if name == "Compare":
         return Compare(feature, rng.integers(-3, 4, 9), np.arange(9) % 3)
+    if name == "Both":
+        values, tests = rng.integers(-3, 4, (2, 9)), np.arange(9)
+        return Both(feature, values[0], tests % 4, rng.permutation(feature), values[1], tests % 3)
     if name == "Multiply":
         return Multiply(feature, rng.permutation(feature))
     if name == "Hinge":
@@ -83,16 +87,17 @@ def made(name, rng):
 
 
 NAMES = [
-    "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Multiply", "Hinge", "LookUp",
-    "Balls", "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
+    "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Both", "Multiply", "Hinge",
+    "LookUp", "Balls", "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
     "Route of infinite radius", "nested Route",
 ]  # fmt: skip
-TAKES_GAPS = ["Gather", "Filled", "Compare", "Hinge", "LookUp"]
+TAKES_GAPS = ["Gather", "Filled", "Compare", "Both", "Hinge", "LookUp"]
 EMPTY = {
     "Gather": Gather([]),
     "Gather of none": Gather(range(0)),
     "Filled": Filled([], []),
     "Compare": Compare([], [], []),
+    "Both": Both([], [], [], [], [], []),
     "Multiply": Multiply([], []),
     "Hinge": Hinge([], [], []),
     "LookUp": LookUp([], np.empty((0, 3))),
@@ -216,9 +221,10 @@ def test_reads_are_the_features_that_matter(name):
 
 def test_operations_are_multiplications_and_comparisons():
     rng = np.random.default_rng(5)
-    counts = {name: made(name, rng).operations() for name in NAMES[:11]}
+    counts = {name: made(name, rng).operations() for name in NAMES[:12]}
     assert counts == {
         "Gather": 0, "Gather of all": 0, "Gather of some": 0, "Filled": 9, "Compare": 9,
+        "Both": 18,
         "Multiply": 9, "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4,
         "Balls of one centre and one origin": 6 + 4, "soft Balls": 4 * 6 + 4,
     }  # fmt: skip

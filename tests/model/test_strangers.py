@@ -29,6 +29,7 @@ def models():
     return {
         "columns": ShareBoostClassifier(2).fit(X, y).predictor_,
         "stumps": ShareBoostClassifier(2, pool="stumps").fit(X, y).predictor_,
+        "rules": ShareBoostClassifier(2, pool="rules").fit(X, y).predictor_,
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y).predictor_,
         "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y).predictor_,
         "mixed": ShareBoostClassifier(

@@ -18,7 +18,17 @@ from sklearn.tree import DecisionTreeClassifier
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES, MarginLoss
 from laconic.numeric.threads import Threads
-from laconic.pools import Bumps, Columns, Mixed, Patches, Pieces, Products, Stumps, bind_parts
+from laconic.pools import (
+    Bumps,
+    Columns,
+    Mixed,
+    Patches,
+    Pieces,
+    Products,
+    Rules,
+    Stumps,
+    bind_parts,
+)
 from laconic.pools.parts import Unfinished
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows, rows_in_memory
@@ -66,9 +76,16 @@ POOLS = {
         Pieces(3, 2, soft=True, relative=True, balance=0.5),
         (sparse.csr_matrix(table()[0][:, 2:4]), table()[1]),
     ),
+    "rules": (Rules(2), (table()[0][:, 2:5], table()[1])),
+    "rules named": (Rules(2, 3, categorical=[1]), (table(missing=True)[0][:, 2:5], table()[1])),
+    "rules csr": (Rules(2), (sparse.csr_matrix(table()[0][:, 1:4]), table()[1])),
     "bumps": (Bumps(3, 2), (table()[0][:, 2:4], table()[1])),
     "patches": (Patches((6, 5), 2, 3, (2, 1), 1.0), images()),
     "mixed": (Mixed([Columns("std"), Products(), Stumps(3)]), table()),
+    "mixed with rules": (
+        Mixed([Stumps(2, categorical=[1]), Rules(2, categorical=[1])]),
+        (table(missing=True)[0][:, 2:5], table()[1]),
+    ),
     "mixed with pieces": (
         Mixed([Columns(), Pieces(3, 2, slope=0.1), Stumps(2)]),
         (table()[0][:, 2:4], table()[1]),

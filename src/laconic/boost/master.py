@@ -292,8 +292,8 @@ def check_searchable(
         many = len(classes)
         chosen = f' y has {many} classes, so loss="auto" is "log".' * (auto and many > 2)
         raise ValueError(
-            f"search={search!r} needs two classes, a pool of stumps or of a classifier, and a loss "
-            f'of the margin: "exponential", "logistic" or "squared_hinge".{chosen} '
+            f"search={search!r} needs two classes, a pool of stumps, rules or a classifier, and a "
+            f'loss of the margin: "exponential", "logistic" or "squared_hinge".{chosen} '
             'Use search="local", which takes any pool and loss.'
         )
     if include or costs.paid is not None:

@@ -33,7 +33,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
     if args.categorical and not allows_missing(args.pool):
-        raise UserError("--categorical needs --pool stumps, the only pool that takes categories.")
+        raise UserError("--categorical needs --pool stumps or rules. Others take no categories.")
     written = args.decimal, args.dates
     unread = [args.target, *args.ignore]
     frame = read_table(args.table, args.categorical, args.target, *written, unread=unread)
@@ -70,7 +70,7 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
     _check_values(frame)
     X: dict[str, Any] = {}
     left: list[TableColumn] = []
-    hint = ". --pool stumps accepts missing values."
+    hint = ". --pool stumps and --pool rules accept missing values."
     for seen in read_columns(frame):
         name, column = seen.name, frame[seen.name]
         text = is_text(column) and seen.names is not None

@@ -69,8 +69,8 @@ class CompactClassifier(LaconicClassifier):
     pools : "auto" or list, default="auto"
         Pools of atoms: names, pool objects, or lists of them for atoms of several kinds in one
         model. ``"patches"`` are patches of images. ``"auto"`` tries columns, products, stumps,
-        bumps, pieces, mixes of the first three, and patches if rows are images. Tables with missing
-        values or categories have stumps only.
+        bumps, pieces, mixes of the first three, and patches if rows are images. For tables with
+        missing values or categories, it tries stumps, rules, and both together.
     alphas : list, default=("auto", 1e-3)
         Strengths of the penalty.
     image_shape : "auto", None or tuple of two int, default="auto"
@@ -483,8 +483,8 @@ class CompactClassifier(LaconicClassifier):
             if said is None or allow_missing(self.pools):
                 raise
             raise ValueError(
-                'X holds text or missing values (NaN), which only stumps take; give pools="auto" '
-                'or pools=["stumps"]'
+                "X holds text or missing values (NaN), which only stumps and rules take; give "
+                'pools="auto" or pools=["stumps", "rules"]'
             ) from error
 
     def _input(self) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.pools import POOLS, Patches, make_pool
+from laconic.pools import Patches, make_pool
+from laconic.registry import allows_missing
 
 # Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
 OF_NUMBERS = ("columns", "products", "stumps", "bumps", "pieces", ["columns", "products"],
               ["columns", "products", "stumps"])  # fmt: skip
 # Only these pools take categories and missing values.
-OF_TABLES = ("stumps",)
+OF_TABLES = ("stumps", "rules", ["stumps", "rules"])
 ALPHAS: tuple[float | str, ...] = ("auto", 1e-3)
 # Rows of fewer pixels than this squared are not taken for images.
 SMALLEST_IMAGE = 8
@@ -134,18 +135,15 @@ def allow_missing(pools: Any) -> bool:
     """Return whether all pools take missing values. With ``"auto"``, some pool always does."""
     if isinstance(pools, str) or not isinstance(pools, Sequence):
         return pools == "auto"
-    names = [pool for pool in pools if isinstance(pool, str)]
-    objects = [pool for pool in pools if not isinstance(pool, str)]
-    return all(name in POOLS and POOLS[name].allows_missing for name in names) and all(
-        getattr(pool, "allows_missing", False) for pool in objects
-    )
+    return all(map(allows_missing, pools))
 
 
 def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any]:
     """Return the pools that can take the rows."""
     values = X.data if sparse.issparse(X) else X
     if categorical or np.isnan(values).any():
-        return list(OF_TABLES)
+        # A single feature has no rules.
+        return list(OF_TABLES) if X.shape[1] > 1 else ["stumps"]
     images = image_shape not in ("auto", None) or (image_shape == "auto" and looks_like_images(X))
     return [*OF_NUMBERS, *(["patches"] if images else [])]
 

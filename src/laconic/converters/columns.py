@@ -15,7 +15,7 @@ import numpy as np
 from laconic.converters.terms import TermSums
 from laconic.converters.thresholds import Step, largest_below, through
 from laconic.data.frames import is_missing
-from laconic.model.primitives import EQUAL
+from laconic.model.conditions import EQUAL
 
 
 @dataclass(frozen=True)

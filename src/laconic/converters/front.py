@@ -22,7 +22,7 @@ from laconic.converters.columns import (
     same,
 )
 from laconic.data.frames import is_missing
-from laconic.model.primitives import EQUAL, MISSING
+from laconic.model.conditions import EQUAL, MISSING
 
 Columns = list[Column]
 

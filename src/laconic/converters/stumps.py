@@ -12,7 +12,7 @@ from laconic.converters.linear import Converted
 from laconic.converters.terms import TermSums
 from laconic.data.frames import is_missing
 from laconic.losses import ExponentialLoss, LogisticLoss, LogLoss
-from laconic.model.primitives import EQUAL
+from laconic.model.conditions import EQUAL
 
 
 def too_deep(model: Any, number: int, splits: int, advice: str) -> ValueError:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from laconic.model.atoms import ColumnsMap, FilledMap, StumpsMap
+from laconic.model.conditions import AT_MOST, EQUAL, MISSING
 from laconic.model.feature_maps import FeatureMap
 from laconic.model.mixed import MixedMap
 from laconic.model.predictor import Predictor
-from laconic.model.primitives import AT_MOST, EQUAL, MISSING
 
 
 class TermSums:

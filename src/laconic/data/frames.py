@@ -370,7 +370,7 @@ def words_for_text(error: ValueError) -> str | None:
 
 
 def what_stumps_could_do(error: ValueError, mixed: bool = False) -> str | None:
-    """Return a better message for data that only decision stumps accept, or None.
+    """Return a better message for data that only stumps and rules accept, or None.
 
     ``mixed`` says that the pool is a list of pools.
     """
@@ -379,5 +379,5 @@ def what_stumps_could_do(error: ValueError, mixed: bool = False) -> str | None:
         return None
     alone = " alone" * mixed  # every pool of a list must take what is given
     if "NaN" in first:
-        return f'{first} Only pool="stumps"{alone} takes missing values.'
+        return f'{first} Only the pools "stumps" and "rules"{alone} take missing values.'
     return f'{first}, or use pool="stumps"{alone}' if "holds text (" in first else None

@@ -50,11 +50,11 @@ class ShareBoostClassifier(BoostedClassifier):
     ----------
     max_atoms : int, default=20
         Largest number of atoms, T in the paper. The path also holds every smaller size.
-    pool : {"columns", "stumps", "products", "pieces", "bumps"}, pool object or list, \
+    pool : {"columns", "stumps", "rules", "products", "pieces", "bumps"}, pool object or list, \
             default="columns"
-        The atoms to choose from: input columns, decision stumps on them (section 3.1), products of
-        two columns, balls with a linear function inside (section 3.2), or soft balls with one
-        weight per class. To change the settings of a pool, give an object of `laconic.pools`.
+        The atoms to choose from: input columns, decision stumps on them (section 3.1), rules of two
+        conditions, products of two columns, balls with a linear function inside (section 3.2), or
+        soft balls. To change the settings of a pool, give an object of `laconic.pools`.
         A list of names and objects mixes pools: each round chooses the best atom of all of them. Of
         a mix, ``rule="projection"`` compares atoms of different scales better; see
         `laconic.pools.Mixed`.
@@ -331,9 +331,9 @@ class ShareBoostClassifier(BoostedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Only stumps take text in a data frame. Dates and durations in it become numbers, for
-            example days since the first date of the column, or hours. float32 stays float32. Only
-            ``pool="stumps"`` takes missing values.
+            Only stumps and rules take text in a data frame, and missing values. Dates and durations
+            in it become numbers, for example days since the first date of the column, or hours.
+            float32 stays float32.
         y : array-like of shape (n_rows,)
             Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None

@@ -64,20 +64,19 @@ class TotalQBoostClassifier(PricedClassifier):
         the margin y f(x), for two classes. The others give every class a score. Every atom then has
         a group of weights, which are in or out together. The same holds for a
         `laconic.losses.Loss` of your own.
-    pool : {"stumps", "columns", "products", "pieces", "bumps"}, pool object, list or \
-            classifier, \
-            default="stumps"
+    pool : {"stumps", "rules", "columns", "products", "pieces", "bumps"}, pool object, list or \
+            classifier, default="stumps"
         The atoms to choose from. ``"stumps"`` has every threshold.
         ``laconic.pools.Stumps(bins=255)`` is faster on many rows. A scikit-learn classifier is
         fitted to the weights u in every round. A list of names and objects mixes pools. In a mix,
-        stumps are -1 or 1 and other columns are scaled, as they are alone. A classifier cannot be
-        mixed.
+        stumps and rules are -1 or 1 and other columns are scaled, as they are alone. A classifier
+        cannot be mixed.
     search : {"local", "exact", "tabu", "anneal"}, dimod sampler or None, default="local"
         How the subset of H is chosen (line 10). ``"local"`` starts from the subset of the round
         before, and adds, drops and swaps atoms. ``"exact"`` is branch and bound. ``"tabu"``,
         ``"anneal"`` and dimod samplers sample weights of a few bits (extra ``dwave``). ``None``
-        keeps all atoms. All searches except ``"local"`` need stumps or a classifier as pool, and a
-        loss of the margin, so two classes.
+        keeps all atoms. All searches except ``"local"`` need stumps, rules or a classifier as pool,
+        and a loss of the margin, so two classes.
     hot_start : int, default=0
         T′: number of atoms to take before the first search. The first search then looks at subsets
         of every size. At each size it ends no worse than early stopping at that size.
@@ -340,8 +339,8 @@ class TotalQBoostClassifier(PricedClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            Only stumps take text in a data frame, and missing values. Dates and durations in a data
-            frame become numbers.
+            Only stumps and rules take text in a data frame, and missing values. Dates and durations
+            in a data frame become numbers.
         y : array-like of shape (n_rows,)
             Class labels. At least two must differ.
         sample_weight : array-like of shape (n_rows,), default=None

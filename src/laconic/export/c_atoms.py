@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic.export.c_code import Code, indented, loop
 from laconic.export.c_lines import add, add_if, input_of, line_of, shifted, table
+from laconic.export.c_rules import rule_lines
 from laconic.export.c_windows import window_lines
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
 from laconic.model.segments import Segment
@@ -189,6 +190,7 @@ _LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
     "at_most": _at_most,
     "equals": _equals,
     "missing": _missing,
+    "rules": rule_lines,
     "hinge": _hinge,
     "look_up": _look_up,
     "balls": _balls,

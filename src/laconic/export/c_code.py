@@ -24,6 +24,7 @@ TITLES = {
     "at_most": "Inputs that are at most a value.",
     "equals": "Inputs that equal a value.",
     "missing": "Inputs that are missing.",
+    "rules": "Pairs of conditions that both hold.",
     "hinge": "Distances above or below a knot.",
     "look_up": "Values of categories.",
     "balls": "Linear functions in balls.",

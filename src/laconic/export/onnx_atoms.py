@@ -14,10 +14,11 @@ import numpy as np
 
 from laconic.export.onnx_graph import Graph
 from laconic.export.onnx_windows import windows
+from laconic.model.conditions import AT_MOST, EQUAL, MISSING
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
 from laconic.model.program import Program
-from laconic.model.segments import Segment
+from laconic.model.segments import SIDES, Segment
 
 
 class GraphRows(NamedTuple):
@@ -123,6 +124,36 @@ def _missing(rows: GraphRows, tables: Any) -> str:
     return rows.graph.cast(rows.graph("IsNaN", _taken(rows, tables["feature"])), np.float64)
 
 
+def _rules(rows: GraphRows, tables: Any) -> str:
+    """Return whether both conditions hold. Each test is asked of all rules, and one answer kept."""
+    graph, sides = rows.graph, []
+    for side in SIDES:
+        x, value = _taken(rows, tables[side]), tables[f"{side}_value"].astype(np.float64)
+        test, held = tables[f"{side}_test"], []
+        for number in np.unique(test).tolist():
+            answer = graph.cast(_answer(rows, number, x, value), np.float64)
+            held.append(graph("Mul", answer, (test == number).astype(np.float64)))
+        sides.append(graph("Sum", *held))
+    return graph("Mul", *sides)
+
+
+def _answer(rows: GraphRows, test: int, x: str, value: np.ndarray) -> str:
+    """Return which numbers pass a test. In codes, above θ is from the first such code on."""
+    graph = rows.graph
+    if test == AT_MOST:
+        return graph("LessOrEqual", x, value)
+    if test == EQUAL:
+        return graph("Equal", x, value)
+    if test == MISSING:
+        return graph("IsNaN", x)
+    if rows.inputs is None:
+        return graph("Greater", x, value)
+    above = graph("GreaterOrEqual", x, value)
+    if rows.inputs.missing is None:
+        return above
+    return graph("And", above, graph("Less", x, float(rows.inputs.missing)))
+
+
 def _hinge(rows: GraphRows, tables: Any) -> str:
     graph, knot = rows.graph, tables["knot"].astype(np.float64)
     value = graph("Sub", _taken(rows, tables["feature"]), knot)
@@ -177,6 +208,7 @@ _VALUES: dict[str, Callable[[GraphRows, Any], str]] = {
     "at_most": _compare("LessOrEqual"),
     "equals": _compare("Equal"),
     "missing": _missing,
+    "rules": _rules,
     "hinge": _hinge,
     "look_up": _look_up,
     "bumps": _heights,

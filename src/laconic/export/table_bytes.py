@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from laconic.export.c_rules import PLACES
 from laconic.export.c_text import smallest
-from laconic.model.choose_codes import ALL_FEATURES, uses
+from laconic.model.choose_codes import ALL_FEATURES, COMPARED, uses
 from laconic.model.in_codes import FAR
 from laconic.model.integers import HEIGHT_BITS
 from laconic.model.program import Program
@@ -32,7 +33,7 @@ class Layout:
             self.code = bits // 8 if given == "float" else np.dtype(given).itemsize
         self.use = uses(program)
         self.reads_all = bool(kinds & set(ALL_FEATURES)) or program.routing is not None
-        arithmetic = kinds - {"at_most", "equals", "missing", "look_up"} or program.routing
+        arithmetic = kinds - {*COMPARED, "look_up"} or program.routing
         self.clamped = given == "int16" and bits is not None and bool(arithmetic)
         self.direct = bits is None or (given != "float" and not self.clamped)
         self.wide = bits is not None and self._largest() > HALF
@@ -45,8 +46,8 @@ class Layout:
         most = 2.0 ** (self.bits or 0) / 2.0
         total = np.zeros(self.program.n_leaves)
         for segment in self.program.segments:
-            size = {"at_most": 1.0, "equals": 1.0, "missing": 1.0, "gather": 256.0**self.code / 2,
-                    "hinge": 256.0**self.code}  # fmt: skip
+            size = {"gather": 256.0**self.code / 2, "hinge": 256.0**self.code}
+            size |= dict.fromkeys(COMPARED, 1.0)
             each = size.get(segment.kind, 2.0**15)
             if segment.kind == "filled" and self.code > 1:
                 each = float(FAR)
@@ -63,10 +64,10 @@ class Layout:
             total += np.diff(segment.starts) * each
         return float(most * total.max(initial=0.0))
 
-    def index(self) -> int:
-        """Return the bytes of the number of an input."""
+    def index(self, per_input: int = 1) -> int:
+        """Return the bytes of the number of an input, or of one of several numbers per input."""
         most = self.program.n_features if self.direct else len(self.use)
-        return smallest(np.array([max(most - 1, 0)])).itemsize
+        return smallest(np.array([max(per_input * most - 1, 0)])).itemsize
 
 
 def table_bytes(program: Program, bits: int | None, given: str, n_classes: int) -> int:
@@ -116,6 +117,7 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
         "at_most": layout.index() + layout.code,
         "equals": layout.index() + layout.code,
         "missing": layout.index() + (0 if layout.bits is None else layout.code),
+        "rules": 2 * (layout.index(PLACES) + layout.code),
         "hinge": layout.index() + 4 + 1,
     }
     if segment.kind in per_atom:

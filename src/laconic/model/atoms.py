@@ -5,13 +5,13 @@ An atom is a small immutable record. See `laconic.model.feature_maps` for what a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from laconic.files.layout import Array
-from laconic.model.distinct_names import quoted_if_alike, written_apart
+from laconic.model.conditions import CONDITION_KINDS, categories_asked, condition_writer
+from laconic.model.distinct_names import quoted_if_alike
 from laconic.model.feature_maps import SUM, Labels, Names, feature_name
 from laconic.model.lowering import LoweredMap, Primitive
 from laconic.model.primitives import Compare, Filled, Gather, Multiply
@@ -184,7 +184,7 @@ class ProductsMap(LoweredMap):
         return {"first": self.first, "second": self.second}
 
 
-STUMP_KINDS = ("le", "eq", "missing")
+STUMP_KINDS = CONDITION_KINDS[:3]
 
 
 class StumpsMap(LoweredMap):
@@ -213,38 +213,13 @@ class StumpsMap(LoweredMap):
 
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return one readable condition per stump. ``categories`` spells out the codes."""
-        stumps = list(
-            zip(self.feature.tolist(), self.value.tolist(), self.test.tolist(), strict=True)
-        )
-        asked: dict[int, list[float]] = {}
-        for f, v, t in stumps:
-            if t != STUMP_KINDS.index("missing"):
-                asked.setdefault(f, []).append(v)
-        words = categories or {}
-        spelled = {f: written_apart(values, words.get(f)) for f, values in asked.items()}
-
-        def write(name: Callable[[str], str]) -> list[str]:
-            """Write all conditions. ``name`` writes features and categories, but not numbers."""
-            out = []
-            for f, v, t in stumps:
-                known = name(feature_name(f, feature_names))
-                if t == STUMP_KINDS.index("missing"):
-                    out.append(f"{known} is missing")
-                elif t == STUMP_KINDS.index("eq"):
-                    out.append(f"{known} = {name(spelled[f][v])}")
-                else:
-                    out.append(f"{known} <= {spelled[f][v]}")
-            return out
-
-        return quoted_if_alike(write, len(set(stumps)))
+        conditions = self.feature, self.value, self.test
+        different = len(set(zip(*(part.tolist() for part in conditions), strict=True)))
+        return quoted_if_alike(condition_writer(*conditions, feature_names, categories), different)
 
     def asked(self) -> dict[int, set[int]]:
         """Return the category codes that the stumps ask about, for each feature."""
-        out: dict[int, set[int]] = {}
-        of = self.test == STUMP_KINDS.index("eq")
-        for f, v in zip(self.feature[of].tolist(), self.value[of].tolist(), strict=True):
-            out.setdefault(f, set()).add(int(v))
-        return out
+        return categories_asked(self.feature, self.value, self.test)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the flat arrays of the map."""

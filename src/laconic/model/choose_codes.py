@@ -10,11 +10,14 @@ from scipy import sparse
 
 from laconic.model.input_codes import GIVEN, LARGEST_FIXED, Inputs, code_range
 from laconic.model.program import Program
+from laconic.model.segments import SIDES, conditions
 
 ALL_FEATURES = ("balls", "soft_balls", "bumps", "windows")
 """Kinds of segments that read every feature."""
 ARITHMETIC = ("gather", "filled", "multiply", "hinge", *ALL_FEATURES)
 """Kinds of segments that calculate with a feature. The others only compare it."""
+COMPARED = ("at_most", "equals", "missing", "rules")
+"""Kinds of segments that only compare features with a value."""
 # A feature with one threshold is coded this much finer than the range of its values.
 FINER = 2.0**-12
 # Largest power of two by which inputs are scaled.
@@ -29,13 +32,21 @@ def feature_tables(kind: str) -> tuple[str, ...]:
     """Return the names of the tables of a segment that hold numbers of features."""
     if kind in ALL_FEATURES:
         return ()
-    return ("first", "second") if kind == "multiply" else ("feature",)
+    return SIDES if kind in ("multiply", "rules") else ("feature",)
 
 
 def uses(program: Program) -> dict[int, set[str]]:
-    """Return what the program does with each feature that it reads: kinds of segments."""
+    """Return what the program does with each feature that it reads: kinds of segments.
+
+    The conditions of rules count as stumps.
+    """
     out: dict[int, set[str]] = {}
     for segment in program.segments:
+        for asked in conditions(segment):
+            for feature in np.unique(asked.feature).tolist():
+                out.setdefault(feature, set()).add(asked.kind)
+        if segment.kind in COMPARED:
+            continue
         names = feature_tables(segment.kind)
         read = [segment.tables[name] for name in names] or [np.arange(program.n_features)]
         for feature in np.unique(np.concatenate(read)).tolist():
@@ -72,13 +83,12 @@ def asked_codes(
     """Return the codes that are asked about, for every feature that only holds categories."""
     out: dict[int, list[np.ndarray]] = {}
     for segment in program.segments:
-        tables = segment.tables
-        if segment.kind == "equals":
-            pairs = zip(tables["feature"], tables["value"][:, None], strict=True)
-        elif segment.kind == "look_up":
-            pairs = zip(tables["feature"], map(np.arange, tables["length"]), strict=True)
-        else:
-            continue
+        tables, pairs = segment.tables, []
+        for asked in conditions(segment):
+            if asked.kind == "equals":
+                pairs += list(zip(asked.feature, asked.value[:, None], strict=True))
+        if segment.kind == "look_up":
+            pairs += list(zip(tables["feature"], map(np.arange, tables["length"]), strict=True))
         for feature, codes in pairs:
             if use[int(feature)] <= {"equals", "look_up", "missing"}:
                 out.setdefault(int(feature), []).append(codes)
@@ -120,9 +130,10 @@ class _Chooser:
     def thresholds(self, feature: int) -> np.ndarray:
         """Return the sorted distinct thresholds of a feature."""
         parts = [
-            segment.tables["value"][segment.tables["feature"] == feature]
+            asked.value[asked.feature == feature]
             for segment in self.program.segments
-            if segment.kind in ("at_most", "equals")
+            for asked in conditions(segment)
+            if asked.kind != "missing"
         ]
         return np.unique(np.concatenate([np.empty(0), *parts]))
 

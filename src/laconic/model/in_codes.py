@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.choose_codes import feature_tables
+from laconic.model.compared_codes import Comparer, without_missing
 from laconic.model.distances import squared_distances
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import (
@@ -56,8 +57,8 @@ class _Coder:
         read = X[::step][:, inputs.features]
         self.rows = np.asarray(read.toarray() if sparse.issparse(read) else read, np.float64)
         self.codes = inputs.codes(X[::step])
-        self.scale = inputs.scale
-        self.origin = (inputs.base - inputs.low) / self.scale  # x = origin + code / scale
+        self.comparer = Comparer(inputs, self.rows, self.codes, FAR)
+        self.scale, self.origin = self.comparer.scale, self.comparer.origin
 
     def coded(self) -> Coded:
         segments = [
@@ -76,11 +77,6 @@ class _Coder:
             own = slice(*segment.starts[leaf : leaf + 2])
             self.bias[leaf] += amounts[own].sum(axis=0)
 
-    def nearest(self, place: int, value: float) -> int:
-        """Return the code of a number, also beyond the smallest and largest codes."""
-        code = (value - self.origin[place]) * self.scale[place]
-        return round(min(max(code, -FAR), FAR))
-
     # -- one method a kind ---------------------------------------------------------------------
 
     def gather(self, segment: Segment) -> Segment:
@@ -92,7 +88,7 @@ class _Coder:
     def filled(self, segment: Segment) -> Segment:
         of, values = segment.tables["feature"], segment.tables["value"]
         most = largest_fill(self.inputs)
-        codes = [self.nearest(f, v) for f, v in zip(of, values, strict=True)]
+        codes = [self.comparer.nearest(f, v) for f, v in zip(of, values, strict=True)]
         tables = segment.tables | {"value": np.clip(codes, -most, most).astype(np.int64)}
         return self.gather(segment._replace(tables=tables))
 
@@ -109,42 +105,9 @@ class _Coder:
         tables = segment.tables | {"rescale": down}
         return segment._replace(tables=tables, weights=segment.weights * unit[:, None])
 
-    def at_most(self, segment: Segment) -> Segment:
-        of, cuts = segment.tables["feature"], segment.tables["value"]
-        low, high = self.inputs.low[of], self.inputs.high[of]
-        if self.inputs.given == "float":
-            codes = np.array([self._cut(f, v) for f, v in zip(of, cuts, strict=True)])
-        else:
-            codes = np.floor(np.clip(cuts, low - 1.0, high + 1.0)).astype(np.int64)
-        never = codes < low  # no input answers yes
-        weights = np.where(never[:, None], 0.0, segment.weights)
-        tables = segment.tables | {"value": np.clip(codes, low, high)}
-        return segment._replace(tables=tables, weights=weights)
-
-    def _cut(self, place: int, value: float) -> int:
-        """Return the code up to which a row answers yes, by what the rows at hand answer."""
-        low, high = int(self.inputs.low[place]), int(self.inputs.high[place])
-        known = ~np.isnan(self.rows[:, place])
-        codes, yes = self.codes[known, place], self.rows[known, place] <= value
-        nominal = min(max(self.nearest(place, value), low - 1), high)
-        tried = [nominal, nominal - 1]
-        tried += [int(codes[yes].max())] if yes.any() else []
-        tried += [int(codes[~yes].min()) - 1] if not yes.all() else []
-        wrong = [np.count_nonzero((codes <= code) != yes) for code in tried]
-        return tried[int(np.argmin(wrong))]
-
-    def equals(self, segment: Segment) -> Segment:
-        of, values = segment.tables["feature"], segment.tables["value"]
-        low, high = self.inputs.low[of], self.inputs.high[of]
-        lost = np.isnan(values)  # the questions of `without_missing`
-        codes = np.full(len(of), self.inputs.missing or 0)
-        for j in np.flatnonzero(~lost):
-            codes[j] = self.nearest(of[j], values[j])
-        whole = lost | (self.inputs.given == "float") | (values == np.rint(values))
-        known = whole & (lost | ((codes >= low) & (codes <= high)))
-        weights = np.where(known[:, None], segment.weights, 0.0)
-        tables = segment.tables | {"value": np.where(known, codes, low)}
-        return segment._replace(tables=tables, weights=weights)
+    def compared(self, segment: Segment) -> Segment:
+        coded: Segment = getattr(self.comparer, segment.kind)(segment)
+        return coded
 
     def hinge(self, segment: Segment) -> Segment:
         of, sign = segment.tables["feature"], segment.tables["sign"]
@@ -264,42 +227,13 @@ def compact(segment: Segment, features: np.ndarray) -> Segment:
     return segment._replace(tables=tables)
 
 
-def without_missing(segments: list[Segment]) -> list[Segment]:
-    """Return segments in which "is missing" is the question "equals NaN"."""
-    kinds = {segment.kind: segment for segment in segments if segment.kind in ("equals", "missing")}
-    if "missing" not in kinds:
-        return segments
-    lost = kinds["missing"]
-    tables = {**lost.tables, "value": np.full(lost.n_atoms, np.nan)}
-    lost = lost._replace(kind="equals", tables=tables)
-    if "equals" not in kinds:
-        return [lost if segment.kind == "missing" else segment for segment in segments]
-    both = _interleaved(kinds["equals"], lost)
-    out = [both if segment.kind == "equals" else segment for segment in segments]
-    return [segment for segment in out if segment.kind != "missing"]
-
-
-def _interleaved(first: Segment, second: Segment) -> Segment:
-    """Return the atoms of two segments of the same kind, leaf by leaf."""
-    n = first.n_atoms
-    order: list[int] = []
-    for leaf in range(len(first.starts) - 1):
-        order += range(first.starts[leaf], first.starts[leaf + 1])
-        order += range(n + second.starts[leaf], n + second.starts[leaf + 1])
-    tables = {
-        name: np.concatenate([first.tables[name], second.tables[name]])[order]
-        for name in first.tables
-    }
-    weights = np.concatenate([first.weights, second.weights])[order]
-    return Segment(first.kind, tables, weights, first.starts + second.starts)
-
-
 _CODE: dict[str, Callable[[_Coder, Segment], Segment]] = {
     "gather": _Coder.gather,
     "filled": _Coder.filled,
     "multiply": _Coder.multiply,
-    "at_most": _Coder.at_most,
-    "equals": _Coder.equals,
+    "at_most": _Coder.compared,
+    "equals": _Coder.compared,
+    "rules": _Coder.compared,
     "hinge": _Coder.hinge,
     "look_up": _Coder.look_up,
     "balls": _Coder.balls,

@@ -12,7 +12,8 @@ import numpy as np
 
 from laconic.files.layout import Array, Number, check_arrays, real_number, whole_number
 from laconic.model.choose_codes import MOST_POWER, asked_codes, uses
-from laconic.model.in_codes import FAR, compact, without_missing
+from laconic.model.compared_codes import without_missing
+from laconic.model.in_codes import FAR, compact
 from laconic.model.input_codes import GIVEN, LARGEST_FIXED, Inputs, code_range
 from laconic.model.integer_predictor import Change, IntegerPredictor
 from laconic.model.integers import EXACT, FALL_BITS, MASK, IntegerProgram
@@ -35,6 +36,7 @@ NUMBERS: dict[str, dict[str, tuple[int, int] | None]] = {
     "multiply": {"rescale": (0, 30)},
     "at_most": {"value": None},
     "equals": {"value": None},
+    "rules": {"first_value": None, "second_value": None},
     "hinge": {"knot": None},
     "look_up": {"value": (-(2**15), 2**15)},
     "balls": _BALLS,

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.model.conditions import ABOVE, EQUAL
 from laconic.model.input_codes import Inputs
 from laconic.model.program import Program
-from laconic.model.segments import Segment
+from laconic.model.segments import SIDES, Segment
 from laconic.model.single import leaves_of
 
 # Whole numbers up to this are exact in float64.
@@ -97,6 +98,15 @@ PER_ATOM: dict[str, tuple[str, ...]] = {
     "multiply": ("first", "second", "rescale", "shift"),
     "at_most": ("feature", "value", "shift"),
     "equals": ("feature", "value", "shift"),
+    "rules": (
+        "first",
+        "first_value",
+        "first_test",
+        "second",
+        "second_value",
+        "second_test",
+        "shift",
+    ),
     "hinge": ("feature", "knot", "sign", "shift"),
     "look_up": ("feature", "length", "shift"),
     "balls": ("centre", "limit", "shift"),
@@ -162,6 +172,15 @@ def _equals(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     return codes[:, tables["feature"]] == tables["value"]
 
 
+def _rules(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
+    both = np.ones((len(codes), len(tables["first"])), dtype=bool)
+    for side in SIDES:
+        own, value, test = codes[:, tables[side]], tables[f"{side}_value"], tables[f"{side}_test"]
+        above = (own >= value) & (own != inputs.missing)
+        both &= np.where(test == ABOVE, above, np.where(test == EQUAL, own == value, own <= value))
+    return both
+
+
 def _hinge(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     return np.maximum(tables["sign"] * (codes[:, tables["feature"]] - tables["knot"]), 0)
 
@@ -217,6 +236,7 @@ _VALUES = {
     "multiply": _multiply,
     "at_most": _at_most,
     "equals": _equals,
+    "rules": _rules,
     "hinge": _hinge,
     "look_up": _look_up,
     "bumps": _bumps,

@@ -146,8 +146,9 @@ class Predictor:
         If the predictor knows feature names, it finds the columns of a frame by name. Columns that
         it does not read may be left out. The categories, dates and durations of a frame are
         encoded. In an array, a categorical feature holds the codes of ``categories``, dates are
-        days since 1970, and durations are numbers in the unit of ``units``. Only stumps and
-        filled columns accept missing values. Stumps answer no to them (and yes to "is missing").
+        days since 1970, and durations are numbers in the unit of ``units``. Only stumps, rules
+        and filled columns accept missing values. A missing value meets no condition but "is
+        missing".
         """
         return self.encoded_scores(self._matrix(X))
 

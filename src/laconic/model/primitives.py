@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from laconic.model.conditions import EQUAL, MISSING
 from laconic.model.feature_maps import column_scores
 from laconic.model.lowering import Primitive
-
-# The tests of `Compare`, by number.
-AT_MOST, EQUAL, MISSING = range(3)
 
 
 def take(X: Any, features: np.ndarray) -> np.ndarray:
@@ -20,11 +18,12 @@ def take(X: Any, features: np.ndarray) -> np.ndarray:
     return np.asarray(taken.toarray() if sparse.issparse(taken) else taken)
 
 
-def _whole(values: Any) -> np.ndarray:
+def whole(values: Any) -> np.ndarray:
+    """Return numbers of features as an array."""
     return np.asarray(values, dtype=np.int64)
 
 
-def _check_lengths(primitive: Primitive, **arrays: np.ndarray) -> None:
+def check_lengths(primitive: Primitive, **arrays: np.ndarray) -> None:
     """Raise a `ValueError` unless the arrays hold one entry for each column."""
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
@@ -48,8 +47,8 @@ class Gather(Primitive):
 
     def __init__(self, feature: Any) -> None:
         self._range = feature if isinstance(feature, range) and feature.step > 0 else None
-        self._list = _whole(()) if self._range is not None else _whole(feature)
-        _check_lengths(self, feature=self._list)
+        self._list = whole(()) if self._range is not None else whole(feature)
+        check_lengths(self, feature=self._list)
 
     @property
     def feature(self) -> np.ndarray:
@@ -110,9 +109,9 @@ class Filled(_PerFeature):
     fields = ("feature", "value")
 
     def __init__(self, feature: Any, value: Any) -> None:
-        self.feature = _whole(feature)
+        self.feature = whole(feature)
         self.value = np.asarray(value, dtype=np.float64)
-        _check_lengths(self, feature=self.feature, value=self.value)
+        check_lengths(self, feature=self.feature, value=self.value)
 
     def columns(self, X: Any) -> np.ndarray:
         """Return the values on new rows in float64."""
@@ -137,10 +136,10 @@ class Compare(_PerFeature):
     fields = ("feature", "value", "test")
 
     def __init__(self, feature: Any, value: Any, test: Any) -> None:
-        self.feature = _whole(feature)
+        self.feature = whole(feature)
         self.value = np.asarray(value, dtype=np.float64)
         self.test = np.asarray(test, dtype=np.uint8)
-        _check_lengths(self, feature=self.feature, value=self.value, test=self.test)
+        check_lengths(self, feature=self.feature, value=self.value, test=self.test)
         if self.test.max(initial=0) > MISSING:
             raise ValueError(f"test must hold 0, 1 or 2, not {int(self.test.max())}")
         self._equal = np.flatnonzero(self.test == EQUAL)
@@ -175,9 +174,9 @@ class Multiply(Primitive):
     fields = ("first", "second")
 
     def __init__(self, first: Any, second: Any) -> None:
-        self.first = _whole(first)
-        self.second = _whole(second)
-        _check_lengths(self, first=self.first, second=self.second)
+        self.first = whole(first)
+        self.second = whole(second)
+        check_lengths(self, first=self.first, second=self.second)
 
     @property
     def n_columns(self) -> int:
@@ -230,10 +229,10 @@ class Hinge(_PerFeature):
     fields = ("feature", "knot", "sign")
 
     def __init__(self, feature: Any, knot: Any, sign: Any) -> None:
-        self.feature = _whole(feature)
+        self.feature = whole(feature)
         self.knot = np.asarray(knot, dtype=np.float64)
         self.sign = np.asarray(sign, dtype=np.float64)
-        _check_lengths(self, feature=self.feature, knot=self.knot, sign=self.sign)
+        check_lengths(self, feature=self.feature, knot=self.knot, sign=self.sign)
         if not (np.abs(self.sign) == 1.0).all():
             wrong = self.sign[np.abs(self.sign) != 1.0][0]
             raise ValueError(f"sign must hold 1 or -1, not {wrong:g}")
@@ -264,7 +263,7 @@ class LookUp(_PerFeature):
     fields = ("feature", "table")
 
     def __init__(self, feature: Any, table: Any) -> None:
-        self.feature = _whole(feature)
+        self.feature = whole(feature)
         self.table = np.asarray(table, dtype=np.float64)
         if self.feature.ndim != 1 or self.table.shape[:-1] != self.feature.shape:
             raise ValueError(

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.model.balls import Balls, Heights
+from laconic.model.conditions import ABOVE, AT_MOST, EQUAL, MISSING
 from laconic.model.masks import mask_weights
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
 
 KINDS = (
-    "gather", "filled", "multiply", "at_most", "equals", "missing", "hinge", "look_up", "balls",
-    "soft_balls", "bumps", "windows",
+    "gather", "filled", "multiply", "at_most", "equals", "missing", "rules", "hinge", "look_up",
+    "balls", "soft_balls", "bumps", "windows",
 )  # fmt: skip
 """Kinds of segments, in the order in which their atoms are added up."""
 
@@ -46,6 +48,37 @@ class WeightedPrimitive(NamedTuple):
 
     primitive: Any
     weights: np.ndarray
+
+
+SIDES = ("first", "second")
+"""The two conditions of a rule. Their tables are ``first``, ``first_value`` and ``first_test``."""
+
+_TESTS = {"at_most": AT_MOST, "equals": EQUAL, "missing": MISSING}
+
+
+class Questions(NamedTuple):
+    """Questions about features: the kind of stump that asks alike, features and values."""
+
+    kind: str
+    feature: np.ndarray
+    value: np.ndarray
+
+
+def conditions(segment: Segment) -> list[Questions]:
+    """Return the conditions of stumps and rules. Other segments have none.
+
+    The questions v ≤ θ and v > θ are alike. Values of questions about missing values mean nothing.
+    """
+    tables, kind = segment.tables, segment.kind
+    if kind in _TESTS:
+        return [Questions(kind, tables["feature"], tables.get("value", np.zeros(segment.n_atoms)))]
+    found = []
+    for side in SIDES if kind == "rules" else ():
+        test = np.where(tables[f"{side}_test"] == ABOVE, AT_MOST, tables[f"{side}_test"])
+        for alike, number in _TESTS.items():
+            of = test == number
+            found.append(Questions(alike, tables[side][of], tables[f"{side}_value"][of]))
+    return found
 
 
 def squared(radius: Any) -> np.ndarray:
@@ -106,6 +139,10 @@ def _compare(p: Any, weights: np.ndarray) -> Iterator[Any]:
         yield (kind,), {"feature": feature[of], "value": value[of]}, weights[of]
     of = test == 2
     yield ("missing",), {"feature": feature[of]}, weights[of]
+
+
+def _rules(p: Any, weights: np.ndarray) -> Iterator[Any]:
+    yield ("rules",), p.arrays(), weights
 
 
 def _hinge(p: Any, weights: np.ndarray) -> Iterator[Any]:
@@ -171,6 +208,7 @@ _TABLES = {
     Filled: _filled,
     Multiply: _multiply,
     Compare: _compare,
+    Both: _rules,
     Hinge: _hinge,
     LookUp: _look_up,
     Balls: _balls,

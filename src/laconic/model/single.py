@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from laconic.model.conditions import EQUAL, passes
 from laconic.model.program import Program
-from laconic.model.segments import Segment
+from laconic.model.segments import SIDES, Segment
 
 F32 = np.float32
 # Rows that are computed together.
@@ -37,6 +38,9 @@ def single(program: Program) -> Program:
     def table(segment: Segment, name: str, values: np.ndarray) -> np.ndarray:
         if segment.kind == "at_most" and name == "value":
             return _limited(rounded_down(values))
+        if segment.kind == "rules" and name.endswith("_value"):
+            equal = segment.tables[name.replace("value", "test")] == EQUAL
+            return np.where(equal, _rounded(values), _limited(rounded_down(values)))
         return _rounded(values) if values.dtype.kind == "f" else values
 
     segments = [
@@ -141,6 +145,14 @@ def _compare(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> Non
     scores[yes] = scores[yes] + segment.weights[j]
 
 
+def _rules(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
+    yes = np.ones(len(X), dtype=bool)
+    for side in SIDES:
+        feature, value, test = (segment.tables[f"{side}{part}"] for part in ("", "_value", "_test"))
+        yes &= passes(X[:, feature[j : j + 1]], value[j : j + 1], test[j : j + 1])[:, 0]
+    scores[yes] = scores[yes] + segment.weights[j]
+
+
 def _hinge(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
     tables = segment.tables
     value = X[:, tables["feature"][j]] - F32(tables["knot"][j])
@@ -214,6 +226,7 @@ _ADD = {
     "at_most": _compare,
     "equals": _compare,
     "missing": _compare,
+    "rules": _rules,
     "hinge": _hinge,
     "look_up": _look_up,
     "balls": _balls,

@@ -13,13 +13,14 @@ from laconic.pools.parts import Place, PoolOfParts, Unfinished, bind_parts
 from laconic.pools.patches import Patches
 from laconic.pools.pieces import Pieces
 from laconic.pools.products import Products
+from laconic.pools.rules import Rules
 from laconic.pools.stumps import Stumps
 from laconic.registry import POOLS, find
 
 __all__ = [
     "POOLS", "BoundPool", "Bumps", "Choice", "Columns", "LocalColumns", "Mixed", "Patches",
-    "Pieces", "Place", "Pool", "PoolOfParts", "Products", "Stumps", "Unfinished", "bind_parts",
-    "make_pool",
+    "Pieces", "Place", "Pool", "PoolOfParts", "Products", "Rules", "Stumps", "Unfinished",
+    "bind_parts", "make_pool",
 ]  # fmt: skip
 
 

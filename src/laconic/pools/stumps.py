@@ -83,7 +83,7 @@ class Stumps:
         limits = self._limits
         if place.total <= limits.sample or self.bins is None:
             return None
-        X, blocks = _by_feature(X)
+        X, blocks = by_feature(X)
         present = threads.map(lambda b: coder.n_present(X, b, limits.read), blocks)
         return np.concatenate(list(present))
 
@@ -98,9 +98,9 @@ class Stumps:
         """
         from laconic.pools import cuts
 
-        bins = self._checked_bins()
-        X, weight, blocks = _checked(X, weight)
-        categorical = self._checked_categorical(X.shape[1])
+        bins = self.checked_bins()
+        X, weight, blocks = checked_rows(X, weight)
+        categorical = self.categories(X.shape[1])
         how = (weight, bins, categorical, place, self._limits)
         found = threads.map(lambda b: cuts.survey_features(X, b, *how), blocks)
         return [feature for block in found for feature in block]
@@ -112,7 +112,7 @@ class Stumps:
         """
         from laconic.pools import cuts
 
-        bins, categorical = self._checked_bins(), self._checked_categorical(len(surveys[0]))
+        bins, categorical = self.checked_bins(), self.categories(len(surveys[0]))
         features, limits = zip(zip(*surveys, strict=True), categorical, strict=True), self._limits
         return list(threads.map(lambda f: cuts.merged(f[0], bins, bool(f[1]), limits), features))
 
@@ -142,9 +142,9 @@ class Stumps:
         """
         from laconic.pools import codings as coder  # it imports Numba
 
-        bins = self._checked_bins()
-        X, weight, blocks = _checked(X, weight)
-        categorical = self._checked_categorical(X.shape[1])
+        bins = self.checked_bins()
+        X, weight, blocks = checked_rows(X, weight)
+        categorical = self.categories(X.shape[1])
         if survey is None:
             how = (weight, bins, categorical, self._limits)
             found = threads.map(lambda b: coder.codings(X, b, *how), blocks)
@@ -160,7 +160,8 @@ class Stumps:
         given = np.flatnonzero(given) if given.dtype == bool else given
         return replace(self, categorical=tuple(sorted({*features, *given.astype(int).tolist()})))
 
-    def _checked_bins(self) -> int | None:
+    def checked_bins(self) -> int | None:
+        """Return the number of bins. Refuse a wrong one."""
         bins = self.bins
         if bins is None:
             return None
@@ -170,7 +171,8 @@ class Stumps:
             raise ValueError(f"bins must be from 2 to 255, or None for every threshold, not {bins}")
         return int(bins)
 
-    def _checked_categorical(self, n_features: int) -> np.ndarray:
+    def categories(self, n_features: int) -> np.ndarray:
+        """Return which features are categorical. Refuse a wrong list."""
         mask = np.zeros(n_features, dtype=bool)
         if self.categorical is None or len(self.categorical) == 0:
             return mask
@@ -197,7 +199,7 @@ class Stumps:
         return mask
 
 
-def _by_feature(X: Any) -> tuple[Any, list[slice]]:
+def by_feature(X: Any) -> tuple[Any, list[slice]]:
     """Return X in the format that is read, and the blocks of features that are read together."""
     X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
@@ -208,9 +210,9 @@ def _by_feature(X: Any) -> tuple[Any, list[slice]]:
     return X, row_blocks(X.shape[1], 1 if sparse.issparse(X) else TOGETHER)
 
 
-def _checked(X: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, list[slice]]:
+def checked_rows(X: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, list[slice]]:
     """Return rows and weights as they are read, and the blocks of features read together."""
-    X, blocks = _by_feature(X)
+    X, blocks = by_feature(X)
     weight = np.asarray(weight, dtype=np.float64)
     if weight.shape != (X.shape[0],):
         raise ValueError(
