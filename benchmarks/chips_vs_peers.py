@@ -151,7 +151,7 @@ OURS: dict[str, list[dict[str, Any]]] = {
     "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 30, **SMALL_BUMPS},
                   {"max_atoms": 150, **BUMPS}, {"max_atoms": 60, **SOFT_BALLS}],
     "adult": [{"max_atoms": 200, "inputs": "int16"}],
-    "isolet": [{"max_atoms": 617, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)}],
+    "isolet": [{"max_atoms": 617, "pools": ["columns"], "alphas": [1e-3, 3e-4], "bits": (8,)}],
     "mnist": [{"max_atoms": 150, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)},
               {"max_atoms": 150, "pools": [PATCHES], "alphas": [1e-5], "bits": (8,),
                "costs": "operations"}],
