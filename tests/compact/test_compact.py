@@ -277,7 +277,7 @@ def test_tables_with_text_and_missing_values():
     })  # fmt: skip
     y = np.where((frame["colour"] == "red") | (frame["size"] > 0), "yes", "no")
     model = CompactClassifier(900, max_atoms=10, random_state=0, alphas=["auto"]).fit(frame, y)
-    assert set(model.trials_["pool"]) == {"stumps"}
+    assert set(model.trials_["pool"]) == {"stumps", "rules", "stumps + rules"}
     assert model.score(frame, y) > 0.7
     assert list(model.feature_names_in_) == ["colour", "size", "day"]
     assert "IS_RED" in str(model.predictor_.to_c()).upper()
