@@ -284,6 +284,18 @@ def test_tables_with_text_and_missing_values():
     assert model.predictor_.feature_names == ["colour", "size", "day"]
 
 
+def test_features_that_matter_together_get_rules():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "colour": rng.choice(["red", "green", "blue"], 400),
+        "size": np.where(rng.random(400) < 0.1, np.nan, rng.standard_normal(400)),
+    })  # fmt: skip
+    y = np.where((frame["colour"] == "red") == (frame["size"] > 0), "yes", "no")
+    model = CompactClassifier(900, max_atoms=6, random_state=0, alphas=["auto"]).fit(frame, y)
+    assert "rules" in model.why_
+    assert model.score(frame, y) > 0.9
+
+
 def test_dates_are_read_once():
     """Rows of dates are encoded before the search. What ships must not encode them again."""
     rng = np.random.default_rng(0)

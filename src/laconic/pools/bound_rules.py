@@ -91,7 +91,8 @@ class BoundRules(BoundPool):
         parts = []
         for block in row_blocks(len(self._slots) - first - 1, TOGETHER):
             others = range(first + 1 + block.start, first + 1 + block.stop)
-            pairs = self._codes[others.start : others.stop] * np.uint16(width)
+            pairs = self._codes[others.start : others.stop].astype(np.uint16)
+            pairs *= width
             pairs += codes
             lengths = [self._slots[slot].holds.shape[1] * width for slot in others]
             bases = np.cumsum([0, *lengths])
