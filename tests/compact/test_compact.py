@@ -277,11 +277,23 @@ def test_tables_with_text_and_missing_values():
     })  # fmt: skip
     y = np.where((frame["colour"] == "red") | (frame["size"] > 0), "yes", "no")
     model = CompactClassifier(900, max_atoms=10, random_state=0, alphas=["auto"]).fit(frame, y)
-    assert set(model.trials_["pool"]) == {"stumps"}
+    assert set(model.trials_["pool"]) == {"stumps", "rules", "stumps + rules"}
     assert model.score(frame, y) > 0.7
     assert list(model.feature_names_in_) == ["colour", "size", "day"]
     assert "IS_RED" in str(model.predictor_.to_c()).upper()
     assert model.predictor_.feature_names == ["colour", "size", "day"]
+
+
+def test_features_that_matter_together_get_rules():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "colour": rng.choice(["red", "green", "blue"], 400),
+        "size": np.where(rng.random(400) < 0.1, np.nan, rng.standard_normal(400)),
+    })  # fmt: skip
+    y = np.where((frame["colour"] == "red") == (frame["size"] > 0), "yes", "no")
+    model = CompactClassifier(900, max_atoms=6, random_state=0, alphas=["auto"]).fit(frame, y)
+    assert "rules" in model.why_
+    assert model.score(frame, y) > 0.9
 
 
 def test_dates_are_read_once():

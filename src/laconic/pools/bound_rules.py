@@ -92,7 +92,7 @@ class BoundRules(BoundPool):
         for block in row_blocks(len(self._slots) - first - 1, TOGETHER):
             others = range(first + 1 + block.start, first + 1 + block.stop)
             pairs = self._codes[others.start : others.stop].astype(np.uint16)
-            pairs *= np.uint16(width)
+            pairs *= width
             pairs += codes
             lengths = [self._slots[slot].holds.shape[1] * width for slot in others]
             bases = np.cumsum([0, *lengths])

@@ -50,8 +50,9 @@ class Rules:
     *Time.* One pass over the rows gives the sums of all rules on two features, however many there
     are. So a round takes O(rows · features² · outputs). More cuts hardly take more time.
 
-    *Memory.* The pool takes one byte for every row and feature. A round takes at most 16 bytes for
-    every row and thread, and 8 bytes for every sum of the rules on one feature and any other.
+    *Memory.* The pool takes one byte for every row and feature. A round takes 18 bytes for every
+    row and thread. Sums wait in 32 MB, or in more if rules with the same first feature need it.
+    They take 8 bytes for every rule and output.
 
     *Parts.* If the rows come in parts, conditions are found as the thresholds of
     `laconic.pools.Stumps` are. The weights of categories are added up, so equally common categories
