@@ -58,7 +58,7 @@ from sklearn.model_selection import train_test_split
 
 from laconic import CompactClassifier
 from laconic.export.chips import CHIPS, Chip, compiler_version
-from laconic.pools import Bumps, Patches, Pieces, Stumps
+from laconic.pools import Bumps, Patches, Pieces, Rules, Stumps
 
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
 PEERS = ("emlearn", "m2cgen")
@@ -141,6 +141,7 @@ def for_peers(name: str, data: Data) -> list[Rows]:
 
 NUMBERS = ["columns", "products", "stumps", ["columns", "products"]]
 SMALL_BUMPS = {"pools": [Bumps(1500, 10)], "alphas": [1e-4], "refine": True}
+SMALL_STUMPS = {"pools": ["stumps"], "alphas": [1e-3], "refine": True}
 BUMPS = {"pools": [Bumps(1500, 10)], "alphas": [1e-4, 3e-5]}
 SOFT_BALLS = {"pools": [Pieces(soft=True)], "alphas": [1e-3]}
 PATCHES = Patches(n_templates=120, template_size=(5, 7), mask_sigma=6.0)
@@ -148,9 +149,12 @@ OURS: dict[str, list[dict[str, Any]]] = {
     "digits": [{"max_atoms": 150, "pools": [*NUMBERS, "patches"]}, {"max_atoms": 100, **BUMPS}],
     "pendigits": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 100, **BUMPS},
                   {"max_atoms": 40, **SOFT_BALLS}],
-    "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 30, **SMALL_BUMPS},
+    "satellite": [{"max_atoms": 150, "pools": NUMBERS}, {"max_atoms": 100, **SMALL_STUMPS},
+                  {"max_atoms": 30, **SMALL_BUMPS},
                   {"max_atoms": 150, **BUMPS}, {"max_atoms": 60, **SOFT_BALLS}],
-    "adult": [{"max_atoms": 200, "inputs": "int16"}],
+    "adult": [{"max_atoms": 200, "pools": ["stumps"], "inputs": "int16"},
+              {"max_atoms": 300, "pools": ["stumps", ["stumps", "rules"]], "inputs": "int16",
+               "loss": "log", "alphas": [1e-4]}],
     "isolet": [{"max_atoms": 617, "pools": ["columns"], "alphas": [1e-3, 3e-4], "bits": (8,)}],
     "mnist": [{"max_atoms": 150, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)},
               {"max_atoms": 150, "pools": [PATCHES], "alphas": [1e-5], "bits": (8,),
@@ -162,8 +166,7 @@ OURS: dict[str, list[dict[str, Any]]] = {
 def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
     """Return the frontiers of `CompactClassifier`, fitted on all training rows."""
     for settings in OURS[name]:
-        if data.categorical:
-            settings = {"pools": [Stumps(categorical=data.categorical)], **settings}
+        settings = settings | {"pools": [_pool(pool, data) for pool in settings["pools"]]}
         search = CompactClassifier(MOST_OF_OURS, cv=[(data.fit, data.held)], random_state=seed,
                                    **settings).fit(data.X, data.y)  # fmt: skip
         lines = search.pareto_
@@ -174,6 +177,14 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
             title = f"{line['atoms']} {line['pool']}, alpha={line['alpha']}, {line['bits']} bits"
             yield Model("Laconic", title, str(model.to_c("model")), rows.dtype.name,
                         1 - point.score, rows, model.predict(data.X_test))  # fmt: skip
+
+
+def _pool(pool: Any, data: Data) -> Any:
+    """Return a pool that knows which features are categories."""
+    if isinstance(pool, list):
+        return [_pool(part, data) for part in pool]
+    kinds = {"stumps": Stumps, "rules": Rules}
+    return kinds[pool](categorical=data.categorical) if data.categorical else pool
 
 
 class Sides:
