@@ -155,7 +155,7 @@ OURS: dict[str, list[dict[str, Any]]] = {
     "adult": [{"max_atoms": 200, "pools": ["stumps"], "inputs": "int16"},
               {"max_atoms": 300, "pools": ["stumps", ["stumps", "rules"]], "inputs": "int16",
                "loss": "log", "alphas": [1e-4]}],
-    "isolet": [{"max_atoms": 617, "pools": ["columns"], "alphas": [1e-3, 3e-4], "bits": (8,)}],
+    "isolet": [{"max_atoms": 400, "pools": ["columns"], "alphas": [1e-3, 3e-4], "bits": (8,)}],
     "mnist": [{"max_atoms": 150, "pools": ["columns"], "alphas": [1e-3], "bits": (8,)},
               {"max_atoms": 150, "pools": [PATCHES], "alphas": [1e-5], "bits": (8,),
                "costs": "operations"}],
