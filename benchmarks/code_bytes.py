@@ -139,13 +139,19 @@ def mixed_kinds(seed: int, n_models: int) -> Iterator[Any]:
         if bits is not None:
             try:
                 predictor = predictor.quantise(problem.rows, bits=bits, inputs=given)
-            except ValueError:  # a table and a sum that ask for unlike codes of one feature
+            except ValueError as error:
+                if "looked up in a table and also calculated with" not in str(error):
+                    raise
                 continue
         yield predictor.to_c(f"mixed{number}")
 
 
 def shared_code(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str, int]:
-    """Return the bytes that each kind but the first saves at least, by numbers and inputs."""
+    """Return the bytes by which each kind but the first counts less, by numbers and inputs.
+
+    This is a part of the least that kinds save in a mix: the promise for its kinds apart, with
+    their margins, less its code. It is at most the smallest kind.
+    """
     saved: dict[str, list[float]] = defaultdict(list)
     for header in headers:
         parts = _parts(header)
@@ -155,7 +161,11 @@ def shared_code(headers: list[Any], chip: str, kept: dict[str, int]) -> dict[str
             saved[shared_part(parts[0])].append((apart - code) / (n_kinds(parts) - 1))
     out = {}
     for name, own in sorted(saved.items()):
-        smallest = min(size for part, size in kept.items() if shared_part(part) == name)
+        smallest = min(
+            size
+            for part, size in kept.items()
+            if shared_part(part) == name and not part.split()[1].startswith(("shared", "many"))
+        )
         out[name] = max(0, min(int(CERTAIN * min(own)), smallest))
     return out
 

@@ -124,3 +124,11 @@ def test_pools_depend_on_the_rows():
 def test_wrong_settings_are_refused(pools, alphas, message):
     with pytest.raises((TypeError, ValueError), match=message):
         find_settings(pools, alphas, np.zeros((5, 3)), [], "auto")
+
+
+@pytest.mark.parametrize(("n_features", "tried"), [(1, 1), (2, 3), (100, 3), (101, 1)])
+def test_tables_get_rules_unless_they_are_wide(n_features, tried):
+    X = np.zeros((4, n_features))
+    X[0, 0] = np.nan
+    settings = find_settings("auto", [1e-3], X, [], "auto")
+    assert [setting.title for setting in settings] == ["stumps", "rules", "stumps + rules"][:tried]

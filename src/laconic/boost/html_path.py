@@ -30,8 +30,12 @@ def html_path(path: Path, most: int = MOST_ROWS) -> str:
     ]
     if len(shown) < len(entries):
         parts.append(sentences(f"{len(shown)} of {len(entries):,} sizes are shown."))
-    told = "The loss is that of the training rows. The gap bounds its distance from the best one "
-    parts.append(sentences(told + "with these atoms. path_[5] is the model of five atoms."))
+    last = entries[-1].size
+    told = (
+        "The loss is that of the training rows. The gap bounds how far loss and penalty together "
+        f"are above their minimum for these atoms. path_[{last}] is the model of {last:,} atoms."
+    )
+    parts.append(sentences(told))
     return box(parts)
 
 

@@ -70,7 +70,8 @@ class CompactClassifier(LaconicClassifier):
         Pools of atoms: names, pool objects, or lists of them for atoms of several kinds in one
         model. ``"patches"`` are patches of images. ``"auto"`` tries columns, products, stumps,
         bumps, pieces, mixes of the first three, and patches if rows are images. For tables with
-        missing values or categories, it tries stumps, rules, and both together.
+        missing values or categories, it tries stumps, and up to 100 columns also rules, alone and
+        together with stumps.
     alphas : list, default=("auto", 1e-3)
         Strengths of the penalty.
     image_shape : "auto", None or tuple of two int, default="auto"

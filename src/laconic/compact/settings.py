@@ -18,6 +18,8 @@ OF_NUMBERS = ("columns", "products", "stumps", "bumps", "pieces", ["columns", "p
               ["columns", "products", "stumps"])  # fmt: skip
 # Only these pools take categories and missing values.
 OF_TABLES = ("stumps", "rules", ["stumps", "rules"])
+# Rules need two features. The time of a round grows with the square of their number.
+MOST_OF_RULES = 100
 ALPHAS: tuple[float | str, ...] = ("auto", 1e-3)
 # Rows of fewer pixels than this squared are not taken for images.
 SMALLEST_IMAGE = 8
@@ -142,8 +144,7 @@ def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any
     """Return the pools that can take the rows."""
     values = X.data if sparse.issparse(X) else X
     if categorical or np.isnan(values).any():
-        # A single feature has no rules.
-        return list(OF_TABLES) if X.shape[1] > 1 else ["stumps"]
+        return list(OF_TABLES) if 1 < X.shape[1] <= MOST_OF_RULES else ["stumps"]
     images = image_shape not in ("auto", None) or (image_shape == "auto" and looks_like_images(X))
     return [*OF_NUMBERS, *(["patches"] if images else [])]
 

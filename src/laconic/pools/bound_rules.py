@@ -98,11 +98,9 @@ class BoundRules(BoundPool):
             bases = np.cumsum([0, *lengths])
             sums = self._kernels.accumulate(pairs, bases, residual)
             for slot, low, high in zip(others, bases, bases[1:], strict=False):
-                # (codes there, codes here x outputs): sums over the codes that meet a condition
-                by_code = sums[low:high].reshape(-1, width * k)
-                parts.append(self._slots[slot].holds @ by_code)
-        by_condition = np.concatenate(parts).reshape(-1, width, k)
-        return np.tensordot(here.holds, by_condition, axes=(1, 1)).reshape(-1, k)
+                parts.append(self._slots[slot].met(sums[low:high].reshape(-1, width, k)))
+        by_condition = np.concatenate(parts)
+        return here.met(by_condition.transpose(1, 0, 2)).reshape(-1, k)
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Return the weighted squared norms. Columns are 0 or 1, so these are sums of weights."""
@@ -122,7 +120,7 @@ class BoundRules(BoundPool):
     def _holds(self, condition: int) -> np.ndarray:
         """Return which training rows meet a condition."""
         slot = self._slot[condition]
-        codes = self._slots[slot].holds[condition - self._of_slot[slot]] > 0
+        codes = self._slots[slot].holds[condition - self._of_slot[slot]]
         return np.asarray(codes[self._codes[slot]])
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:

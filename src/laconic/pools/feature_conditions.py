@@ -28,7 +28,21 @@ class FeatureConditions(NamedTuple):
     values: tuple[float, ...]
     """The threshold or category of every condition."""
     holds: np.ndarray
-    """Which codes meet each condition: 1 or 0, (n_conditions, n_codes)."""
+    """Which codes meet each condition, (n_conditions, n_codes)."""
+
+    def met(self, sums: np.ndarray) -> np.ndarray:
+        """Return the sums over the codes that meet each condition, from sums by code.
+
+        Both have codes or conditions on their first axis. Sums of thresholds are running sums, from
+        the lowest code for v ≤ θ and from the highest for v > θ.
+        """
+        n, last = self.kinds.count("le"), len(sums) - self.coding.missing
+        if n:
+            above = np.cumsum(sums[last - 1 : 0 : -1], axis=0)[::-1]
+            parts = [np.cumsum(sums[:n], axis=0), above]
+        else:
+            parts = [sums[self.holds[: self.kinds.count("eq")].argmax(axis=1)]]
+        return np.concatenate([*parts, sums[last:]])
 
 
 def threshold_conditions(coding: Coding) -> FeatureConditions:
@@ -71,4 +85,4 @@ def _with_missing(
     if coding.missing:
         last = np.arange(coding.n_codes) == coding.n_codes - 1
         kinds, values, holds = (*kinds, "missing"), [*values, 0.0], np.vstack([holds, last])
-    return FeatureConditions(coding, kinds, tuple(values), holds.astype(np.float64))
+    return FeatureConditions(coding, kinds, tuple(values), holds)

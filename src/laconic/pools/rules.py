@@ -47,8 +47,9 @@ class Rules:
 
     Notes
     -----
-    *Time.* One pass over the rows gives the sums of all rules on two features, however many there
-    are. So a round takes O(rows · features² · outputs). More cuts hardly take more time.
+    *Time.* One pass over the rows gives the sums of all rules on two features. Running sums over
+    codes lead from there to every rule. So a round takes O(rows · features² · outputs) for the
+    passes, and O(rules · outputs) for the rules. There are about 2 (features · cuts)² rules.
 
     *Memory.* The pool takes one byte for every row and feature. A round takes 18 bytes for every
     row and thread. Sums wait in 32 MB, or in more if rules with the same first feature need it.

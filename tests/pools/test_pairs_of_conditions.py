@@ -344,3 +344,10 @@ def test_a_single_feature_has_no_rules():
     X, y = corner()
     with pytest.raises(ValueError, match="at least two columns"):
         ShareBoostClassifier(2, pool="rules").fit(X[:, :1], y)
+
+
+def test_sums_over_conditions_are_those_over_the_codes_that_meet_them():
+    pool, rng = bound(table()), np.random.default_rng(0)
+    for own in pool._slots:
+        sums = rng.standard_normal((own.holds.shape[1], 3, 2))
+        np.testing.assert_allclose(own.met(sums), np.tensordot(own.holds, sums, axes=1), atol=1e-12)
