@@ -20,7 +20,7 @@ from laconic.compact.checked import random_rows
 from laconic.compact.trials import Form, promised_bytes
 from laconic.export.chips import find_chip, is_installed, measure
 from laconic.export.footprint import Target
-from laconic.model.quantise import TooWide
+from laconic.model.choose_codes import TooWide
 
 FEW = {"pools": ["columns", "stumps"], "alphas": ["auto"], "max_atoms": 12, "random_state": 0}
 
@@ -498,3 +498,19 @@ def checks():
 @pytest.mark.parametrize(("estimator", "check"), checks(), ids=lambda c: getattr(c, "func", c))
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def test_many_categories_leave_out_words_of_8_bits():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 400, 1200)
+    X = pd.DataFrame({"town": [f"c{i:03d}" for i in town], "z": rng.normal(size=1200)})
+    model = CompactClassifier(2000, pools=["stumps"], max_atoms=3, cv=2, random_state=0)
+    model.fit(X, town > 395)
+    assert model.predictor_.integers.bits == 16
+
+
+@pytest.mark.parametrize(("pools", "said"), [(["rule"], "pool must be one of"), ("stumps", "list")])
+def test_wrong_pools_are_not_blamed_on_missing_values(pools, said):
+    X = np.array([[1.0, np.nan], [2.0, 0.0], [3.0, 1.0], [4.0, 1.0]])
+    with pytest.raises((TypeError, ValueError), match=said):
+        CompactClassifier(pools=pools).fit(X, [0, 0, 1, 1])

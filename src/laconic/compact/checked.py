@@ -40,6 +40,20 @@ class Checked(NamedTuple):
         return text
 
 
+def compared_rows(weight: np.ndarray) -> np.ndarray:
+    """Return the numbers of at most 2,000 rows that are compared, drawn from those with a weight.
+
+    Examples
+    --------
+    >>> compared_rows(np.array([1.0, 0.0, 2.0])).tolist(), len(compared_rows(np.ones(5000)))
+    ([0, 2], 2000)
+    """
+    known = np.flatnonzero(weight > 0)
+    if len(known) <= COMPARED:
+        return known
+    return np.sort(np.random.default_rng(0).choice(known, COMPARED, replace=False))
+
+
 def checked(predictor: Any, chip: str, device: np.ndarray) -> Checked:
     """Compile a predictor, compare its scores with Python's, and measure it on a chip.
 

@@ -14,13 +14,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.compact.checked import COMPARED, checked, encoded_rows, random_rows
+from laconic.compact.checked import checked, compared_rows, encoded_rows, random_rows
 from laconic.compact.frontier import best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
 from laconic.compact.refit import FrontierModel, fit_frontier
 from laconic.compact.search import Given, Outcome, Search, Task
-from laconic.compact.settings import ALPHAS, allow_missing, check_whole, find_settings
+from laconic.compact.settings import (
+    ALPHAS,
+    allow_missing,
+    check_pools,
+    check_whole,
+    find_settings,
+)
 from laconic.compact.tables import frontier_table, lines_of, trials_table, why_chosen
 from laconic.compact.trials import COLUMNS, FLOAT, Form
 from laconic.data.doubts import stacklevel_of_user
@@ -394,7 +400,7 @@ class CompactClassifier(LaconicClassifier):
             models[best], titles[best.setting], found, name, self.one_standard_error, budget
         )
         self._use(models[best])
-        sample = search.rows.X[:: max(1, -(-search.rows.X.shape[0] // COMPARED))]
+        sample = search.rows.X[compared_rows(search.rows.weight)]
         self.checked_ = checked(self.predictor_, self.chip, encoded_rows(self.predictor_, sample))
         if self.checked_.flash is not None and self.checked_.flash > self.bytes_:
             warnings.warn(
@@ -451,6 +457,10 @@ class CompactClassifier(LaconicClassifier):
             least = self._models[0].bytes
             raise ValueError(f"no model takes {max_bytes:g} bytes; the smallest takes {least}")
         found = fitting[-1]
+        found.why_ = (
+            f"It is the best model of the frontier within {max_bytes:g} bytes, and takes at most "
+            f"{found.bytes_:,}."
+        )
         found.checked_ = checked(found.predictor_, self.chip, random_rows(found.predictor_))
         return found
 
@@ -483,6 +493,7 @@ class CompactClassifier(LaconicClassifier):
             said = what_stumps_could_do(error)
             if said is None or allow_missing(self.pools):
                 raise
+            check_pools(self.pools)
             raise ValueError(
                 "X holds text or missing values (NaN), which only stumps and rules take; give "
                 'pools="auto" or pools=["stumps", "rules"]'

@@ -9,6 +9,8 @@ import numpy as np
 
 from laconic.compact.trials import COLUMNS
 
+# Mean scores that differ by less are equal.
+ROUNDING = 1e-12
 AT = {name: number for number, name in enumerate(COLUMNS)}
 
 
@@ -88,6 +90,6 @@ def pareto(models: Iterable[Any]) -> list[Any]:
     """
     out: list[Any] = []
     for model in sorted(models, key=lambda model: (model.bytes, -model.score)):
-        if not out or model.score > out[-1].score:
+        if not out or model.score > out[-1].score + ROUNDING:
             out.append(model)
     return out

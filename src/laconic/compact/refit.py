@@ -6,18 +6,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from laconic.compact.checked import COMPARED
+from laconic.compact.checked import compared_rows
 from laconic.compact.frontier import Tried
 from laconic.compact.search import Search
 from laconic.compact.trials import FLOAT, model_at, promised_bytes
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import whole_fits
+from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor, change_of
 from laconic.model.predictor import Predictor
-from laconic.model.quantise import TooWide
 
 
 class FrontierModel(NamedTuple):
@@ -94,7 +92,7 @@ def _model(
                 f"a model of the frontier is left out: {error}", stacklevel=stacklevel_of_user()
             )
             return None
-        some = np.flatnonzero(weight > 0)[:: max(1, -(-len(y) // COMPARED))]
+        some = compared_rows(weight)
         change = change_of(bare, integers, X[some], y[some], weight[some])
         predictor = IntegerPredictor.of(predictor, integers, change)
     entry = model.path_[model.n_atoms_]

@@ -108,7 +108,10 @@ class Search:
                     )
                     return
             if not self.found.models:
-                raise ValueError(next(iter(self.found.left_out.values()), "no model fits"))
+                reason = (
+                    "no model fits the budget and the integers; raise max_bytes, or use bits=16"
+                )
+                raise ValueError(next(iter(self.found.left_out.values()), reason))
             alive = self._next(alive, groups, first=rung == 0)
 
     @property

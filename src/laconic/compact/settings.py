@@ -42,17 +42,27 @@ class Setting(NamedTuple):
     columns have other lengths."""
 
 
-def find_settings(
-    pools: Any, alphas: Any, X: Any, categorical: list[int], image_shape: Any
-) -> list[Setting]:
-    """Return the settings to try. With ``pools="auto"`` they depend on the rows ``X``."""
+def check_pools(pools: Any) -> None:
+    """Refuse what is neither ``"auto"`` nor a list of pools."""
     if isinstance(pools, str) and pools == "auto":
-        pools = _fitting_pools(X, categorical, image_shape)
-    elif isinstance(pools, str) or not isinstance(pools, Sequence):
+        return
+    if isinstance(pools, str) or not isinstance(pools, Sequence):
         raise TypeError(
             f'pools must be "auto" or a list of pools, such as ["columns", "products"]; got '
             f"{pools!r}"
         )
+    for pool in pools:
+        if not _is_patches(pool):
+            make_pool(pool, "max", None, [])
+
+
+def find_settings(
+    pools: Any, alphas: Any, X: Any, categorical: list[int], image_shape: Any
+) -> list[Setting]:
+    """Return the settings to try. With ``pools="auto"`` they depend on the rows ``X``."""
+    check_pools(pools)
+    if isinstance(pools, str):
+        pools = _fitting_pools(X, categorical, image_shape)
     alphas = list(alphas)
     if not pools or not alphas:
         raise ValueError("pools and alphas must each have at least one entry")

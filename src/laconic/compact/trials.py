@@ -11,9 +11,10 @@ from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, whole_fits
 from laconic.export.footprint import Target, footprint
+from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor
 from laconic.model.program import program_of
-from laconic.model.quantise import TooWide, quantise_program
+from laconic.model.quantise import quantise_program
 
 COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN."""

@@ -57,6 +57,10 @@ def uses(program: Program) -> dict[int, set[str]]:
     return dict(sorted(out.items()))
 
 
+class TooWide(ValueError):
+    """A model whose numbers do not fit the integers of C."""
+
+
 def choose_codes(program: Program, X: Any, bits: int, given: str) -> Inputs:
     """Return the inputs of an integer model. The ranges of features are those of the rows ``X``."""
     if given not in GIVEN:
@@ -231,7 +235,7 @@ class _Floats(_Chooser):
         """Codes of categories are their numbers, moved so that -1 is the lowest code."""
         codes, most = self.asked[place], self.most - self.least - 2
         if codes.max(initial=0.0) > most or codes.min(initial=0.0) < 0:
-            raise ValueError(
+            raise TooWide(
                 f"{self._told(place, codes)}, but those of {self.bits} bits go from 0 to {most}; "
                 "use bits=16, or fewer categories"
             )

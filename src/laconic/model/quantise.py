@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.losses import decide
-from laconic.model.choose_codes import choose_codes
+from laconic.model.choose_codes import TooWide, choose_codes
 from laconic.model.in_codes import Coded, in_codes
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import EXACT, IntegerProgram, atom_values
@@ -43,10 +43,6 @@ SMALLEST = 2.0**-1000
 TOO_LARGE = 2.0**62
 # A unit may be coarser than the weights need by so many powers of two.
 COARSER = 40
-
-
-class TooWide(ValueError):
-    """A model whose numbers do not fit the integers of C."""
 
 
 def quantise_program(
