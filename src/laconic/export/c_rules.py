@@ -31,8 +31,7 @@ def rule_lines(code: Code, segment: Segment) -> list[str]:
         "rules_place", places,
         "Conditions: 4 times the place of an input, plus the test.",
     )  # fmt: skip
-    dtype = None if code.inputs is None else code.inputs.dtype.name
-    values = code.rom.table("rules_value", value, "Values to compare with.", dtype)
+    values = code.rom.table("rules_value", value, "Values to compare with.", code.code_type)
     ask = _float_test if code.inputs is None else _integer_test
     kind = "uint_fast16_t" if places.max() < 2**16 else "uint_fast32_t"
     body = [
