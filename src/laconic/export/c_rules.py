@@ -56,7 +56,8 @@ def _integer_test(code: Code, tests: set[int]) -> str:
     low, high = "x <= value", "x >= value"
     if ABOVE in tests:
         lost = code.inputs.missing
-        low = f"(place & 1u ? {low} : x != {lost})" if lost else f"(!(place & 1u) || {low})"
+        asked = f"(place & 1u ? {low} : x != {lost})"
+        low = f"(!(place & 1u) || {low})" if lost is None else asked
     if AT_MOST in tests:
         high = f"(!(place & 2u) || {high})"
     return f"{low} && {high}"
@@ -65,5 +66,5 @@ def _integer_test(code: Code, tests: set[int]) -> str:
 def _float_test(code: Code, tests: set[int]) -> str:
     written = {AT_MOST: "x <= value", ABOVE: "x > value", EQUAL: "x == value", MISSING: "x != x"}
     *others, last = sorted(tests)
-    chosen = "".join(f"test == {_BITS[number]}u ? {written[number]} : " for number in others)
-    return (chosen + written[last]).replace("test", f"place % {PLACES}u")
+    chosen = [f"place % {PLACES}u == {_BITS[number]}u ? {written[number]} : " for number in others]
+    return "".join([*chosen, written[last]])
