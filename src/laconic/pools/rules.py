@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from laconic.pools.cuts import FeatureSurvey
     from laconic.pools.feature_conditions import FeatureConditions
 
-# With more cuts or categories, the codes of a feature would not fit a byte.
+# Either limit gives a feature at most 202 codes. A byte has room for a few more. But a round sums
+# the rules of two features from pairs of codes. Its time grows with the cube of their number.
 MOST_CUTS, MOST_CATEGORIES = 200, 100
 
 
@@ -48,7 +49,8 @@ class Rules:
     Notes
     -----
     *Time.* One pass over the rows gives the sums of all rules on two features, however many there
-    are. So a round takes O(rows · features² · outputs). More cuts hardly take more time.
+    are. So a round takes O(rows · features² · outputs). A few dozen cuts hardly take more
+    time than a few, but hundreds do.
 
     *Memory.* The pool takes one byte for every row and feature. A round takes 18 bytes for every
     row and thread. Sums wait in 32 MB, or in more if rules with the same first feature need it.
