@@ -57,7 +57,7 @@ _TESTS = {"at_most": AT_MOST, "equals": EQUAL, "missing": MISSING}
 
 
 class Questions(NamedTuple):
-    """Questions about features: the kind of stump that asks alike, features and values."""
+    """Questions about features: the kind of stump with the same test, features and values."""
 
     kind: str
     feature: np.ndarray

@@ -62,7 +62,7 @@ class BallPool(TransformerMixin, BaseEstimator):
     map_: Any
 
     def _is_soft(self) -> bool:
-        """Return whether heights of balls depend on the distance, so that distances are kept."""
+        """Return whether balls are soft. Soft balls need the distances of rows."""
         raise NotImplementedError
 
     def _bound(self, balls: BallGrid, coded: CodedRows, threads: Threads) -> BoundBalls:
