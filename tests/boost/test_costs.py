@@ -22,7 +22,7 @@ TARGET = Target("c99", 8, "float")
 def bound(pool, d=D):
     rng = np.random.default_rng(0)
     X = rng.random((40, d))
-    if isinstance(pool, Stumps):
+    if isinstance(pool, Stumps | Rules):
         X[:, 1] = rng.integers(0, 4, 40)
         X[rng.random(X.shape) < 0.1] = np.nan
     return pool.bind(X, np.full(40, 1 / 40), Threads(1))
@@ -35,7 +35,7 @@ POOLS = {
     "stumps": lambda: bound(Stumps(bins=5, categorical=[1])),
     "signs": lambda: Signs(bound(Stumps(bins=3))),
     "products": lambda: bound(Products(), 9),
-    "rules": lambda: bound(Rules(cuts=2), 9),
+    "rules": lambda: bound(Rules(cuts=2, categorical=[1]), 9),
     "pieces": lambda: bound(Pieces(n_centres=6, n_radii=4, random_state=0)),
     "bumps": lambda: bound(Bumps(n_centres=6, n_radii=4, random_state=0)),
     "patches": lambda: bound(Patches((6, 6), 5, 3, 2, (1.0, 1.5), random_state=0)),

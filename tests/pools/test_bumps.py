@@ -44,6 +44,29 @@ def test_sums_and_squares_of_every_bump_are_those_of_its_column(n_jobs):
     np.testing.assert_allclose(pool.columns([4, 0, 31]), columns[:, [4, 0, 31]], atol=1e-12)
 
 
+def test_float32_rows_have_float32_columns():
+    X, _ = rings(dtype=np.float32)
+    residual = np.random.default_rng(1).standard_normal((len(X), 3)).astype(np.float32)
+    pool = bound(X)
+    columns, atoms = explicit(pool, X.astype(np.float64)), range(pool.n_atoms)
+    for found in (pool.columns(atoms), pool.extract(atoms).columns(X)):
+        assert found.dtype == pool.dtype == np.float32
+        np.testing.assert_allclose(found, columns, atol=1e-5)
+    sums = np.vstack([own for _, own in pool.gradients(residual)])
+    np.testing.assert_allclose(sums, columns.T @ residual, atol=1e-3)
+
+
+def test_float32_chooses_as_float64():
+    X, y = rings(m=400, dtype=np.float32)
+    pool = Bumps(n_radii=5, centres=X[:12])
+    single, double = (
+        ShareBoostClassifier(5, pool=pool, alpha=1e-3).fit(rows, y)
+        for rows in (X, X.astype(np.float64))
+    )
+    assert [a.centre for a in single.atoms_] == [a.centre for a in double.atoms_]
+    np.testing.assert_allclose(single.path_.losses, double.path_.losses, rtol=1e-4)
+
+
 def test_a_bump_is_the_constant_of_a_soft_ball():
     X, _ = rings()
     bumps, pieces = bound(X), bound(X, kind=Pieces, soft=True)

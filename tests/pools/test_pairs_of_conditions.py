@@ -134,6 +134,28 @@ def test_only_the_most_common_categories_have_conditions():
         np.testing.assert_array_equal(pool.columns([number])[:, 0], expected)
 
 
+def test_rules_at_the_limits_with_missing_values():
+    """Two features with 200 cuts, and two with 100 of more categories."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([*rng.random((2, 2000)), *rng.integers(0, 130, (2, 2000))])
+    X[rng.random(X.shape) < 0.1] = NAN
+    residual = rng.standard_normal((len(X), 2))
+    pool = bound(X, cuts=200, max_categories=100, categorical=[2, 3])
+    assert pool.n_atoms == 401 * 401 + 4 * 401 * 101 + 101 * 101
+    edges = np.unique([e for f in range(4) for e in pool.matching(f)[[0, -1]]])
+    atoms = np.append(edges, rng.choice(pool.n_atoms, 300, replace=False))
+    rules = [pool.atom(number) for number in atoms]
+    assert {c.kind for rule in rules for c in rule} == {"le", "gt", "eq", "missing"}
+    expected = np.column_stack(
+        [meets(X[:, a.feature], a) & meets(X[:, b.feature], b) for a, b in rules]
+    )
+    np.testing.assert_array_equal(pool.columns(atoms), expected)
+    np.testing.assert_array_equal(pool.extract(atoms).columns(X), expected)
+    sums = np.vstack([own for _, own in pool.gradients(residual)])
+    np.testing.assert_allclose(sums[atoms], expected.T @ residual, atol=1e-10)
+    assert [pool.index(rule) for rule in rules] == atoms.tolist()
+
+
 def test_a_heavy_category_is_common():
     X = np.column_stack([np.arange(9.0) // 3, np.arange(9.0)])
     weight = np.where(X[:, 0] == 2, 2.0, 1.0)

@@ -62,13 +62,9 @@ def _equals(code: Code, segment: Segment) -> list[str]:
 
 def _value(code: Code, segment: Segment) -> str:
     """Return the value of atom j. A number in its place might make compilers warn."""
-    values, dtype = segment.tables["value"], _code_type(code)
+    values, dtype = segment.tables["value"], code.code_type
     made = code.rom.table(f"{segment.kind}_value", values, "Values to compare with.", dtype)
     return code.rom.read(made, "j")
-
-
-def _code_type(code: Code) -> str | None:
-    return None if code.inputs is None else code.inputs.dtype.name
 
 
 def _missing(code: Code, segment: Segment) -> list[str]:

@@ -66,6 +66,11 @@ class Code:
         return self.inputs is None or len(self.inputs.features) == self.program.n_features
 
     @property
+    def code_type(self) -> str | None:
+        """NumPy type of codes, or None for float32."""
+        return None if self.inputs is None else self.inputs.dtype.name
+
+    @property
     def weight_type(self) -> str | None:
         """NumPy type of weights, or None for float32."""
         return None if self.integers is None else f"int{self.integers.bits}"

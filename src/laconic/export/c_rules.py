@@ -31,8 +31,7 @@ def rule_lines(code: Code, segment: Segment) -> list[str]:
         "rules_place", places,
         "Conditions: 4 times the place of an input, plus the test.",
     )  # fmt: skip
-    dtype = None if code.inputs is None else code.inputs.dtype.name
-    values = code.rom.table("rules_value", value, "Values to compare with.", dtype)
+    values = code.rom.table("rules_value", value, "Values to compare with.", code.code_type)
     ask = _float_test if code.inputs is None else _integer_test
     kind = "uint_fast16_t" if places.max() < 2**16 else "uint_fast32_t"
     body = [
@@ -57,7 +56,8 @@ def _integer_test(code: Code, tests: set[int]) -> str:
     low, high = "x <= value", "x >= value"
     if ABOVE in tests:
         lost = code.inputs.missing
-        low = f"(place & 1u ? {low} : x != {lost})" if lost else f"(!(place & 1u) || {low})"
+        asked = f"(place & 1u ? {low} : x != {lost})"
+        low = f"(!(place & 1u) || {low})" if lost is None else asked
     if AT_MOST in tests:
         high = f"(!(place & 2u) || {high})"
     return f"{low} && {high}"
@@ -66,5 +66,5 @@ def _integer_test(code: Code, tests: set[int]) -> str:
 def _float_test(code: Code, tests: set[int]) -> str:
     written = {AT_MOST: "x <= value", ABOVE: "x > value", EQUAL: "x == value", MISSING: "x != x"}
     *others, last = sorted(tests)
-    chosen = "".join(f"test == {_BITS[number]}u ? {written[number]} : " for number in others)
-    return (chosen + written[last]).replace("test", f"place % {PLACES}u")
+    chosen = [f"place % {PLACES}u == {_BITS[number]}u ? {written[number]} : " for number in others]
+    return "".join([*chosen, written[last]])

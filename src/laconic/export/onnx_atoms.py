@@ -125,7 +125,10 @@ def _missing(rows: GraphRows, tables: Any) -> str:
 
 
 def _rules(rows: GraphRows, tables: Any) -> str:
-    """Return whether both conditions hold. Each test is asked of all rules, and one answer kept."""
+    """Return whether both conditions hold.
+
+    Compute every test for all rules, then keep the one that each rule uses.
+    """
     graph, sides = rows.graph, []
     for side in SIDES:
         x, value = _taken(rows, tables[side]), tables[f"{side}_value"].astype(np.float64)

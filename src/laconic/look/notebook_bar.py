@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
@@ -81,14 +82,18 @@ class NotebookBar:
         return f"{task.description} {task.completed:.0f}/{total} {numbers} {spent}"
 
     def _show(self, text: str, html: str) -> None:
-        """Show the bar in its place below the cell. The first call makes the place."""
-        from IPython.display import display
+        """Show the bar in its place below the cell. The first call makes the place.
 
+        Any error is ignored, because a fit goes on if its bar cannot be shown.
+        """
         shown = {"text/plain": text, "text/html": html}
-        if self._place is None:
-            self._place = display(shown, raw=True, display_id=True)
-        else:
-            self._place.update(shown, raw=True)
+        with suppress(Exception):
+            from IPython.display import display
+
+            if self._place is None:
+                self._place = display(shown, raw=True, display_id=True)
+            else:
+                self._place.update(shown, raw=True)
 
 
 def _bar(task: BarTask, done: bool) -> str:

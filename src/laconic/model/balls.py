@@ -24,7 +24,7 @@ FAR = 2.0**200
 FEW_ROWS = 8
 
 
-class Spheres(Primitive):
+class BallPrimitive(Primitive):
     """Centres and radii, and how high a ball is at a row. A base for primitives of balls."""
 
     def __init__(self, centre: Any, radius: Any, soft: Any) -> None:
@@ -82,7 +82,7 @@ class Spheres(Primitive):
         return self._distinct.size + len(self)
 
 
-class Heights(Spheres):
+class Heights(BallPrimitive):
     """Bumps: soft balls, each with the column max(0, 1 − ‖x − c‖²/r²).
 
     Parameters
@@ -116,7 +116,7 @@ class Heights(Spheres):
         return out
 
 
-class Balls(Spheres):
+class Balls(BallPrimitive):
     """Balls, each with the columns 1[‖x − c‖ < r]·[x − o, 1].
 
     In a soft ball, these columns are multiplied by 1 − ‖x − c‖²/r², which is 0 at the edge.

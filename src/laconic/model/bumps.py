@@ -46,15 +46,11 @@ class BumpsMap(LoweredMap):
     """
 
     kind = "bumps"
-    reading = (
-        "A bump adds its weight to each class at its centre, less at rows farther away, and "
-        "nothing from its radius on. The row named is the training row nearest to the centre, "
-        f"counted from 0. A class adds up its bumps and {SUM}"
-    )
     worth = (
         "A bump adds its weight at its centre, less at rows farther away, and nothing from its "
         "radius on. The row named is the training row nearest to the centre, counted from 0."
     )
+    reading = f"{worth} A class adds up its bumps and {SUM}"
     layout: ClassVar[dict[str, Array]] = {
         "centre": Array("f", ("bumps", "features")),
         "radius": Array("f", ("bumps",), 0.0),

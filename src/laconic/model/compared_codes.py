@@ -79,15 +79,12 @@ class Comparer:
     def at_most(self, segment: Segment) -> Segment:
         """Return stumps v ≤ θ in codes."""
         of, cuts = segment.tables["feature"], segment.tables["value"]
-        found = self.thresholds(of, cuts, np.zeros(len(of), dtype=bool))
-        tables = segment.tables | {"value": found.codes}
-        return segment._replace(tables=tables, weights=_kept(segment, found.possible))
+        return _compared(segment, self.thresholds(of, cuts, np.zeros(len(of), dtype=bool)))
 
     def equals(self, segment: Segment) -> Segment:
         """Return stumps v = c in codes."""
-        found = self.categories(segment.tables["feature"], segment.tables["value"])
-        tables = segment.tables | {"value": found.codes}
-        return segment._replace(tables=tables, weights=_kept(segment, found.possible))
+        of, values = segment.tables["feature"], segment.tables["value"]
+        return _compared(segment, self.categories(of, values))
 
     def rules(self, segment: Segment) -> Segment:
         """Return rules in codes. The condition v > θ becomes code ≥ value."""
@@ -103,6 +100,12 @@ class Comparer:
                 possible[where] &= found.possible
             tables[f"{side}_value"] = codes
         return segment._replace(tables=tables, weights=_kept(segment, possible))
+
+
+def _compared(stumps: Segment, found: CodedValues) -> Segment:
+    """Return stumps that compare codes with these values."""
+    tables = stumps.tables | {"value": found.codes}
+    return stumps._replace(tables=tables, weights=_kept(stumps, found.possible))
 
 
 def _kept(segment: Segment, possible: np.ndarray) -> np.ndarray:

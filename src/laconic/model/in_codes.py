@@ -132,19 +132,20 @@ class _Coder:
         return segment._replace(tables=tables, weights=weights)
 
     def balls(self, segment: Segment) -> Segment:
-        centre, limit = self._centres(segment.tables, inside=np.less)
-        tables = segment.tables | {"centre": centre, "limit": limit}
         weights = segment.weights.copy()
         weights[:, -1] += np.einsum("f,bfc->bc", self.origin, weights[:, :-1])
         weights[:, :-1] /= self.scale[None, :, None]
-        segment = segment._replace(tables=tables, weights=weights)
+        segment = self._placed(segment)._replace(weights=weights)
         return segment if segment.kind == "balls" else self._soft(segment)
 
     def bumps(self, segment: Segment) -> Segment:
-        centre, limit = self._centres(segment.tables, inside=np.less)
-        tables = segment.tables | {"centre": centre, "limit": limit}
         weights = np.ldexp(segment.weights, -HEIGHT_BITS[self.bits])
-        return self._soft(segment._replace(tables=tables, weights=weights))
+        return self._soft(self._placed(segment)._replace(weights=weights))
+
+    def _placed(self, segment: Segment) -> Segment:
+        """Return balls whose centres and radii are in codes."""
+        centre, limit = self._centres(segment.tables, inside=np.less)
+        return segment._replace(tables=segment.tables | {"centre": centre, "limit": limit})
 
     def _soft(self, segment: Segment) -> Segment:
         """Add the slope of the height: height = ((limit − distance) >> drop) · fall >> 15."""

@@ -57,7 +57,7 @@ _TESTS = {"at_most": AT_MOST, "equals": EQUAL, "missing": MISSING}
 
 
 class Questions(NamedTuple):
-    """Questions about features: the kind of stump that asks alike, features and values."""
+    """Questions about features: the kind of stump with the same test, features and values."""
 
     kind: str
     feature: np.ndarray
@@ -134,11 +134,12 @@ def _multiply(p: Any, weights: np.ndarray) -> Iterator[Any]:
 
 def _compare(p: Any, weights: np.ndarray) -> Iterator[Any]:
     feature, value, test = np.asarray(p.feature), np.asarray(p.value), np.asarray(p.test)
-    for number, kind in enumerate(("at_most", "equals")):
+    for kind, number in _TESTS.items():
         of = test == number
-        yield (kind,), {"feature": feature[of], "value": value[of]}, weights[of]
-    of = test == 2
-    yield ("missing",), {"feature": feature[of]}, weights[of]
+        tables = {"feature": feature[of]}
+        if number != MISSING:
+            tables["value"] = value[of]
+        yield (kind,), tables, weights[of]
 
 
 def _rules(p: Any, weights: np.ndarray) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from laconic.model.patches import is_at_least
 from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
-from laconic.pools.bound_pieces import BoundPieces
+from laconic.pools.bound_balls import BoundBalls
 from laconic.pools.parts import Place
 from laconic.pools.radii import BallGrid, CodedRows, code_rows, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
@@ -62,10 +62,10 @@ class BallPool(TransformerMixin, BaseEstimator):
     map_: Any
 
     def _is_soft(self) -> bool:
-        """Return whether heights of balls depend on the distance, so that distances are kept."""
+        """Return whether balls are soft. Soft balls need the distances of rows."""
         raise NotImplementedError
 
-    def _bound(self, balls: BallGrid, coded: CodedRows, threads: Threads) -> BoundPieces:
+    def _bound(self, balls: BallGrid, coded: CodedRows, threads: Threads) -> BoundBalls:
         """Return the pool over rows that are coded."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class BallPool(TransformerMixin, BaseEstimator):
         threads: Threads,
         survey: BallGrid | None = None,
         place: Place | None = None,
-    ) -> BoundPieces:
+    ) -> BoundBalls:
         """Find the balls of all rows, or use those of the survey. Then code every distance."""
         soft = self._is_soft()
         if survey is None:

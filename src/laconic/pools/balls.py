@@ -1,4 +1,4 @@
-"""Sums over the balls of many centres and radii, for `laconic.pools.bound_pieces`.
+"""Sums over the balls of many centres and radii, for `laconic.pools.bound_balls`.
 
 The code of a row for a centre is the number of radii that do not reach the row. One pass over the
 codes sums the rows of every code. A running sum over the codes then gives the sum of every ball.

@@ -8,33 +8,20 @@ import numpy as np
 
 from laconic.model.bumps import Bump, BumpsMap
 from laconic.numeric.threads import Threads
-from laconic.pools.bound_pieces import BoundPieces
+from laconic.pools.bound_balls import BoundBalls
 from laconic.pools.radii import BallGrid, CodedRows
 
 
-class BoundBumps(BoundPieces):
-    """`Bumps` over training rows.
-
-    The bump with number ``radius`` of ``centre`` is atom centre · n_radii + radius. It is a soft
-    ball without a linear part.
-
-    Parameters
-    ----------
-    balls : BallGrid
-    coded : CodedRows
-        This part of the rows, with codes.
-    threads : Threads
-    """
+class BoundBumps(BoundBalls):
+    """`Bumps` over training rows: soft balls without a linear part. See `BoundBalls`."""
 
     record = Bump
 
     def __init__(self, balls: BallGrid, coded: CodedRows, threads: Threads) -> None:
-        self._soft = True
         ones = np.ascontiguousarray(coded.table[:, -1:])
-        self._take(balls, coded._replace(table=ones), threads, 0)
-        self._shift = np.empty((len(self._centres), 0))
-        fall = (self._radii[:, -1:] / self._radii) ** 2
-        self._factors = np.stack([np.ones_like(fall), np.ones_like(fall), fall], axis=-1)
+        no_shift, factor = np.empty((len(balls.centres), 0)), np.ones_like(balls.radii)
+        coded = coded._replace(table=ones)
+        super().__init__(balls, coded, threads, True, no_shift, factor, factor)
 
     def extract(self, atoms: Sequence[int]) -> BumpsMap:
         """Return the feature map of the bumps."""

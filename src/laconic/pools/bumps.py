@@ -19,8 +19,8 @@ class Bumps(BallPool):
 
     A bump is the column max(0, 1 − ‖v − c‖²/r²). It is 1 at its centre and 0 outside the ball. It
     is a soft ball of `laconic.pools.pieces.Pieces` with a constant in place of the linear function.
-    So a bump has one weight for each class, where a piece has one for each feature and class. In a
-    given number of bytes, a model has many more bumps than pieces.
+    So a bump has one weight for each class. A piece has one for each feature and one for its
+    constant, for each class. In a given number of bytes, a model has many more bumps than pieces.
 
     As the ``pool`` of an estimator, this object never writes down its columns. A round costs
     O(m · centres · k) for all radii together, with m rows and k outputs. As a step of a
@@ -51,7 +51,7 @@ class Bumps(BallPool):
     *Scale.* Distances add up all features. If features have different units, scale them first.
 
     *Memory.* In addition to the data, the pool takes a byte and a number for every row and centre.
-    A sparse matrix is made dense.
+    While it codes the rows, it also takes a copy of them. A sparse matrix is made dense.
 
     *Parts.* Rows in parts are treated as by `laconic.pools.pieces.Pieces`.
 

@@ -14,7 +14,8 @@ from laconic.pools.codings import Coding, coding_at, exact_coding
 from laconic.pools.cuts import FeatureSurvey
 from laconic.pools.quantiles import united
 
-# Weights of categories that differ by less than this part are a tie, because sums are rounded.
+# Sums are rounded, so weights of categories are compared by buckets of this relative width. Weights
+# in one bucket are a tie. Rounding can still separate two weights at the edge of a bucket.
 ROUNDING = 1e-9
 
 
@@ -74,7 +75,7 @@ def category_conditions(parts: Sequence[FeatureSurvey], most: int) -> FeatureCon
 
 
 def _heaviest(mass: np.ndarray, most: int) -> np.ndarray:
-    """Return the places of the largest masses. Of equal ones, the first are taken."""
+    """Return the places of the largest masses. Of those in one bucket, the first are taken."""
     ranks = np.floor(np.log(mass) / ROUNDING)
     return np.argsort(-ranks, kind="stable")[:most]
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from laconic.pools.cuts import FeatureSurvey
     from laconic.pools.feature_conditions import FeatureConditions
 
-# With more cuts or categories, the codes of a feature would not fit a byte.
+# Either limit gives a feature at most 202 codes. A byte has room for a few more. But the number of
+# rules, and so the time of a round, grows with the square of the number of codes.
 MOST_CUTS, MOST_CATEGORIES = 200, 100
 
 
