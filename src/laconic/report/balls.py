@@ -1,0 +1,187 @@
+"""Search for the ball with the most evidence of errors beyond those expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from laconic.holes.bad_balls import Around, offsets
+from laconic.model.distances import ball_distances
+from laconic.report.bins import COARSE
+from laconic.report.scan import SHARES, Candidate
+
+# Most errors to try as centres, drawn at random if there are more, and most distances to compute.
+CENTRES, DISTANCES = 400, 20_000_000
+# For the price of a ball: radii that count as different, as many as the bins of a number in a rule,
+# and ways to weigh the columns.
+RADII, METRICS = COARSE, 2
+# Largest share of the rows that a ball may hold.
+LARGEST = 0.2
+# Balls whose centre is moved to the middle of their errors, and rows inside the best of them that
+# are tried as centres.
+MOVED, NEAR = 10, 128
+# Share of the rows that are sorted by distance: those that a ball may hold, and some that are gone.
+SORTED = 0.4
+# Centres whose distances are computed together, and rows whose distances from one centre are.
+TOGETHER, ROWS = 64, 8192
+
+
+@dataclass(frozen=True)
+class ErrorBall:
+    """The rows within ``radius`` of ``centre``, after every column is multiplied by its weight."""
+
+    centre: np.ndarray
+    weights: np.ndarray
+    radius: float
+
+    def distances(self, Z: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row from the centre."""
+        out = np.empty(len(Z))
+        for start in range(0, len(Z), ROWS):
+            part = Z[start : start + ROWS] * self.weights - self.centre
+            out[start : start + ROWS] = np.einsum("ij,ij->i", part, part)
+        return out
+
+
+class BallSearch:
+    """The search for balls among some rows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_rows, n_columns)
+        Rows to search, without weights.
+    weights : ndarray of shape (n_columns,)
+        How much every column counts in distances.
+    error, expected : ndarray of shape (n_rows,)
+        Errors become centres. If they are many, some are drawn: the less expected, the likelier.
+    least : int
+        Smallest number of rows in a ball.
+    rng : Generator
+        Draws the centres.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        weights: np.ndarray,
+        error: np.ndarray,
+        expected: np.ndarray,
+        least: int,
+        rng: np.random.Generator,
+        most_centres: int = CENTRES,
+    ) -> None:
+        self.points, self.weights, self.least = points * weights, weights, least
+        most = min(most_centres, max(DISTANCES // max(len(error), 1), 20))
+        self.centres = _places(self.points, error * (1.0 - expected), most, rng)
+        self.arounds = self._arounds(self.centres)
+
+    def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
+        """Return the ball with the most evidence among the rows left.
+
+        The best balls around errors are moved to the middle of their errors. Around the best of
+        these, every row is tried as a centre, or ``NEAR`` of them, until none is better.
+        """
+        left = np.where(alive[:, None], gain, 0.0)
+        top = self._around(self.centres, self.arounds, MOVED, alive, left)
+        better = top
+        while better is not None:
+            top = better
+            near = top.inside[:: -(-len(top.inside) // NEAR)]
+            other = self._around(near, self._arounds(near), 1, alive, left)
+            better = other if other is not None and other.evidence > top.evidence else None
+        return top
+
+    def _arounds(self, centres: np.ndarray) -> list[Around]:
+        """Return the rows around each centre."""
+        out: list[Around] = []
+        for start in range(0, len(centres), TOGETHER):
+            some = self.points[centres[start : start + TOGETHER]]
+            distances = np.ascontiguousarray(ball_distances(self.points, some).T)
+            pairs = zip(distances, offsets(some), strict=True)
+            out += [_nearest(d2, offset) for d2, offset in pairs]
+        return out
+
+    def _around(
+        self,
+        centres: np.ndarray,
+        arounds: list[Around],
+        most: int,
+        alive: np.ndarray,
+        gain: np.ndarray,
+    ) -> Candidate | None:
+        """Return the best ball around one of the centres, after ``most`` of them were moved."""
+        tried = [self._at(around, alive, gain) for around in arounds]
+        order = np.argsort([-found[0] for found in tried], kind="stable")[:most]
+        moved = [self._moved(int(centres[k]), alive, gain) for k in order if tried[k][0] > 0]
+        return max(moved, key=lambda candidate: candidate.evidence, default=None)
+
+    def _at(self, around: Around, alive: np.ndarray, gain: np.ndarray) -> tuple[float, int]:
+        """Return the evidence of the best ball around a centre, and the place of its last row."""
+        left = int(alive.sum())
+        # Rows that a ball may hold, and all that are gone.
+        reach = int(LARGEST * left) + len(alive) - left
+        order, ties = around.order[:reach], around.ties[: np.searchsorted(around.ties, reach)]
+        held = np.cumsum(alive[order])
+        fits = (held >= self.least) & (held <= LARGEST * left)
+        fits[ties] = False  # a ball holds all rows at the same distance or none
+        ends = np.flatnonzero(fits)
+        if len(ends) == 0:
+            return 0.0, 0
+        found = np.cumsum(gain[order], axis=0)[ends].max(axis=1)
+        top = int(np.argmax(found))
+        return float(found[top]), int(ends[top])
+
+    def _moved(self, row: int, alive: np.ndarray, gain: np.ndarray) -> Candidate:
+        """Move the centre of a ball to the middle of its errors while this adds evidence.
+
+        An error counts by its gain, so that unexpected errors count most.
+        """
+        weight = np.maximum(gain[:, len(SHARES) // 2], 0.0)
+        centre = self.points[row].astype(np.float64)
+        best: Candidate | None = None
+        while True:
+            d2 = ErrorBall(centre, np.ones(len(centre)), 0.0).distances(self.points)
+            around = _nearest(d2)
+            found, last = self._at(around, alive, gain)
+            if best is not None and found <= best.evidence:
+                return best
+            # There is a next row, as a ball holds a small part of the rows that are left.
+            edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
+            inside = around.order[: last + 1].astype(np.intp)
+            inside = inside[alive[inside]]
+            price = log(METRICS * (len(self.centres) + NEAR) * RADII)
+            best = Candidate(ErrorBall(centre, self.weights, edge), inside, found, price)
+            centre = np.average(self.points[inside], axis=0, weights=weight[inside])
+
+
+def _nearest(d2: np.ndarray, offset: float = 0.0) -> Around:
+    """Return the nearest rows of `Around.at`: all rows up to a distance that holds enough."""
+    enough = int(SORTED * len(d2))
+    if enough + 1 >= len(d2):
+        return Around.at(d2, offset)
+    near = np.flatnonzero(d2 <= np.partition(d2, enough)[enough])
+    around = Around.at(d2[near], offset)
+    # Where the list ends, the next row may be as far.
+    return Around(near[around.order], np.append(around.ties, len(near) - 1))
+
+
+def _places(
+    points: np.ndarray, weight: np.ndarray, most: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw ``most`` rows by weight, and keep one of those in the same place.
+
+    The places and their order do not depend on the order of the rows.
+    """
+    errors = np.flatnonzero(weight > 0)
+    if len(errors) == 0 or points.shape[1] == 0:
+        return errors[:0]
+    spelled = np.ascontiguousarray(points[errors])
+    spelled = spelled.view(np.dtype((np.void, points.shape[1] * points.itemsize)))
+    ordered = errors[np.argsort(spelled.reshape(-1), kind="stable")]
+    if len(errors) > most:
+        chance = weight[ordered] / weight[ordered].sum()
+        ordered = ordered[np.sort(rng.choice(len(errors), most, replace=False, p=chance))]
+    differs = (points[ordered[1:]] != points[ordered[:-1]]).any(axis=1)
+    return ordered[np.append(True, differs)]

@@ -1,0 +1,144 @@
+"""Measure the regions that a search found, on the rows that it did not see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.report.balls import ErrorBall
+from laconic.report.expected import Recalibration
+from laconic.report.facts import ClumpFacts, Rate
+from laconic.report.features import NamedTable, feature_gaps
+from laconic.report.fix import LocalFix, try_fix
+from laconic.report.search import SURPRISING, Kept, RowOutcome
+from laconic.report.tails import higher_losses, holm, spread_evenly, surprise
+
+
+class Measured(NamedTuple):
+    """The facts of all clumps, and what local fixes would do."""
+
+    clumps: list[ClumpFacts]
+    fixed: Rate
+
+
+class ReportRows(NamedTuple):
+    """The rows of a report."""
+
+    table: NamedTable
+    outcome: RowOutcome
+    labels: tuple[np.ndarray, np.ndarray] | None
+    """True and predicted labels. None for losses."""
+    fresh: np.ndarray
+    place: np.ndarray
+    """Place of every row in an order that does not depend on that of the table."""
+
+    def rate(self, rows: np.ndarray) -> Rate:
+        """Return the errors of some rows, or the sum of their losses."""
+        if self.outcome.losses is not None:
+            return Rate(float(self.outcome.losses[rows].sum()), len(rows))
+        return Rate(int(self.outcome.wrong[rows].sum()), len(rows))
+
+
+def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) -> Measured:
+    """Return the ranked facts of all clumps, and the errors on fresh rows with every useful fix.
+
+    Clumps in which fresh rows fail no more often than expected are left out, but their tests count
+    among those that the level is shared by.
+    """
+    members, shared = _members(rows, found)
+    taken = np.concatenate([*members, np.empty(0, dtype=np.int64)])
+    rest = np.setdiff1d(np.flatnonzero(rows.fresh), taken)
+    chances = [_chance(rows, kept, inside, rest, curve)
+               for kept, inside in zip(found, members, strict=True)]  # fmt: skip
+    facts = []
+    better = None if rows.labels is None else rows.labels[1].copy()
+    for number, (kept, inside) in enumerate(zip(found, members, strict=True)):
+        old, new = inside[~rows.fresh[inside]], inside[rows.fresh[inside]]
+        fix = None if rows.labels is None else try_fix(rows.table.Z, *rows.labels, old, new)
+        if better is not None and fix is not None and fix.labels is not None:
+            better[new] = fix.labels
+        facts.append(
+            ClumpFacts(
+                kind=kept.kind,
+                shape=kept.region.shape,
+                rows=inside,
+                searched=rows.rate(old),
+                inside=rows.rate(new),
+                outside=rows.rate(rest),
+                expected=_expected(rows, new, curve),
+                chance=chances[number],
+                adjusted=holm(chances)[number],
+                mistakes=_mistakes(rows, inside),
+                gaps=feature_gaps(rows.table, inside),
+                fix=fix or LocalFix.none(len(new)),
+                shared=shared[number],
+            )
+        )
+    borne_out = [fact for fact in facts if fact.excess > 0]
+    borne_out.sort(key=lambda fact: (not fact.confirmed, fact.kind != SURPRISING, -fact.excess))
+    everywhere = rows.rate(np.flatnonzero(rows.fresh))
+    if better is not None and rows.labels is not None:
+        everywhere = Rate(int((better != rows.labels[0])[rows.fresh].sum()), everywhere.rows)
+    return Measured(borne_out, everywhere)
+
+
+def _members(rows: ReportRows, found: list[Kept]) -> tuple[list[np.ndarray], list[int]]:
+    """Return each clump's rows, nearest first, and how many more an earlier clump took.
+
+    A row goes to the first clump that holds it. Rows of a rule are sorted by their distance from
+    their mean.
+    """
+    Z = rows.table.Z
+    free = np.ones(len(Z), dtype=bool)
+    members, shared = [], []
+    for kept in found:
+        shape = kept.region.shape
+        if isinstance(shape, ErrorBall):
+            distance = shape.distances(Z)
+            held = distance <= shape.radius**2
+        else:
+            held = shape.holds()
+        inside = np.flatnonzero(held & free)
+        shared.append(int((held & ~free).sum()))
+        free[inside] = False
+        inside = inside[np.argsort(rows.place[inside])]
+        if isinstance(shape, ErrorBall):
+            near = distance[inside]
+        else:
+            near = np.square(Z[inside] - Z[inside].mean(axis=0)).sum(axis=1)
+        members.append(inside[np.argsort(near, kind="stable")])
+    return members, shared
+
+
+def _expected(rows: ReportRows, new: np.ndarray, curve: Recalibration | None) -> float | None:
+    """Return the number of errors that the model expects in some rows."""
+    if curve is None or rows.outcome.own is None:
+        return None
+    return float(curve.expected(rows.outcome.own[new]).sum())
+
+
+def _chance(
+    rows: ReportRows, kept: Kept, inside: np.ndarray, rest: np.ndarray, curve: Recalibration | None
+) -> float:
+    """Return the probability of so many errors, or so large losses, on the fresh rows inside."""
+    new = inside[rows.fresh[inside]]
+    outcome = rows.outcome
+    if outcome.losses is not None:
+        return higher_losses(outcome.losses[new], outcome.losses[rest])
+    errors = int(outcome.wrong[new].sum())
+    if kept.kind == SURPRISING and curve is not None and outcome.own is not None:
+        return surprise(errors, outcome.own[new], curve)
+    return spread_evenly(errors, len(new), int(outcome.wrong[rest].sum()), len(rest))
+
+
+def _mistakes(rows: ReportRows, inside: np.ndarray) -> list[tuple[Any, Any, int]]:
+    if rows.labels is None:
+        return []
+    truth, predicted = (labels[inside] for labels in rows.labels)
+    wrong = truth != predicted
+    pairs = Counter(zip(truth[wrong].tolist(), predicted[wrong].tolist(), strict=True))
+    # The commonest first; the labels decide between equally common ones, not the order of rows.
+    ranked = sorted(pairs.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    return [(true, taken, number) for (true, taken), number in ranked[:3]]
