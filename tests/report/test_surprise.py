@@ -45,7 +45,7 @@ def test_a_pocket_is_told_from_what_is_hard():
     assert kinds == sorted(kinds, key=["surprising", "hard"].index)
     text, page = " ".join(report.text(200).split()), report.html()
     assert "Fresh rows confirm 1 surprising clump" in text
-    assert "where the model's probabilities let expect" in text
+    assert "where the model's probabilities predict" in text
     assert 'class="surprising">surprising</b>' in page
     assert "work is gov" in page
     assert "df[&#x27;work&#x27;] == &#x27;gov&#x27;" in page
@@ -106,7 +106,7 @@ def test_probabilities_that_cannot_be_those_of_the_predicted_labels():
     frame, y, predicted, probability, _ = risky(0, 400)
     positive = np.where(predicted == 1, probability, 1 - probability)
     for wrong, said in (
-        (positive, "may be the probabilities of one label"),
+        (positive, "may be the probabilities of one of them"),
         (probability * 2, "between 0 and 1"),
         (probability[:-1], "one number for each of 400 rows"),
     ):

@@ -53,16 +53,18 @@ def rates_sentence(report: HolesReport, clump: ClumpFacts) -> str:
         )
     are = "is" if inside.rows == 1 else "are"
     text = f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside {are} wrong"
-    others = f"{outside.errors:,} of {outside.rows:,} outside all clumps"
     due = "" if clump.expected is None else number(clump.expected)
     if clump.kind == SURPRISING:
         text += (
-            f", where the model's probabilities let expect {due} (chance {odds} if rows failed as "
-            f"expected). It is {others}."
+            f", where the model's probabilities predict {due} (chance {odds} if rows failed as "
+            f"predicted). Outside all clumps, {outside.errors:,} of {outside.rows:,} are wrong."
         )
     else:
-        text += f", and {others} (chance {odds} if errors were spread evenly)."
-        text += f" The model's probabilities let expect {due}." if due else ""
+        text += (
+            f", and {outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if "
+            "errors were spread evenly)."
+        )
+        text += f" The model's probabilities predict {due} wrong rows inside." if due else ""
     return f"{text} In the search, {searched.errors:,} of {searched.rows:,} inside were wrong."
 
 

@@ -41,7 +41,7 @@ class ClumpFacts:
     """What the report says about one clump."""
 
     kind: str
-    """``"surprising"`` (more errors than the model's probabilities let expect), ``"hard"`` (many
+    """``"surprising"`` (more errors than the model's probabilities predict), ``"hard"`` (many
     errors, as expected) or ``"plain"`` (many errors or high losses, and no probabilities)."""
     shape: ErrorBall | ErrorRule
     rows: np.ndarray
@@ -54,8 +54,8 @@ class ClumpFacts:
     """Errors on fresh rows in none of the clumps that the search found. All clumps share this rate,
     so that a small clump need not stand out from larger ones."""
     expected: float | None
-    """Errors that the model's probabilities, recalibrated on the searched rows, let expect on the
-    fresh rows inside. None without probabilities."""
+    """Errors on the fresh rows inside that the model's probabilities predict, after recalibration on
+    the searched rows. None without probabilities."""
     chance: float
     """Chance of at least as many errors inside by luck. For a surprising clump: if rows failed as
     expected (Poisson-binomial). For others: if the errors of ``inside`` and ``outside`` were spread

@@ -9,8 +9,7 @@ import numpy as np
 from laconic.holes.local_models import few_labels
 from laconic.report.models import known_labels, may_classify, model_name, read_by
 
-# Largest share of rows in which the predicted label may have a probability below 1 over the number
-# of labels.
+# Largest share of rows in which the predicted one of two labels may have a probability below 1/2.
 UNLIKELY = 0.2
 
 
@@ -54,8 +53,11 @@ def own_probability(model: Any, read: Any, predicted: np.ndarray) -> np.ndarray 
     return every[np.arange(len(which)), which]
 
 
-def checked_probability(given: Any, predicted: np.ndarray) -> np.ndarray:
-    """Return probabilities of the predicted labels, after a check that they can be such."""
+def checked_probability(given: Any, predicted: np.ndarray, labels: int) -> np.ndarray:
+    """Return probabilities of the predicted labels, after a check that they can be such.
+
+    ``labels`` is the number of different labels.
+    """
     values = np.asarray(given, dtype=np.float64)
     if values.shape != predicted.shape:
         raise ValueError(
@@ -64,12 +66,12 @@ def checked_probability(given: Any, predicted: np.ndarray) -> np.ndarray:
         )
     if not (np.isfinite(values) & (values >= 0) & (values <= 1)).all():
         raise ValueError("probabilities must be between 0 and 1.")
-    labels = max(len(np.unique(predicted)), 2)
-    low = float((values < 1.0 / labels - 1e-9).mean())
-    if low > UNLIKELY:
+    low = float((values < 0.5 - 1e-9).mean())
+    if labels <= 2 and low > UNLIKELY:
         raise ValueError(
             f"probabilities must be those of the predicted labels, but in {low:.0%} of the rows "
-            f"they are below 1/{labels}. They may be the probabilities of one label."
+            "they are below 1/2, and there are two labels. They may be the probabilities of one of "
+            "them."
         )
     return values
 

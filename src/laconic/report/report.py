@@ -177,9 +177,11 @@ def _labels(
         predicted, chance = given_labels(model), None
     if predicted.shape != truth.shape:
         raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels.")
+    truth, predicted = comparable(truth, predicted)
     if probabilities is not None:
-        chance = checked_probability(probabilities, predicted)
-    return *comparable(truth, predicted), chance
+        labels = len(np.union1d(truth, predicted))
+        chance = checked_probability(probabilities, predicted, labels)
+    return truth, predicted, chance
 
 
 def _name(losses: Any) -> str:

@@ -174,9 +174,9 @@ def how_it_was_measured(report: HolesReport) -> str:
     )
     if report.probability is not None:
         text += (
-            "Surprising clumps have more errors than the model's probabilities let expect, after "
+            "Surprising clumps have more errors than the model's probabilities predict, after "
             "these were recalibrated on the searched rows. Hard clumps have many errors, as "
-            "expected. "
+            "predicted. "
         )
     left_out = report.found - len(report.clumps)
     if left_out:
@@ -254,7 +254,7 @@ def report_lines(report: HolesReport) -> RenderableType:
     elif columns := about_columns(report):
         parts.append(Text(_plain(columns.strip()), style="dim"))
     for place, clump in enumerate(report.clumps, start=1):
-        parts.append(Text(_plain(f"\nClump {place}: {title(clump)}"), style="bold"))
+        parts.append(Text("\n" + _plain(f"Clump {place}: {title(clump)}"), style="bold"))
         lines = [rates_sentence(report, clump), *filter_lines(clump)]
         lines += [mistakes_sentence(clump)] if report.losses is None else []
         lines += [gap.sentence for gap in clump.gaps[:FEATURES]]
@@ -283,12 +283,14 @@ def _ranking(report: HolesReport) -> RenderableType:
     rate = "mean loss\n" if losses else "wrong\n"
     heads = ["clump", "kind", "rows,\nall", "rows,\nfresh", f"{rate}inside", "expected",
              f"{rate}outside", "with the\nfix", "on fresh\nrows", "local fix"]  # fmt: skip
-    hidden = {"kind", "expected"} if report.probability is None else {"with the\nfix"}
-    hidden |= {"with the\nfix", "local fix"} if losses else set()
+    hidden = {"kind", "expected"} if report.probability is None else set()
+    if losses or report.probability is not None:  # so that the table is not too wide
+        hidden |= {"with the\nfix", "local fix"}
     for name in heads:
         left = name in ("kind", *heads[-2:])
         if name not in hidden:
-            table.add_column(name, justify="left" if left else "right")
+            short = name not in heads[-2:]  # only the last two columns may be cut into lines
+            table.add_column(name, justify="left" if left else "right", no_wrap=short)
     for place, clump in enumerate(report.clumps, start=1):
         fix = clump.fix
         after = "" if fix.kind == "keep" or not fix.rows else percent(fix.after / fix.rows)
