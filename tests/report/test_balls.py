@@ -146,24 +146,6 @@ def test_rows_at_the_same_distance_are_held_together(table):
         alive[ball.inside] = False
 
 
-@pytest.mark.parametrize("most", [400, 20])
-@pytest.mark.parametrize("table", [categories, whole_numbers, truth_values, planted])
-def test_the_order_of_the_rows_hardly_matters(table, most):
-    """Also where not every error is tried as a centre. (A report sorts its rows before.)"""
-    rng = np.random.default_rng(1)
-    if table is planted:
-        Z, wrong, *_ = planted()
-    else:
-        Z, rate = table(rng)
-        wrong = rng.random(len(Z)) < rate
-    found = find_balls(Z, wrong, 1, 10, most)
-    assert found
-    for _ in range(3):
-        order = rng.permutation(len(Z))
-        (moved,) = find_balls(Z[order], wrong[order], 1, 10, most)
-        assert moved.evidence == pytest.approx(found[0].evidence, rel=0.05)
-
-
 def test_a_far_row_does_not_hide_a_ball():
     Z, wrong, *_ = planted()
     ball = find_balls(Z, wrong, 1, 10)[0]

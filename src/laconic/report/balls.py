@@ -9,19 +9,22 @@ import numpy as np
 
 from laconic.holes.bad_balls import Around, offsets
 from laconic.model.distances import ball_distances
-from laconic.report.bins import COARSE
-from laconic.report.scan import SHARES, Candidate
+from laconic.report.scan import MIDDLE, Candidate, gains
 
 # Most errors to try as centres, drawn at random if there are more, and most distances to compute.
 CENTRES, DISTANCES = 400, 20_000_000
-# For the price of a ball: radii that count as different, as many as the bins of a number in a rule,
-# and ways to weigh the columns.
-RADII, METRICS = COARSE, 2
+# For the number of balls that are tried: ways to weigh the columns, and radii that count. Balls
+# around one centre overlap, so that far fewer count than are tried. (On tables without pockets the
+# evidence of the best ball is about the logarithm of this number.)
+METRICS, RADII = 2, 16
 # Largest share of the rows that a ball may hold.
 LARGEST = 0.2
-# Balls whose centre is moved to the middle of their errors, and rows inside the best of them that
-# are tried as centres.
-MOVED, NEAR = 10, 128
+# Balls whose centre is moved to the middle of their errors. Of these, balls in which other centres
+# are tried, and most rows of each that are tried.
+MOVED, CLIMBED, NEAR = 8, 2, 64
+# How far a centre is moved away from rows that are right, in units of the distance between their
+# middle and that of the errors.
+STEPS = (0.0, 1.0, 3.0)
 # Share of the rows that are sorted by distance: those that a ball may hold, and some that are gone.
 SORTED = 0.4
 # Centres whose distances are computed together, and rows whose distances from one centre are.
@@ -55,7 +58,8 @@ class BallSearch:
     weights : ndarray of shape (n_columns,)
         How much every column counts in distances.
     error, expected : ndarray of shape (n_rows,)
-        Errors become centres. If they are many, some are drawn: the less expected, the likelier.
+        Errors become centres. If they are many, some are drawn: the more an error counts, the
+        likelier.
     least : int
         Smallest number of rows in a ball.
     rng : Generator
@@ -72,26 +76,34 @@ class BallSearch:
         rng: np.random.Generator,
         most_centres: int = CENTRES,
     ) -> None:
-        self.points, self.weights, self.least = points * weights, weights, least
+        self.points = points if (weights == 1).all() else points * weights
+        self.weights, self.least = weights, least
         most = min(most_centres, max(DISTANCES // max(len(error), 1), 20))
-        self.centres = _places(self.points, error * (1.0 - expected), most, rng)
+        weight = error * np.maximum(gains(error, expected)[:, MIDDLE], 0.0)
+        self.centres = _places(self.points, weight, most, rng)
+        self.near = min(NEAR, max(DISTANCES // (4 * max(len(error), 1)), 20))
+        self.moved = min(MOVED, max(DISTANCES // (20 * max(len(error), 1)), 3))
         self.arounds = self._arounds(self.centres)
 
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the ball with the most evidence among the rows left.
 
-        The best balls around errors are moved to the middle of their errors. Around the best of
-        these, every row is tried as a centre, or ``NEAR`` of them, until none is better.
+        The best balls around errors are moved to the middle of their errors. In the best of these,
+        every row is tried as a centre, or ``NEAR`` of them, until none is better.
         """
         left = np.where(alive[:, None], gain, 0.0)
-        top = self._around(self.centres, self.arounds, MOVED, alive, left)
-        better = top
-        while better is not None:
-            top = better
-            near = top.inside[:: -(-len(top.inside) // NEAR)]
-            other = self._around(near, self._arounds(near), 1, alive, left)
-            better = other if other is not None and other.evidence > top.evidence else None
-        return top
+        moved = self._around(self.centres, self.arounds, self.moved, alive, left)
+        climbed = [self._climbed(ball, alive, left) for ball in _distinct(moved)]
+        return max(climbed, key=lambda candidate: candidate.evidence, default=None)
+
+    def _climbed(self, ball: Candidate, alive: np.ndarray, gain: np.ndarray) -> Candidate:
+        """Move the centre to the best of the rows inside, until none is better."""
+        while True:
+            near = ball.inside[:: -(-len(ball.inside) // self.near)]
+            others = self._around(near, self._arounds(near), 1, alive, gain)
+            if not others or others[0].evidence <= ball.evidence:
+                return ball
+            ball = others[0]
 
     def _arounds(self, centres: np.ndarray) -> list[Around]:
         """Return the rows around each centre."""
@@ -110,12 +122,12 @@ class BallSearch:
         most: int,
         alive: np.ndarray,
         gain: np.ndarray,
-    ) -> Candidate | None:
-        """Return the best ball around one of the centres, after ``most`` of them were moved."""
+    ) -> list[Candidate]:
+        """Return the best balls around the centres, best first, after ``most`` were moved."""
         tried = [self._at(around, alive, gain) for around in arounds]
         order = np.argsort([-found[0] for found in tried], kind="stable")[:most]
         moved = [self._moved(int(centres[k]), alive, gain) for k in order if tried[k][0] > 0]
-        return max(moved, key=lambda candidate: candidate.evidence, default=None)
+        return sorted(moved, key=lambda candidate: -candidate.evidence)
 
     def _at(self, around: Around, alive: np.ndarray, gain: np.ndarray) -> tuple[float, int]:
         """Return the evidence of the best ball around a centre, and the place of its last row."""
@@ -134,26 +146,48 @@ class BallSearch:
         return float(found[top]), int(ends[top])
 
     def _moved(self, row: int, alive: np.ndarray, gain: np.ndarray) -> Candidate:
-        """Move the centre of a ball to the middle of its errors while this adds evidence.
+        """Move the centre of a ball while this adds evidence.
 
-        An error counts by its gain, so that unexpected errors count most.
+        The centre goes to the middle of the errors inside, and from there away from the middle of
+        the rows around that are right. So it also reaches the centre of a ball at the rim of the
+        data. An error counts by its gain, so that unexpected errors count most.
         """
-        weight = np.maximum(gain[:, len(SHARES) // 2], 0.0)
-        centre = self.points[row].astype(np.float64)
-        best: Candidate | None = None
+        weight = np.maximum(gain[:, MIDDLE], 0.0)
+        best, order = self._ball(self.points[row].astype(np.float64), alive, gain)
         while True:
-            d2 = ErrorBall(centre, np.ones(len(centre)), 0.0).distances(self.points)
-            around = _nearest(d2)
-            found, last = self._at(around, alive, gain)
-            if best is not None and found <= best.evidence:
+            inside = best.inside
+            around = order[: 2 * len(inside)]
+            right = around[(weight[around] == 0) & alive[around]]
+            middle = np.average(self.points[inside], axis=0, weights=weight[inside])
+            away = middle - (self.points[right].mean(axis=0) if len(right) else middle)
+            tried = [self._ball(middle + step * away, alive, gain) for step in STEPS]
+            other = max(tried, key=lambda ball: ball[0].evidence)
+            if other[0].evidence <= best.evidence:
                 return best
-            # There is a next row, as a ball holds a small part of the rows that are left.
-            edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
-            inside = around.order[: last + 1].astype(np.intp)
-            inside = inside[alive[inside]]
-            price = log(METRICS * (len(self.centres) + NEAR) * RADII)
-            best = Candidate(ErrorBall(centre, self.weights, edge), inside, found, price)
-            centre = np.average(self.points[inside], axis=0, weights=weight[inside])
+            best, order = other
+
+    def _ball(
+        self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray
+    ) -> tuple[Candidate, np.ndarray]:
+        """Return the best ball around a centre, and the rows around it, nearest first."""
+        d2 = ErrorBall(centre, np.ones(len(centre)), 0.0).distances(self.points)
+        around = _nearest(d2)
+        found, last = self._at(around, alive, gain)
+        # There is a next row, as a ball holds a small part of the rows that are left.
+        edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
+        inside = around.order[: last + 1].astype(np.intp)
+        inside = inside[alive[inside]]
+        price = log(METRICS * RADII * (len(self.centres) + self.near))
+        return Candidate(ErrorBall(centre, self.weights, edge), inside, found, price), around.order
+
+
+def _distinct(balls: list[Candidate]) -> list[Candidate]:
+    """Return the best few balls of which none has its middle in the rows of a better one."""
+    kept: list[Candidate] = []
+    for ball in balls:
+        if len(kept) < CLIMBED and not any(ball.inside[0] in other.inside for other in kept):
+            kept.append(ball)
+    return kept
 
 
 def _nearest(d2: np.ndarray, offset: float = 0.0) -> Around:
@@ -161,7 +195,7 @@ def _nearest(d2: np.ndarray, offset: float = 0.0) -> Around:
     enough = int(SORTED * len(d2))
     if enough + 1 >= len(d2):
         return Around.at(d2, offset)
-    near = np.flatnonzero(d2 <= np.partition(d2, enough)[enough])
+    near = np.flatnonzero(d2 <= np.partition(d2, enough)[enough]).astype(np.int32)
     around = Around.at(d2[near], offset)
     # Where the list ends, the next row may be as far.
     return Around(near[around.order], np.append(around.ties, len(near) - 1))

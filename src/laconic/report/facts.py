@@ -54,8 +54,8 @@ class ClumpFacts:
     """Errors on fresh rows in none of the clumps that the search found. All clumps share this rate,
     so that a small clump need not stand out from larger ones."""
     expected: float | None
-    """Errors on the fresh rows inside that the model's probabilities predict, after recalibration on
-    the searched rows. None without probabilities."""
+    """Errors on the fresh rows inside that the model's probabilities predict, after recalibration
+    on the searched rows. None without probabilities."""
     chance: float
     """Chance of at least as many errors inside by luck. For a surprising clump: if rows failed as
     expected (Poisson-binomial). For others: if the errors of ``inside`` and ``outside`` were spread

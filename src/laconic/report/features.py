@@ -109,14 +109,25 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> NamedTable:
         return NamedTable(columns, Z / spread, np.arange(len(columns)), image_shape)
     if all(column.left_out for column in columns):
         raise ValueError("every column of X seems to name rows. Give columns to compare.")
-    parts = [_points(column) for column in columns]
-    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-    return NamedTable(columns, np.hstack(parts), owner)
+    widths = [_width(column) for column in columns]
+    owner = np.repeat(np.arange(len(columns)), widths)
+    Z = np.empty((len(columns[0].values), len(owner)))
+    for column, width, end in zip(columns, widths, np.cumsum(widths), strict=True):
+        if width:
+            Z[:, end - width : end] = _points(column)
+    return NamedTable(columns, Z, owner)
+
+
+def _width(column: TableColumn) -> int:
+    """Return the number of columns of ``Z`` that a column becomes."""
+    if column.left_out:
+        return 0
+    if column.names is not None:
+        return column.kinds()[1]
+    return 1 if len(column.known) in (0, len(column.values)) else 2
 
 
 def _points(column: TableColumn) -> np.ndarray:
-    if column.left_out:
-        return np.zeros((len(column.values), 0))
     if column.names is not None:
         codes, n = column.kinds()
         return (codes[:, None] == np.arange(n)).astype(np.float64)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.numeric.threads import row_blocks
 from laconic.report.balls import ErrorBall
 from laconic.report.expected import Recalibration
 from laconic.report.facts import ClumpFacts, Rate
@@ -14,6 +15,10 @@ from laconic.report.features import NamedTable, feature_gaps
 from laconic.report.fix import LocalFix, try_fix
 from laconic.report.search import SURPRISING, Kept, RowOutcome
 from laconic.report.tails import higher_losses, holm, spread_evenly, surprise
+
+
+# Rows that are summed together.
+TOGETHER = 8192
 
 
 class Measured(NamedTuple):
@@ -107,9 +112,17 @@ def _members(rows: ReportRows, found: list[Kept]) -> tuple[list[np.ndarray], lis
         if isinstance(shape, ErrorBall):
             near = distance[inside]
         else:
-            near = np.square(Z[inside] - Z[inside].mean(axis=0)).sum(axis=1)
+            near = ErrorBall(_mean(Z, inside), np.ones(Z.shape[1]), 0.0).distances(Z)[inside]
         members.append(inside[np.argsort(near, kind="stable")])
     return members, shared
+
+
+def _mean(Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the mean of some rows, summed in their order and a block at a time."""
+    total = np.zeros(Z.shape[1])
+    for block in row_blocks(len(rows), TOGETHER):
+        total += Z[rows[block]].sum(axis=0)
+    return total / max(len(rows), 1)
 
 
 def _expected(rows: ReportRows, new: np.ndarray, curve: Recalibration | None) -> float | None:

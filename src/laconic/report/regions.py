@@ -31,6 +31,7 @@ def find_regions(
     expect: Callable[[np.ndarray], np.ndarray],
     most: int,
     alive: np.ndarray | None = None,
+    unit: float = 1.0,
 ) -> list[Candidate]:
     """Return up to ``most`` regions that share no row, best first.
 
@@ -51,11 +52,13 @@ def find_regions(
         Largest number of regions.
     alive : ndarray of bool of shape (n_rows,), optional
         Rows to search. The default is all.
+    unit : float
+        Factor of the gains: 1 for errors that are 0 or 1, more if they vary less.
     """
     alive = np.ones(len(error), dtype=bool) if alive is None else alive.copy()
     found: list[Candidate] = []
     while len(found) < most:
-        gain = gains(error, expect(alive))
+        gain = unit * gains(error, expect(alive))
         tried = [search.best(alive, gain) for search in searches]
         best = max((c for c in tried if c is not None), key=_preference, default=None)
         if best is None or best.worth <= 0:

@@ -72,7 +72,7 @@ class RuleSearch:
         coarse = {i: in_bins(columns[i], rows, COARSE) for i in used}
         self.coarse = {i: binned for i, binned in coarse.items() if len(binned.ranges)}
         self.fine: dict[int, Binned] = {}
-        self.conditions = sum(binned.size for binned in self.coarse.values())
+        self.conditions = sum(len(binned.ranges) for binned in self.coarse.values())
         self.pairs: list[tuple[int, int]] | None = None
 
     def price(self, parts: int) -> float:

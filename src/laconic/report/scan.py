@@ -21,6 +21,8 @@ import numpy as np
 
 # Shares ε of rows that fail whatever the model expects.
 SHARES = np.array([0.03, 0.1, 0.3, 0.7])
+# The share by which errors count where one number is needed.
+MIDDLE = 2
 
 
 class Candidate(NamedTuple):

@@ -17,6 +17,8 @@ from laconic.report.scan import Candidate
 
 SURPRISING, HARD, PLAIN = "surprising", "hard", "plain"
 BALLS, RULES = "balls", "rules"
+# The variance of an error of rate 1/2 in units of the variance of a rank in [0, 1].
+RANKS = 3.0
 
 
 class RowOutcome(NamedTuple):
@@ -89,7 +91,8 @@ def search(
 
     every = np.ones(len(rows), dtype=bool)
     if outcome.own is None:
-        found = find_regions(searches(even(every)), error, even, most)
+        unit = 1.0 if outcome.losses is None else RANKS
+        found = find_regions(searches(even(every)), error, even, most, unit=unit)
         return [Kept(PLAIN, region) for region in found], None
     own = outcome.own[rows]
 
