@@ -2,11 +2,11 @@
 
 *Pockets.* A real model predicts rows that it was not trained on: LightGBM or logistic regression,
 on adult, spambase, pendigits or satellite. In a pocket of about 3 % of the rows, at least 60 in
-each half, 40 % of the labels are changed. The pocket is a *rule*, a conjunction of two conditions, or a
-*ball*, the rows nearest to a random row. A table counts as found if the first clump of the report
-is confirmed and its fresh rows have an F1 of at least 0.5 with the pocket. The models never see
-changed labels. An *oracle* that is told the pocket tests it on the same fresh rows. Where it does
-not confirm the pocket at 1 %, the pocket cannot be told from the model's own errors.
+each half, 40 % of the labels are changed. The pocket is a *rule*, a conjunction of two conditions,
+or a *ball*, the rows nearest to a random row. A table counts as found if the first clump of the
+report is confirmed and its fresh rows have an F1 of at least 0.5 with the pocket. The models never
+see changed labels. An *oracle* that is told the pocket tests it on the same fresh rows. Where it
+does not confirm the pocket at 1 %, the pocket cannot be told from the model's own errors.
 
 *No probabilities.* The same tables, and the report gets predicted labels only. It either expects
 the same errors everywhere, or those of a small model of difficulty: boosted stumps that predict

@@ -63,6 +63,12 @@ def best_of_all(Z, gain, centres, least):
     return best
 
 
+def grown(ball, gain):
+    """Whether the evidence of the rows inside falls short by at most half the price."""
+    inside = gain[ball.inside].sum(axis=0).max()
+    return -1e-9 <= ball.evidence - inside <= 0.5 * ball.price
+
+
 @pytest.mark.parametrize("steps", [None, 2, 1])
 def test_no_ball_around_an_error_is_better_than_the_one_found(steps):
     """On a grid many rows are equally far."""
@@ -73,7 +79,7 @@ def test_no_ball_around_an_error_is_better_than_the_one_found(steps):
     search = BallSearch(Z, np.ones(2), wrong.astype(float), np.full(60, 0.4), 5, None)
     found = search.best(np.ones(60, dtype=bool), gain)
     assert found.evidence >= best_of_all(Z, gain, np.flatnonzero(wrong), 5) - 1e-9
-    assert found.evidence == pytest.approx(gain[found.inside].sum(axis=0).max())
+    assert grown(found, gain)
     assert 5 <= len(found.inside) <= LARGEST * 60
 
 
@@ -139,7 +145,7 @@ def test_rows_at_the_same_distance_are_held_together(table):
     for ball in found:
         assert 10 <= len(ball.inside) <= LARGEST * alive.sum()
         gain = gains(wrong.astype(float), np.full(len(Z), wrong[alive].mean()))
-        assert ball.evidence == pytest.approx(gain[ball.inside].sum(axis=0).max())
+        assert grown(ball, gain)
         distance = np.linalg.norm(Z - ball.shape.centre, axis=1)
         inside = np.flatnonzero((distance <= ball.shape.radius) & alive)
         assert np.array_equal(np.sort(ball.inside), inside)

@@ -475,8 +475,8 @@ def test_the_centre_is_the_row_in_the_middle():
     predicted = np.where(rng.random(3000) < np.where(near < 1, 0.9, np.where(near < 2, 0.5, 0.02)),
                          1, 0)  # fmt: skip
     y[0], predicted[0] = 1, 1
-    report = report_holes(predicted, X, y)
-    Z = as_table(X).Z
+    report = report_holes(predicted, X, y, image_shape=(1, 2))  # pictures have no rules
+    Z = report.table.Z
     balls = [clump for clump in report.clumps if clump.rule is None]
     assert balls
     for clump in balls:

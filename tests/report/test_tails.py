@@ -113,8 +113,18 @@ def test_ranks_of_losses_are_those_of_scipy():
     assert higher_losses(np.ones(20), np.ones(50)) == 1.0
 
 
-def test_holm_and_the_hypergeometric():
+def test_the_level_of_all_clumps_together():
+    """Weighted Holm: whichever hypotheses are true, one of them is rejected in at most 5 %."""
+    rng = np.random.default_rng(0)
+    for true in ([0, 1, 2, 3], [1, 3], [0], [3]):
+        alarms = 0
+        for _ in range(4000):
+            chances = np.full(4, 1e-9)
+            chances[true] = rng.random(len(true))
+            alarms += min(np.array(holm(chances.tolist()))[true]) < 0.05
+        assert alarms / 4000 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4000)
     assert holm([]) == []
-    assert holm([0.02, 0.01]) == [0.02, 0.02]
+    assert holm([0.01]) == [0.01]
     assert holm([0.9, 0.9]) == [1.0, 1.0]
+    assert holm([0.004, 1.0])[0] == pytest.approx(0.006)
     assert spread_evenly(0, 10, 5, 10) == 1.0

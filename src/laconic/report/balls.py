@@ -89,12 +89,17 @@ class BallSearch:
         """Return the ball with the most evidence among the rows left.
 
         The best balls around errors are moved to the middle of their errors. In the best of these,
-        every row is tried as a centre, or ``NEAR`` of them, until none is better.
+        every row is tried as a centre, or ``NEAR`` of them, until none is better. The ball then
+        grows while its evidence falls short by less than half its price, as the search flatters the
+        ball that it picks by about its price, and small balls most.
         """
         left = np.where(alive[:, None], gain, 0.0)
         moved = self._around(self.centres, self.arounds, self.moved, alive, left)
         climbed = [self._climbed(ball, alive, left) for ball in _distinct(moved)]
-        return max(climbed, key=lambda candidate: candidate.evidence, default=None)
+        top = max(climbed, key=lambda candidate: candidate.evidence, default=None)
+        return (
+            None if top is None else self._ball(top.shape.centre, alive, left, 0.5 * top.price)[0]
+        )
 
     def _climbed(self, ball: Candidate, alive: np.ndarray, gain: np.ndarray) -> Candidate:
         """Move the centre to the best of the rows inside, until none is better."""
@@ -129,8 +134,13 @@ class BallSearch:
         moved = [self._moved(int(centres[k]), alive, gain) for k in order if tried[k][0] > 0]
         return sorted(moved, key=lambda candidate: -candidate.evidence)
 
-    def _at(self, around: Around, alive: np.ndarray, gain: np.ndarray) -> tuple[float, int]:
-        """Return the evidence of the best ball around a centre, and the place of its last row."""
+    def _at(
+        self, around: Around, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
+    ) -> tuple[float, int]:
+        """Return the evidence of the best ball around a centre, and the place of its last row.
+
+        With ``slack``, the ball is the largest one that has nearly the most evidence.
+        """
         left = int(alive.sum())
         # Rows that a ball may hold, and all that are gone.
         reach = int(LARGEST * left) + len(alive) - left
@@ -143,7 +153,9 @@ class BallSearch:
             return 0.0, 0
         found = np.cumsum(gain[order], axis=0)[ends].max(axis=1)
         top = int(np.argmax(found))
-        return float(found[top]), int(ends[top])
+        if slack:
+            top = int(np.flatnonzero(found >= found[top] - min(slack, 0.5 * found[top]))[-1])
+        return float(found.max()), int(ends[top])
 
     def _moved(self, row: int, alive: np.ndarray, gain: np.ndarray) -> Candidate:
         """Move the centre of a ball while this adds evidence.
@@ -167,12 +179,12 @@ class BallSearch:
             best, order = other
 
     def _ball(
-        self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray
+        self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
     ) -> tuple[Candidate, np.ndarray]:
         """Return the best ball around a centre, and the rows around it, nearest first."""
         d2 = ErrorBall(centre, np.ones(len(centre)), 0.0).distances(self.points)
         around = _nearest(d2)
-        found, last = self._at(around, alive, gain)
+        found, last = self._at(around, alive, gain, slack)
         # There is a next row, as a ball holds a small part of the rows that are left.
         edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
         inside = around.order[: last + 1].astype(np.intp)

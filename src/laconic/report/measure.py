@@ -16,7 +16,6 @@ from laconic.report.fix import LocalFix, try_fix
 from laconic.report.search import SURPRISING, Kept, RowOutcome
 from laconic.report.tails import higher_losses, holm, spread_evenly, surprise
 
-
 # Rows that are summed together.
 TOGETHER = 8192
 

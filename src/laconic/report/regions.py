@@ -11,7 +11,7 @@ from laconic.report.conditions import ErrorRule
 from laconic.report.scan import Candidate, gains
 
 # How much more a ball must be worth than a rule. A sentence tells what a rule is.
-TOLD = 1.1
+TOLD = 1.25
 
 
 class RegionSearch(Protocol):
