@@ -77,6 +77,7 @@ class BallSearch:
         most_centres: int = CENTRES,
     ) -> None:
         self.points = points if (weights == 1).all() else points * weights
+        self.squares = np.einsum("ij,ij->i", self.points, self.points)
         self.weights, self.least = weights, least
         most = min(most_centres, max(DISTANCES // max(len(error), 1), 20))
         weight = error * np.maximum(gains(error, expected)[:, MIDDLE], 0.0)
@@ -97,9 +98,9 @@ class BallSearch:
         moved = self._around(self.centres, self.arounds, self.moved, alive, left)
         climbed = [self._climbed(ball, alive, left) for ball in _distinct(moved)]
         top = max(climbed, key=lambda candidate: candidate.evidence, default=None)
-        return (
-            None if top is None else self._ball(top.shape.centre, alive, left, 0.5 * top.price)[0]
-        )
+        if top is None:
+            return None
+        return self._balls(top.shape.centre[None], alive, left, 0.5 * top.price)[0][0]
 
     def _climbed(self, ball: Candidate, alive: np.ndarray, gain: np.ndarray) -> Candidate:
         """Move the centre to the best of the rows inside, until none is better."""
@@ -165,32 +166,36 @@ class BallSearch:
         data. An error counts by its gain, so that unexpected errors count most.
         """
         weight = np.maximum(gain[:, MIDDLE], 0.0)
-        best, order = self._ball(self.points[row].astype(np.float64), alive, gain)
+        best, order = self._balls(self.points[row][None], alive, gain)[0]
         while True:
             inside = best.inside
             around = order[: 2 * len(inside)]
             right = around[(weight[around] == 0) & alive[around]]
             middle = np.average(self.points[inside], axis=0, weights=weight[inside])
             away = middle - (self.points[right].mean(axis=0) if len(right) else middle)
-            tried = [self._ball(middle + step * away, alive, gain) for step in STEPS]
+            tried = self._balls(middle + np.outer(STEPS, away), alive, gain)
             other = max(tried, key=lambda ball: ball[0].evidence)
             if other[0].evidence <= best.evidence:
                 return best
             best, order = other
 
-    def _ball(
-        self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
-    ) -> tuple[Candidate, np.ndarray]:
-        """Return the best ball around a centre, and the rows around it, nearest first."""
-        d2 = ErrorBall(centre, np.ones(len(centre)), 0.0).distances(self.points)
-        around = _nearest(d2)
-        found, last = self._at(around, alive, gain, slack)
-        # There is a next row, as a ball holds a small part of the rows that are left.
-        edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
-        inside = around.order[: last + 1].astype(np.intp)
-        inside = inside[alive[inside]]
+    def _balls(
+        self, centres: np.ndarray, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
+    ) -> list[tuple[Candidate, np.ndarray]]:
+        """Return the best ball around each centre, and the rows around it, nearest first."""
+        offset = np.einsum("ij,ij->i", centres, centres)
+        distances = self.squares - 2.0 * (centres @ self.points.T) + offset[:, None]
         price = log(METRICS * RADII * (len(self.centres) + self.near))
-        return Candidate(ErrorBall(centre, self.weights, edge), inside, found, price), around.order
+        out = []
+        for centre, d2, far in zip(centres, np.maximum(distances, 0.0), offset, strict=True):
+            around = _nearest(d2, far)
+            found, last = self._at(around, alive, gain, slack)
+            # There is a next row, as a ball holds a small part of the rows that are left.
+            edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
+            inside = around.order[: last + 1].astype(np.intp)
+            ball = ErrorBall(centre.astype(np.float64), self.weights, edge)
+            out.append((Candidate(ball, inside[alive[inside]], found, price), around.order))
+        return out
 
 
 def _distinct(balls: list[Candidate]) -> list[Candidate]:

@@ -87,8 +87,9 @@ class TableColumn:
 
     @once
     def known(self) -> np.ndarray:
-        """The numbers that are not missing."""
-        return self.values[~np.isnan(self.values)]
+        """The numbers that are not missing. If none is, they are not copied."""
+        missing = np.isnan(self.values)
+        return self.values[~missing] if missing.any() else self.values
 
     @once
     def whole(self) -> bool:

@@ -4,8 +4,8 @@
 * Two conditions: every pair is tried, if pairs of columns times rows are at most ``CELLS``. In a
   larger table a sample of the rows picks ``FEWEST`` or more pairs of columns, and these are tried
   on all rows.
-* Three conditions: a beam. The ``BEAM`` best pairs of columns are extended by every condition on
-  every other column.
+* Three conditions: a beam. The ``BEAM`` best pairs of columns (fewer from 63 columns on) are
+  extended by every condition on every other column.
 
 The best few rules are then polished: each condition in turn is replaced by the best one on its
 column, with finer cuts of numbers, while the others stay.
@@ -30,8 +30,9 @@ MOST = 0.5
 # Most rows times pairs of columns that are counted, fewest rows of a sample, and pairs of columns
 # that are kept after a sample (at least this many, and eight for each column).
 CELLS, SAMPLE, FEWEST = 1_000_000_000, 4000, 500
-# Rules of two conditions that are extended, and rules that are polished.
-BEAM, POLISHED = 64, 12
+# Most rules of two conditions that are extended, most extensions by a column, and rules that are
+# polished.
+BEAM, EXTENDED, POLISHED = 64, 4000, 12
 # Most times that a rule is polished.
 SWEEPS = 8
 # Pairs of columns that one thread takes at a time.
@@ -87,7 +88,8 @@ class RuleSearch:
         ones = scan.ones()
         with Threads() as threads:
             twos = scan.twos(self._pairs(scan, threads), threads)
-        beam = sorted(twos, key=lambda found: -found.evidence)[:BEAM]
+        width = min(BEAM, max(EXTENDED // len(self.coarse), 1))
+        beam = sorted(twos, key=lambda found: -found.evidence)[:width]
         threes = [three for two in beam for three in scan.extended(two)]
         every = sorted([*ones, *twos, *threes], key=lambda found: -scan.worth(found))
         polished = [scan.polished(found) for found in every[:POLISHED]]
