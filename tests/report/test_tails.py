@@ -12,6 +12,7 @@ from laconic.report.tails import (
     _exact,
     _saddlepoint,
     at_least,
+    falling,
     higher_losses,
     holm,
     spread_evenly,
@@ -121,10 +122,11 @@ def test_the_level_of_all_clumps_together():
         for _ in range(4000):
             chances = np.full(4, 1e-9)
             chances[true] = rng.random(len(true))
-            alarms += min(np.array(holm(chances.tolist()))[true]) < 0.05
+            alarms += min(np.array(holm(chances.tolist(), falling(1.0, 4)))[true]) < 0.05
         assert alarms / 4000 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4000)
-    assert holm([]) == []
-    assert holm([0.01]) == [0.01]
-    assert holm([0.9, 0.9]) == [1.0, 1.0]
-    assert holm([0.004, 1.0])[0] == pytest.approx(0.006)
+    assert holm([], []) == []
+    assert holm([0.01], [1.0]) == [0.01]
+    assert holm([0.04, 0.001, 0.5], [1.0] * 3) == pytest.approx([0.08, 0.003, 0.5])  # plain Holm
+    assert holm([0.9, 0.9], [1.0, 0.5]) == [1.0, 1.0]
+    assert holm([0.004, 1.0], [1.0, 0.5])[0] == pytest.approx(0.006)
     assert spread_evenly(0, 10, 5, 10) == 1.0

@@ -10,12 +10,14 @@ import numpy as np
 from laconic.numeric.threads import row_blocks
 from laconic.report.balls import ErrorBall
 from laconic.report.expected import Recalibration
-from laconic.report.facts import ClumpFacts, Rate
+from laconic.report.facts import CONFIRMED, ClumpFacts, Rate
 from laconic.report.features import NamedTable, feature_gaps
 from laconic.report.fix import LocalFix, try_fix
 from laconic.report.search import SURPRISING, Kept, RowOutcome
-from laconic.report.tails import higher_losses, holm, spread_evenly, surprise
+from laconic.report.tails import falling, higher_losses, holm, spread_evenly, surprise
 
+# Part of the level that the first hard clump gets, in units of that of the first surprising one.
+HARDS = 0.5
 # Rows that are summed together.
 TOGETHER = 8192
 
@@ -45,39 +47,48 @@ class ReportRows(NamedTuple):
         return Rate(int(self.outcome.wrong[rows].sum()), len(rows))
 
 
-def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) -> Measured:
-    """Return the ranked facts of all clumps, and the errors on fresh rows with every useful fix.
+class Member(NamedTuple):
+    """A region and the rows that belong to it."""
 
-    Clumps in which fresh rows fail no more often than expected are left out, but their tests count
-    among those that the level is shared by.
+    kept: Kept
+    rows: np.ndarray
+    shared: int
+    """Number of rows that the region holds too, but that belong to others."""
+    chance: float
+    adjusted: float
+
+
+def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) -> Measured:
+    """Return the ranked facts of clumps, and the errors on fresh rows with every useful fix.
+
+    Surprising clumps that fresh rows do not confirm are left out, and so are others in which fresh
+    rows fail no more often than outside. Their tests still count among those that the level is
+    shared by.
     """
-    members, shared = _members(rows, found)
-    taken = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-    rest = np.setdiff1d(np.flatnonzero(rows.fresh), taken)
-    chances = [_chance(rows, kept, inside, rest, curve)
-               for kept, inside in zip(found, members, strict=True)]  # fmt: skip
+    confirmed, others, rest = _members(rows, found, curve)
     facts = []
     better = None if rows.labels is None else rows.labels[1].copy()
-    for number, (kept, inside) in enumerate(zip(found, members, strict=True)):
+    for member in (*confirmed, *others):
+        inside = member.rows
         old, new = inside[~rows.fresh[inside]], inside[rows.fresh[inside]]
         fix = None if rows.labels is None else try_fix(rows.table.Z, *rows.labels, old, new)
         if better is not None and fix is not None and fix.labels is not None:
             better[new] = fix.labels
         facts.append(
             ClumpFacts(
-                kind=kept.kind,
-                shape=kept.region.shape,
+                kind=member.kept.kind,
+                shape=member.kept.region.shape,
                 rows=inside,
                 searched=rows.rate(old),
                 inside=rows.rate(new),
                 outside=rows.rate(rest),
                 expected=_expected(rows, new, curve),
-                chance=chances[number],
-                adjusted=holm(chances)[number],
+                chance=member.chance,
+                adjusted=member.adjusted,
                 mistakes=_mistakes(rows, inside),
                 gaps=feature_gaps(rows.table, inside),
                 fix=fix or LocalFix.none(len(new)),
-                shared=shared[number],
+                shared=member.shared,
             )
         )
     borne_out = [fact for fact in facts if fact.excess > 0]
@@ -88,32 +99,68 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
     return Measured(borne_out, everywhere)
 
 
-def _members(rows: ReportRows, found: list[Kept]) -> tuple[list[np.ndarray], list[int]]:
-    """Return each clump's rows, nearest first, and how many more an earlier clump took.
+def _members(
+    rows: ReportRows, found: list[Kept], curve: Recalibration | None
+) -> tuple[list[Member], list[Member], np.ndarray]:
+    """Return confirmed surprising clumps, all other clumps, and the fresh rows in none of these.
 
-    A row goes to the first clump that holds it. Rows of a rule are sorted by their distance from
-    their mean.
+    A row goes to the first clump that holds it. Surprising clumps that are not confirmed keep no
+    rows from the others. They are judged as if no other clump were confirmed, so that their rows
+    are known before the others are judged.
     """
-    Z = rows.table.Z
-    free = np.ones(len(Z), dtype=bool)
-    members, shared = [], []
-    for kept in found:
-        shape = kept.region.shape
-        if isinstance(shape, ErrorBall):
-            distance = shape.distances(Z)
-            held = distance <= shape.radius**2
-        else:
-            held = shape.holds()
-        inside = np.flatnonzero(held & free)
-        shared.append(int((held & ~free).sum()))
-        free[inside] = False
-        inside = inside[np.argsort(rows.place[inside])]
-        if isinstance(shape, ErrorBall):
-            near = distance[inside]
-        else:
-            near = ErrorBall(_mean(Z, inside), np.ones(Z.shape[1]), 0.0).distances(Z)[inside]
-        members.append(inside[np.argsort(near, kind="stable")])
-    return members, shared
+    odd = [kept for kept in found if kept.kind == SURPRISING]
+    even = found[len(odd) :]
+    free = np.ones(len(rows.fresh), dtype=bool)
+    held = [_held(rows, kept, free) for kept in odd]
+    nothing = np.empty(0, dtype=np.int64)
+    chances = [
+        _chance(rows, kept, inside, nothing, curve)
+        for kept, (inside, _) in zip(odd, held, strict=True)
+    ]
+    weights = [*falling(1.0, len(odd)), *falling(HARDS, len(even))]
+    adjusted = holm([*chances, *(1.0 for _ in even)], weights)
+    confirmed = [
+        Member(kept, inside, shared, chance, level)
+        for kept, (inside, shared), chance, level in zip(
+            odd, held, chances, adjusted[: len(odd)], strict=True
+        )
+        if level < CONFIRMED
+    ]
+    free[:] = True
+    for member in confirmed:
+        free[member.rows] = False
+    held = [_held(rows, kept, free) for kept in even]
+    rest = np.flatnonzero(rows.fresh & free)
+    later = [
+        _chance(rows, kept, inside, rest, curve)
+        for kept, (inside, _) in zip(even, held, strict=True)
+    ]
+    adjusted = holm([*chances, *later], weights)[len(odd) :]
+    others = [
+        Member(kept, inside, shared, chance, level)
+        for kept, (inside, shared), chance, level in zip(even, held, later, adjusted, strict=True)
+    ]
+    return confirmed, others, rest
+
+
+def _held(rows: ReportRows, kept: Kept, free: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the free rows of a clump, nearest first, and how many it shares. They are now taken.
+
+    Rows of a rule are sorted by their distance from their mean.
+    """
+    Z, shape = rows.table.Z, kept.region.shape
+    if isinstance(shape, ErrorBall):
+        distance = shape.distances(Z)
+        held = distance <= shape.radius**2
+    else:
+        held = shape.holds()
+    inside = np.flatnonzero(held & free)
+    shared = int((held & ~free).sum())
+    free[inside] = False
+    inside = inside[np.argsort(rows.place[inside])]
+    if not isinstance(shape, ErrorBall):
+        distance = ErrorBall(_mean(Z, inside), np.ones(Z.shape[1]), 0.0).distances(Z)
+    return inside[np.argsort(distance[inside], kind="stable")], shared
 
 
 def _mean(Z: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -149,7 +149,8 @@ def report_holes(
     rng = np.random.default_rng(random_state)
     found, curve = search(table, outcome, order[~fresh[order]], n_clumps, min_rows, rng)
     labels = (truth, predicted) if losses is None else None
-    clumps, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
+    measured, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
+    clumps = measured[:n_clumps]
     name = title or ("this model" if losses is not None else "this classifier")
     report = HolesReport(
         name if given else title or model_name(model),

@@ -49,8 +49,9 @@ def search(
 ) -> tuple[list[Kept], Recalibration | None]:
     """Find regions among some rows, and return them with the curve of the recalibration.
 
-    With probabilities, the first regions have more errors than expected (*surprising*). In the rows
-    left, others have more errors than elsewhere (*hard*). Without, all are *plain*.
+    With probabilities, the first regions have more errors than expected (*surprising*). Then others
+    have more errors than elsewhere (*hard*); these are searched without the rows of surprising
+    regions that are nearly certain. Without probabilities, all regions are *plain*.
 
     Parameters
     ----------
@@ -102,8 +103,9 @@ def search(
     curve = recalibrate(own, error)
     odd = find_regions(searches(curve.expected(own)), error, expect, most)
     for region in odd:
-        every[region.inside] = False
+        if region.worth > region.price:
+            every[region.inside] = False
     hard = []
-    if len(odd) < most and 0 < error[every].sum() < every.sum():
-        hard = find_regions(searches(even(every)), error, even, most - len(odd), every)
+    if 0 < error[every].sum() < every.sum():
+        hard = find_regions(searches(even(every)), error, even, most, every)
     return [*(Kept(SURPRISING, r) for r in odd), *(Kept(HARD, r) for r in hard)], curve

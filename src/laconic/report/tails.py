@@ -130,23 +130,27 @@ def higher_losses(inside: np.ndarray, outside: np.ndarray) -> float:
     return float((1 + (sums >= observed - 1e-9).sum()) / (1 + PERMUTATIONS))
 
 
-def holm(chances: list[float]) -> list[float]:
+def holm(chances: list[float], weights: list[float]) -> list[float]:
     """Return the chances adjusted for their number, so that the level holds for all together.
 
-    This is Holm's method with weights that halve from one to the next. The first region, for which
-    the search has the most evidence, gets half of the level. A region that is confirmed leaves its
-    part to the others. The order may not depend on the rows that the chances come from.
+    This is Holm's method with weights. A test gets the part of the level that its weight is of all
+    weights. If it is rejected, it leaves its part to the others. The weights may not depend on the
+    rows that the chances come from.
 
     Examples
     --------
-    >>> holm([0.004, 0.001, 0.5])
+    >>> holm([0.004, 0.001, 0.5], [1.0, 0.5, 0.25])
     [0.005, 0.0035, 0.5]
     """
-    weights = 0.5 ** np.arange(len(chances))
-    order = np.argsort(np.asarray(chances) / weights, kind="stable").tolist()
+    order = np.argsort(np.asarray(chances) / np.asarray(weights), kind="stable").tolist()
     out, so_far = [0.0] * len(chances), 0.0
     for place, which in enumerate(order):
-        left = float(weights[order[place:]].sum())
-        so_far = max(so_far, min(1.0, left * chances[which] / float(weights[which])))
+        left = sum(weights[other] for other in order[place:])
+        so_far = max(so_far, min(1.0, left * chances[which] / weights[which]))
         out[which] = so_far
     return out
+
+
+def falling(first: float, number: int) -> list[float]:
+    """Return weights ``first`` times 1, 1/2, 1/3, …, as a search finds the best region first."""
+    return [first / (place + 1) for place in range(number)]

@@ -181,8 +181,14 @@ def how_it_was_measured(report: HolesReport) -> str:
     left_out = report.found - len(report.clumps)
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
-        than = "outside" if report.probability is None else "outside or than expected"
-        text += f"The search found {more}, but there fresh rows fail no more often than {than}. "
+        but = "but there fresh rows fail no more often than outside"
+        if report.probability is not None:
+            but = (
+                "but fresh rows do not bear them out"
+                if left_out > 1
+                else "but fresh rows do not bear it out"
+            )
+        text += f"The search found {more}, {but}. "
     text += about_columns(report)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should not have been trained on any of these rows."
