@@ -131,11 +131,15 @@ def predictions(args: Any, name: str) -> Iterator[tuple[str, Predicted]]:
 def models(X: Any) -> Iterator[tuple[str, Any]]:
     """Yield LightGBM and logistic regression, with what they need before them."""
     from lightgbm import LGBMClassifier
-    from sklearn.compose import make_column_selector, make_column_transformer
-    from sklearn.impute import SimpleImputer
+    from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+    from sklearn.preprocessing import (
+        FunctionTransformer,
+        OneHotEncoder,
+        OrdinalEncoder,
+        StandardScaler,
+    )
 
     boosted = LGBMClassifier(n_jobs=1, verbose=-1)
     linear = LogisticRegression(max_iter=2000)
@@ -143,18 +147,22 @@ def models(X: Any) -> Iterator[tuple[str, Any]]:
         yield "LightGBM", boosted
         yield "logistic regression", make_pipeline(StandardScaler(), linear)
         return
-    text, numbers = make_column_selector(dtype_include=object), make_column_selector("", "number")
+    numbers = [name for name in X.columns if X[name].dtype.kind in "iuf"]
+    text = [name for name in X.columns if name not in numbers]
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    words = make_pipeline(SimpleImputer(missing_values=None, strategy="constant", fill_value="?"),
-                          OneHotEncoder(handle_unknown="ignore"))  # fmt: skip
-    yield (
-        "LightGBM",
-        make_pipeline(make_column_transformer((codes, text), remainder="passthrough"), boosted),
-    )
-    yield (
-        "logistic regression",
-        make_pipeline(make_column_transformer((words, text), (StandardScaler(), numbers)), linear),
-    )
+    words = OneHotEncoder(handle_unknown="ignore")
+    for model, last, coded in (
+        ("LightGBM", boosted, codes),
+        ("logistic regression", linear, words),
+    ):
+        known = make_pipeline(FunctionTransformer(spelled), coded)
+        columns = make_column_transformer((known, text), (StandardScaler(), numbers))
+        yield model, make_pipeline(columns, last)
+
+
+def spelled(frame: Any) -> Any:
+    """Return text with a word for missing values."""
+    return frame.astype(object).where(frame.notna(), "?")
 
 
 # -- pockets -----------------------------------------------------------------------------------
