@@ -33,25 +33,17 @@ def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
     return X[[name for name in names if name in X.columns]]
 
 
-def predictions(model: Any, read: Any, file: str, way_out: str) -> tuple[Any, Any]:
-    """Return the labels that the model predicts, and their probabilities if it has any.
-
-    The model gets the columns that it was fitted on. ``way_out`` says what to do if it fails.
-    """
-    import numpy as np
-
+def predictions(model: Any, read: Any, file: str) -> Any:
+    """Return the labels that the model predicts from the columns that it was fitted on."""
     from laconic.data.frames import WrongCell
-    from laconic.report.inputs import own_probability
 
     try:
-        rows = read if _names(model) is not None else read.to_numpy()
-        predicted = np.asarray(model.predict(rows))
-        return predicted, own_probability(model, rows, predicted)
+        return model.predict(read if _names(model) is not None else read.to_numpy())
     except WrongCell as error:
         raise UserError(f"{file}: {error.of_table()}") from error
     except Exception as error:  # whatever another library's model raises
         raise UserError(
-            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}.{way_out}"
+            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}"
         ) from error
 
 
