@@ -10,9 +10,11 @@ from laconic.export.chips import CHIPS, find_chip, is_installed, measure
 from laconic.export.footprint import (
     CHIP_NAMES,
     Target,
+    code_bytes,
     find_target,
     footprint,
     measured_code,
+    part_bytes,
     program_bytes,
 )
 from laconic.export.table_bytes import Layout, table_bytes
@@ -164,3 +166,17 @@ def test_wrong_targets_are_refused():
         find_target(8)
     assert find_target(Target("avr", 16, "int8")) == Target("avr", 16, "int8")
     assert find_target(Target("avr", 32)) == Target("avr", None, "float")
+
+
+@pytest.mark.parametrize("chip", CHIP_NAMES)
+@pytest.mark.parametrize("given", ["float", "uint8", "int8", "int16"])
+def test_two_kinds_take_less_than_apart_and_no_less_than_either(chip, given):
+    measured = measured_code()[chip]["bytes"]
+    for number in ("int32", "int64"):
+        kinds = [f"{number} {kind} of {given}" for kind in ("gather", "rules", "multiply")]
+        apart = [code_bytes(measured, [kind]) for kind in kinds]
+        assert max(apart[:2]) <= code_bytes(measured, kinds[:2]) < sum(apart[:2])
+        assert code_bytes(measured, kinds[:2]) <= code_bytes(measured, kinds) < sum(apart)
+        full = [*kinds[:2], f"{number} many_scores of {given}"]
+        more = code_bytes(measured, full) - code_bytes(measured, kinds[:2])
+        assert more == part_bytes(measured, full[-1])

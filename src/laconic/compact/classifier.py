@@ -36,7 +36,7 @@ from laconic.data.labels import kept_rows
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.budgets import in_order, resolve_target
 from laconic.estimators.share import ShareBoostClassifier
-from laconic.export.footprint import CHIP_NAMES, Target, find_target, footprint
+from laconic.export.footprint import CHIP_NAMES, Target, find_target, footprint, measured_code
 from laconic.look.bars import progress_bar, share_bar
 from laconic.losses import find_loss
 from laconic.model.atoms import ColumnsMap
@@ -403,9 +403,11 @@ class CompactClassifier(LaconicClassifier):
         sample = search.rows.X[compared_rows(search.rows.weight)]
         self.checked_ = checked(self.predictor_, self.chip, encoded_rows(self.predictor_, sample))
         if self.checked_.flash is not None and self.checked_.flash > self.bytes_:
+            same = measured_code()[self.chip]["compiler"] == self.checked_.compiler
+            why = "; please report this fault" if same else " for another compiler"
             warnings.warn(
                 f"the model takes {self.checked_.flash} bytes with {self.checked_.compiler}, more "
-                f"than the {self.bytes_} that were promised for another compiler",
+                f"than the {self.bytes_} that were promised{why}",
                 stacklevel=stacklevel_of_user(),
             )
         if self.n_atoms_ == 0:
