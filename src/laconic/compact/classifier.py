@@ -23,6 +23,7 @@ from laconic.compact.search import Given, Outcome, Search, Task
 from laconic.compact.settings import (
     ALPHAS,
     allow_missing,
+    check_averages,
     check_pools,
     check_whole,
     find_settings,
@@ -41,6 +42,7 @@ from laconic.look.bars import progress_bar, share_bar
 from laconic.losses import find_loss
 from laconic.model.atoms import ColumnsMap
 from laconic.model.input_codes import GIVEN
+from laconic.model.mean import mean_predictor
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS, sentences
 
@@ -80,11 +82,15 @@ class CompactClassifier(LaconicClassifier):
         together with stumps.
     alphas : list, default=("auto", 1e-3)
         Strengths of the penalty.
+    averages : int or tuple of int, default=1
+        How many paths are averaged. With 8, every model is the mean of 8 models, each fitted with
+        random weights of the rows. Means take more bytes, and are often better. ``(1, 8)`` tries
+        both. Only for columns, products, stumps and rules, and without ``costs``.
     image_shape : "auto", None or tuple of two int, default="auto"
         Height and width of the images in the rows. ``"auto"`` takes rows for square images if
         neighbouring pixels are alike. None means that rows are no images.
     max_atoms : int, default=100
-        Most atoms of a model.
+        Most atoms of a model, or of each model that is averaged.
     loss : {"margin", "log"}, default="margin"
         The loss that is minimised; see `laconic.ShareBoostClassifier`.
     refine : bool, default=False
@@ -159,6 +165,7 @@ class CompactClassifier(LaconicClassifier):
         "bits": "no_validation",  # _form checks it
         "pools": "no_validation",  # find_settings checks it
         "alphas": [list, tuple],
+        "averages": "no_validation",  # check_averages checks it
         "image_shape": [StrOptions({"auto"}), tuple, list, None],
         "max_atoms": [Interval(Integral, 1, None, closed="left")],
         "loss": "no_validation",  # find_loss checks it
@@ -187,6 +194,7 @@ class CompactClassifier(LaconicClassifier):
         bits: Any = (8, 16),
         pools: Any = "auto",
         alphas: Any = ALPHAS,
+        averages: Any = 1,
         image_shape: Any = "auto",
         max_atoms: int = 100,
         loss: Any = "margin",
@@ -211,6 +219,7 @@ class CompactClassifier(LaconicClassifier):
         self.bits = bits
         self.pools = pools
         self.alphas = alphas
+        self.averages = averages
         self.image_shape = image_shape
         self.max_atoms = max_atoms
         self.loss = loss
@@ -310,8 +319,9 @@ class CompactClassifier(LaconicClassifier):
         self._check_budget(form)
         names = getattr(self, "feature_names_in_", None)
         settings = find_settings(
-            self.pools, self.alphas, rows.X, list(self._categories), self.image_shape
-        )
+            self.pools, self.alphas, rows.X, list(self._categories), self.image_shape,
+            check_averages(self.averages, self.costs),
+        )  # fmt: skip
         path = ShareBoostClassifier(
             self.max_atoms,
             loss=self.loss,
@@ -427,6 +437,8 @@ class CompactClassifier(LaconicClassifier):
 
     def _named(self, model: ShareBoostClassifier) -> Predictor:
         """Return the predictor of a model, with the names, categories and units of the rows."""
+        if hasattr(model, "parts_"):
+            return mean_predictor([self._named(part) for part in model.parts_])
         named = copy.copy(model)
         named._categories, named._units = self._categories, self._units
         if hasattr(self, "feature_names_in_"):

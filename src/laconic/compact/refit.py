@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from laconic.compact.averages import cost_of
 from laconic.compact.checked import compared_rows
 from laconic.compact.frontier import Tried
 from laconic.compact.search import Search
-from laconic.compact.trials import FLOAT, model_at, promised_bytes
+from laconic.compact.trials import FLOAT, AnyPath, model_at, promised_bytes
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import whole_fits
@@ -72,7 +73,7 @@ def fit_frontier(
 def _model(
     search: Search,
     tried: Tried,
-    path: ShareBoostClassifier,
+    path: AnyPath,
     named: Callable[[ShareBoostClassifier], Predictor],
 ) -> FrontierModel | None:
     """Return one model of a path, or None if it does not fit the budget or the integers."""
@@ -95,6 +96,5 @@ def _model(
         some = compared_rows(weight)
         change = change_of(bare, integers, X[some], y[some], weight[some])
         predictor = IntegerPredictor.of(predictor, integers, change)
-    entry = model.path_[model.n_atoms_]
     took = promised_bytes(model.predictor_, target)
-    return FrontierModel(tried, predictor, took, entry.predictor_cost, float(entry.cost))
+    return FrontierModel(tried, predictor, took, *cost_of(model))

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -13,10 +14,11 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from laconic.compact.averages import AveragedPath
 from laconic.compact.frontier import Tried, best_scores, tried_models
 from laconic.compact.plan import PARTS, make_splitter, rows_of_rungs, survivors
 from laconic.compact.settings import Setting
-from laconic.compact.trials import Fold, Form, fold_table
+from laconic.compact.trials import AnyPath, Fold, Form, fold_table
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
@@ -194,16 +196,16 @@ class Search:
         with closing(jobs_done):
             yield from jobs_done
 
-    def _path(self, task: Task, n_jobs: int | None) -> ShareBoostClassifier:
+    def _path(self, task: Task, n_jobs: int | None) -> AnyPath:
         return self.path_of(task.setting).set_params(n_jobs=n_jobs)
 
-    def path_of(self, setting: int) -> ShareBoostClassifier:
+    def path_of(self, setting: int) -> AnyPath:
         """Return the estimator of a setting, not fitted."""
         own = self.settings[setting]
         path: ShareBoostClassifier = clone(self.model).set_params(
             pool=own.pool, alpha=own.alpha, rule=own.rule
         )
-        return path
+        return path if own.averaged == 1 else AveragedPath(path, own.averaged)
 
     def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:
         """Return the settings of the next rung. Other penalties of a pool join after the first."""
@@ -216,11 +218,12 @@ class Search:
         if not first:
             return kept
         own = [group for setting in kept for group in groups if setting in group]
-        return [number for penalty in zip(*own, strict=True) for number in penalty]
+        turns = zip_longest(*own)  # some pools have more settings, because they can be averaged
+        return [number for turn in turns for number in turn if number is not None]
 
 
 def _outcome(
-    path: ShareBoostClassifier,
+    path: AnyPath,
     fold: Fold,
     data: tuple[Any, np.ndarray, np.ndarray],
     sizes: list[int],

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.compact.averages import can_be_averaged
 from laconic.pools import Patches, make_pool
 from laconic.registry import allows_missing
 
@@ -28,6 +29,7 @@ SMOOTH = 0.8
 # Rows that are looked at to tell images from other rows.
 LOOKED_AT = 500
 TEMPLATES = 200
+MOST_PATHS = 100
 
 
 class Setting(NamedTuple):
@@ -40,6 +42,8 @@ class Setting(NamedTuple):
     rule: str = "gradient"
     """How atoms are chosen. The l1 rule would prefer some pools of a mix to others, because their
     columns have other lengths."""
+    averaged: int = 1
+    """How many paths are averaged."""
 
 
 def check_pools(pools: Any) -> None:
@@ -57,7 +61,12 @@ def check_pools(pools: Any) -> None:
 
 
 def find_settings(
-    pools: Any, alphas: Any, X: Any, categorical: list[int], image_shape: Any
+    pools: Any,
+    alphas: Any,
+    X: Any,
+    categorical: list[int],
+    image_shape: Any,
+    averages: Sequence[int] = (1,),
 ) -> list[Setting]:
     """Return the settings to try. With ``pools="auto"`` they depend on the rows ``X``."""
     check_pools(pools)
@@ -76,12 +85,39 @@ def find_settings(
                   categorical)
         for pool in pools
     ]  # fmt: skip
-    # All pools come before the next penalty, so that a time limit leaves out penalties first.
-    return [
-        Setting(title_of(given), pool, alpha, "projection" if _is_mix(given) else "gradient")
+    # All pools come before the next penalty, and all penalties before the next number of averaged
+    # paths. So a time limit leaves out averages first, and then penalties.
+    found = [
+        Setting(_title(given, n), pool, alpha, "projection" if _is_mix(given) else "gradient", n)
+        for n in averages
         for alpha in alphas
         for given, pool in zip(pools, made, strict=True)
+        if n == 1 or can_be_averaged(pool)
     ]
+    if not found:
+        raise ValueError(
+            f"averages={list(averages)} needs a pool of columns, products, stumps or rules; add 1 "
+            "to averages, or such a pool to pools"
+        )
+    return found
+
+
+def check_averages(averages: Any, costs: Any) -> list[int]:
+    """Return the numbers of paths to average, in order, or refuse them."""
+    given = [averages] if isinstance(averages, int) else averages
+    listed: list[Any] = list(given) if isinstance(given, Sequence) else []
+    if not listed or not all(isinstance(n, int) and 1 <= n <= MOST_PATHS for n in listed):
+        raise ValueError(
+            f"averages must be whole numbers from 1 to {MOST_PATHS}, such as (1, 8), not "
+            f"{averages!r}"
+        )
+    if max(listed) > 1 and costs is not None:
+        raise ValueError("averages of several paths cannot have costs; use averages=1")
+    return sorted({int(n) for n in listed})
+
+
+def _title(pool: Any, averaged: int) -> str:
+    return title_of(pool) if averaged == 1 else f"{title_of(pool)}, mean of {averaged}"
 
 
 def _is_patches(pool: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.compact.averages import AveragedPath, cost_of
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, whole_fits
@@ -20,6 +21,9 @@ COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN."""
 FLOAT = 32
 """Word length of a model that is not quantised."""
+
+
+AnyPath = ShareBoostClassifier | AveragedPath
 
 
 class Form(NamedTuple):
@@ -57,17 +61,18 @@ def promised_bytes(predictor: Any, target: Target) -> int:
     return footprint(predictor.map, n_outputs, target, predictor.n_features, len(predictor.classes))
 
 
-def model_at(path: ShareBoostClassifier, size: int, target: Target, max_bytes: float) -> Any:
+def model_at(path: AnyPath, size: int, target: Target, max_bytes: float) -> Any:
     """Return the largest model of a path with at most ``size`` atoms that fits, or None."""
+    allowed = getattr(path, "within_caps", lambda model: True)
     for own in reversed(path.path_.sizes[path.path_.sizes <= size].tolist()):
         model = path.at(own)
-        if promised_bytes(model.predictor_, target) <= max_bytes:
+        if promised_bytes(model.predictor_, target) <= max_bytes and allowed(model):
             return model
     return None
 
 
 def fold_table(
-    path: ShareBoostClassifier,
+    path: AnyPath,
     data: tuple[Any, np.ndarray, np.ndarray],
     fold: Fold,
     sizes: list[int],
@@ -96,10 +101,9 @@ def _record(
     model: Any, fit: Any, test: Any, fold: Fold, bits: int, form: Form, scorer: FoldScorer | None
 ) -> np.ndarray:
     """Return the line of one model in the table of a fold."""
-    entry = model.path_[model.n_atoms_]
     took = promised_bytes(model.predictor_, form.target(bits))
-    own = entry.predictor_cost
-    costs = took, own.operations, own.features, entry.cost
+    own, price = cost_of(model)
+    costs = took, own.operations, own.features, price
     try:
         shipped = as_shipped(model, form.shipped(model.predictor_, fit[0], fit[2], bits))
     except TooWide:

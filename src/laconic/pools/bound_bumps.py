@@ -15,6 +15,8 @@ from laconic.pools.radii import BallGrid, CodedRows
 class BoundBumps(BoundBalls):
     """`Bumps` over training rows: soft balls without a linear part. See `BoundBalls`."""
 
+    # A height is one column, so writing it down costs little, and corrections are faster.
+    local_atoms = False
     record = Bump
 
     def __init__(self, balls: BallGrid, coded: CodedRows, threads: Threads) -> None:
