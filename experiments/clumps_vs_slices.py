@@ -11,8 +11,8 @@ the rows and names regions. On the other half
 
 The methods are:
 
-* Clumps of `laconic.report_holes`, with distances that weigh a feature by how much errors depend on
-  it, and with plain distances. There are two clumps, and nothing is tuned.
+* The search of `laconic.report_holes`, for balls and rules, and for each of them alone. There are
+  two regions, and nothing is tuned.
 * SliceLine (package sliceline). Numbers are cut into equally full bins. The number of bins, the
   largest number of conditions of a slice and the number of slices are tuned. There may also be two
   numbers of bins. Each cut is then a feature, so that conditions can have two widths.
@@ -50,19 +50,20 @@ from _common import (
     timed,
 )
 
-from laconic.model.distances import inside_ball
-from laconic.report.clumps import find_clumps
+from laconic.report.balls import ErrorBall
 from laconic.report.columns import TableColumn
-from laconic.report.features import NamedTable, as_table, focus
+from laconic.report.features import NamedTable, as_table
+from laconic.report.search import BALLS, RULES, RowOutcome, search
 
 STREWN, PLANTED, SHARE = 0.05, 0.7, 0.05
-REGIONS, COUNTS = 2, (2, 4, 8, 16)
+REGIONS, COUNTS, LEAST = 2, (2, 4, 8, 16), 10
 BUDGET = 8
 TUNED_APART = 1  # distinguishes the seeds of tables for tuning from those for testing
 SEEDS_OF_CENTRES = 0
 COLOURS = {
-    "clumps": BLUE,
-    "clumps, plain distances": GREEN,
+    "report": BLUE,
+    "report, balls only": GREEN,
+    "report, rules only": "#56B4E9",
     "SliceLine": ORANGE,
     "error tree": PURPLE,
 }
@@ -86,7 +87,7 @@ def main() -> None:
     """Plant errors, tune the methods, find regions and compare."""
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=4000, help="rows of each table (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=8, help="tables of each kind (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=20, help="tables of each kind (%(default)s)")
     parser.add_argument(
         "--tuning", type=int, default=6, help="other tables for tuning (%(default)s)"
     )
@@ -112,7 +113,9 @@ def main() -> None:
                 run = {"table": name, "shape": shape, "method": method, "repeat": repeat}
                 runs.append({**run, "settings": chosen[method][0], "seconds": seconds, **scores})
                 progress(f"{runs[-1]}")
-    results = {"runs": runs, "tuned": tuned, "means": summarise(runs)}
+    results = {
+        "runs": runs, "tuned": tuned, "means": summarise(runs), "behind": behind(runs),
+    }  # fmt: skip
     save(args.json, args, ["sliceline", "erroranalysis", "lightgbm", "pandas"], results)
     draw(results["means"], args)
 
@@ -204,16 +207,22 @@ def ball(rows: NamedTable, rng: np.random.Generator) -> np.ndarray:
 # -- finding -----------------------------------------------------------------------------------
 
 
-def clumps(weighed: bool) -> Finder:
-    """Return a function that finds clumps as the report does."""
+def regions(shapes: tuple[str, ...]) -> Finder:
+    """Return a function that finds regions of these shapes as the report does."""
 
     def find(rows: NamedTable, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
-        Z = rows.Z * focus(rows, wrong, given) if weighed else rows.Z
         rng = np.random.default_rng(SEEDS_OF_CENTRES)
-        found = find_clumps(Z[given], wrong[given], REGIONS, 20, rng)
-        return [inside_ball(Z, clump.centre, clump.radius) for clump in found]
+        found, _ = search(rows, RowOutcome(wrong), given, REGIONS, LEAST, rng, shapes)
+        return [np.flatnonzero(members(rows, kept.region.shape)) for kept in found]
 
     return find
+
+
+def members(rows: NamedTable, shape: Any) -> np.ndarray:
+    """Return which rows a ball or rule holds."""
+    if isinstance(shape, ErrorBall):
+        return np.asarray(shape.distances(rows.Z) <= shape.radius**2)
+    return np.asarray(shape.holds())
 
 
 def codes(rows: NamedTable, bins: tuple[int, ...]) -> np.ndarray:
@@ -270,8 +279,9 @@ def error_tree(
 
 
 METHODS: dict[str, tuple[Finder, list[tuple[Any, ...]]]] = {
-    "clumps": (clumps(weighed=True), [()]),
-    "clumps, plain distances": (clumps(weighed=False), [()]),
+    "report": (regions((BALLS, RULES)), [()]),
+    "report, balls only": (regions((BALLS,)), [()]),
+    "report, rules only": (regions((RULES,)), [()]),
     "SliceLine": (sliceline, list(product(((3,), (4,), (8,), (4, 8)), (2, 3)))),
     "error tree": (error_tree, list(product((3, 5, 7, 10), (20, 50)))),
 }
@@ -325,6 +335,25 @@ def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
             lines.append([method, *list(line.values())[:-1]])
             out.append({"table": name, "shape": shape, "method": method, **line})
         table(f"{shape} in {name}", heads, lines)
+    return out
+
+
+def behind(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Print and return by how much every peer's F1 is ahead of the report's, on the same tables."""
+    out, lines = [], []
+    for name, shape in dict.fromkeys((run["table"], run["shape"]) for run in runs):
+        f1 = {
+            method: np.array([r["F1"] for r in runs
+                              if (r["table"], r["shape"], r["method"]) == (name, shape, method)])
+            for method in METHODS
+        }  # fmt: skip
+        for peer in ("SliceLine", "error tree"):
+            ahead = f1[peer] - f1["report"]
+            se = ahead.std(ddof=1) / np.sqrt(len(ahead))
+            out.append({"table": name, "shape": shape, "peer": peer, "ahead": ahead.mean(),
+                        "s.e.": se, "reached": bool(ahead.mean() <= se)})  # fmt: skip
+            lines.append(list(out[-1].values()))
+    table("F1 of a peer minus F1 of the report", list(out[0]), lines)
     return out
 
 

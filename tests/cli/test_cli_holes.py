@@ -365,3 +365,78 @@ def test_what_goes_wrong(table, rows, model, tmp_path, capsys):
     assert "no label in 4 rows" in error_of(
         capsys, "holes", file, unlabelled, "--target", "label", "--trust"
     )
+
+
+@pytest.fixture
+def scored(rows, model, tmp_path):
+    """A table with predictions and probabilities, as another program may write it."""
+    new = rows[600:].reset_index(drop=True)
+    chances = model.predict_proba(new[["a", "b", "c"]])
+    frame = new.assign(
+        said=model.predict(new[["a", "b", "c"]]), sure=chances.max(axis=1),
+        p_no=chances[:, 0], p_yes=chances[:, 1],
+    )  # fmt: skip
+    frame.to_csv(tmp_path / "scored.csv", index=False)
+    return tmp_path / "scored.csv"
+
+
+def test_predictions_from_elsewhere(scored, table, model, tmp_path, capsys):
+    """One column of probabilities or one for each label: the same report as with the model."""
+    joblib.dump(model, tmp_path / "model.joblib")
+    assert run("holes", tmp_path / "model.joblib", table, "--target", "label", "--trust") == 0
+    by_model = capsys.readouterr().out
+    known = ["holes", scored, "--target", "label", "--predicted", "said"]
+    several = ["--probability", "p_no", "p_yes", "--ignore", "sure"]
+    ways = [
+        ["--probability", "sure", "--ignore", "p_no", "--ignore", "p_yes"],
+        several,
+        ["--probability", "p_no=no", "--probability", "p_yes=yes", "--ignore", "sure"],
+        ["--probability", "p_yes", "--ignore", "p_no", "--ignore", "sure"],
+    ]
+    texts = []
+    for way in ways:
+        assert run(*known, *way) == 0
+        texts.append(capsys.readouterr().out)
+    for text in texts:
+        assert "Where the model of 'said' fails on scored.csv" in " ".join(text.split())
+        assert "surprising" in text
+        # The same rows and errors; only names and the columns that are left differ.
+        assert by_model.split("misclassified")[1][:40] == text.split("misclassified")[1][:40]
+    assert "confirmed" in texts[0]
+
+
+def test_losses_from_a_column(scored, tmp_path, capsys):
+    frame = pd.read_csv(scored)
+    rng = np.random.default_rng(0)
+    frame = frame[["a", "b", "way"]].assign(
+        off=rng.exponential(np.where(frame.a > 0.8, 4, 1)).round(3)
+    )
+    frame.to_csv(tmp_path / "losses.csv", index=False)
+    assert run("holes", tmp_path / "losses.csv", "--loss", "off") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The mean loss of 600 rows is" in said
+    assert "a >" in said
+
+
+def test_what_goes_wrong_with_given_predictions(scored, table, model, tmp_path, capsys):
+    joblib.dump(model, tmp_path / "model.joblib")
+    known = ["holes", scored, "--target", "label"]
+    assert "--predicted COLUMN (or --loss COLUMN)" in error_of(capsys, *known)
+    assert "--target COLUMN is needed" in error_of(capsys, "holes", scored, "--predicted", "said")
+    both = [*known[:1], tmp_path / "model.joblib", *known[1:], "--predicted", "said", "--trust"]
+    assert "take the place of MODEL" in error_of(capsys, *both)
+    assert "takes the place of --target" in error_of(capsys, *known, "--loss", "sure")
+    known += ["--predicted", "said"]
+    assert "no column 'sur'" in error_of(capsys, *known, "--probability", "sur")
+    few = error_of(capsys, *known, "--probability", "p_no", "sure")
+    assert "COLUMN=LABEL for each label" in few
+    one = error_of(capsys, *known, "--probability", "a")
+    assert "must be those of the predicted labels" in one
+    refused = error_of(capsys, "holes", tmp_path / "model.joblib", table, "--target", "label")
+    assert "--predicted COLUMN --probability COLUMN" in refused
+    lame = LogisticRegression().fit(np.zeros((4, 3)), [0, 1, 0, 1])
+    lame.coef_ = np.zeros((1, 9))
+    joblib.dump(lame, tmp_path / "lame.joblib")
+    command = ["holes", tmp_path / "lame.joblib", table, "--target", "label", "--trust"]
+    failed = error_of(capsys, *command, "--ignore", "way")
+    assert "add its predictions to the table and leave the model out" in failed

@@ -76,6 +76,7 @@ def table_report():
     X = pd.DataFrame(rng.uniform(0, 1, (3000, 3)), columns=["age", "length", "score"])
     X = X.assign(way=np.where(rng.random(3000) < X.age, "by telephone and letter", "web"))
     y = np.where(X.age > 0.8, X.length > 0.5, X.score > 0.5)
+    y ^= (X.age < 0.2) & (X.length > 0.7)
     return report_holes((X.score > 0.5).to_numpy(), X, y, source="rows.csv", first_row=1)
 
 

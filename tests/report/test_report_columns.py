@@ -24,7 +24,7 @@ def test_text_of_many_kinds_takes_few_columns():
     assert table.Z[:, :51].sum(axis=1).tolist() == [1.0] * 2000
     assert table.Z[:, 0].sum() == 500
     assert table.left_out == ["id"]
-    weights = focus(table, np.arange(2000) < 500, np.arange(2000))
+    weights = focus(table, np.arange(2000) < 500, np.full(2000, 0.25), np.arange(2000))
     assert weights.shape == (52,)
     gaps = feature_gaps(table, np.flatnonzero(np.arange(2000) >= 800))
     assert "id" not in [gap.name for gap in gaps]

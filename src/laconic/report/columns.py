@@ -53,6 +53,9 @@ class TableColumn:
     """Unit of the numbers: ``"date"`` (days since 1970), ``"days"``, ``"hours"``, …"""
     declared: bool = False
     """Whether the user says that the values are categories."""
+    as_written: bool = True
+    """Whether a filter can compare the cells as they are. Otherwise text stands for numbers, or
+    categories are not text."""
 
     @once
     def left_out(self) -> bool:
@@ -84,8 +87,9 @@ class TableColumn:
 
     @once
     def known(self) -> np.ndarray:
-        """The numbers that are not missing."""
-        return self.values[~np.isnan(self.values)]
+        """The numbers that are not missing. If none is, they are not copied."""
+        missing = np.isnan(self.values)
+        return self.values[~missing] if missing.any() else self.values
 
     @once
     def whole(self) -> bool:
@@ -167,9 +171,10 @@ def _column(name: str, cells: Cells) -> TableColumn:
     plain = cells.values
     missing = np.array([is_missing(v) for v in plain])
     told = cells.labels is not None
-    if all_numbers(plain[~missing]) or (not told and are_numbers_as_text(plain)):
+    numeric = all_numbers(plain[~missing])
+    if numeric or (not told and are_numbers_as_text(plain)):
         numbers = numbers_of(cells)
-        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers))
+        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers), as_written=numeric)
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())
@@ -180,7 +185,8 @@ def _column(name: str, cells: Cells) -> TableColumn:
     commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
     out[~missing] = np.argsort(commonest)[codes]
-    return TableColumn(name, out, names[commonest].tolist(), declared=told)
+    written = all(isinstance(v, str) for v in plain[~missing])
+    return TableColumn(name, out, names[commonest].tolist(), declared=told, as_written=written)
 
 
 def quoted(label: Any) -> str:

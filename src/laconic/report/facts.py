@@ -12,24 +12,28 @@ import numpy as np
 from laconic.clumping.score import ClumpScore
 from laconic.files.whole import whole_file
 from laconic.notebook import frame
-from laconic.report.clumps import LARGEST
+from laconic.report.balls import LARGEST, ErrorBall
+from laconic.report.conditions import ErrorRule
 from laconic.report.features import FeatureGap, NamedTable
 from laconic.report.fix import LocalFix
+from laconic.report.rules import MOST
+from laconic.report.search import SURPRISING
 
-# A clump is confirmed if the chance of so many errors by luck is smaller than this.
+# A clump is confirmed if the chance of so many errors by luck, adjusted for the number of clumps in
+# the report, is smaller than this.
 CONFIRMED = 0.01
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Errors among rows."""
+    """Errors among rows, or the sum of their losses."""
 
-    errors: int
+    errors: float
     rows: int
 
     @property
     def share(self) -> float:
-        """Share of the rows that are misclassified, or NaN without rows."""
+        """Share of the rows that are misclassified, or the mean loss; NaN without rows."""
         return self.errors / self.rows if self.rows else float("nan")
 
 
@@ -37,9 +41,10 @@ class Rate:
 class ClumpFacts:
     """What the report says about one clump."""
 
-    centre: int
-    """Number of the row at the centre."""
-    radius: float
+    kind: str
+    """``"surprising"`` (more errors than the model's probabilities predict), ``"hard"`` (many
+    errors, as expected) or ``"plain"`` (many errors or high losses, and no probabilities)."""
+    shape: ErrorBall | ErrorRule
     rows: np.ndarray
     """Numbers of the rows inside, nearest to the centre first."""
     searched: Rate
@@ -49,30 +54,53 @@ class ClumpFacts:
     outside: Rate
     """Errors on fresh rows in none of the clumps that the search found. All clumps share this rate,
     so that a small clump need not stand out from larger ones."""
+    expected: float | None
+    """Errors on the fresh rows inside that the model's probabilities predict, after recalibration
+    on the searched rows. None without probabilities."""
     chance: float
-    """Chance of at least as many errors inside if the errors of ``inside`` and ``outside`` were
-    spread evenly over their rows (hypergeometric)."""
+    """Chance of at least as many errors inside by luck. For a surprising clump: if rows failed as
+    expected (Poisson-binomial). For others: if the errors of ``inside`` and ``outside`` were spread
+    evenly over their rows (hypergeometric). For losses: if the losses were (rank sum)."""
+    adjusted: float
+    """``chance`` adjusted for the number of clumps that the search found (Holm)."""
     mistakes: list[tuple[Any, Any, int]]
     """True label, predicted label and number, most common mistakes first."""
     gaps: list[FeatureGap]
     """Features, ranked by how much their distribution inside differs. Empty for pictures."""
     fix: LocalFix
+    shared: int = 0
+    """Number of rows that the shape holds too, but that belong to clumps found before."""
 
     @property
     def confirmed(self) -> bool:
         """Whether fresh rows fail here more often than luck explains."""
-        return self.chance < CONFIRMED
+        return self.adjusted < CONFIRMED
+
+    @property
+    def rule(self) -> ErrorRule | None:
+        """The rule that describes the clump, or None if it is a ball."""
+        return self.shape if isinstance(self.shape, ErrorRule) else None
+
+    @property
+    def centre(self) -> int:
+        """Number of the row nearest to the centre."""
+        return int(self.rows[0])
 
     @property
     def excess(self) -> float:
-        """Errors on fresh rows inside beyond those that the rate outside would give."""
+        """Errors on fresh rows inside beyond those expected, or those that the rate outside gives.
+
+        For losses, the sum of the losses inside beyond the mean outside.
+        """
+        if self.kind == SURPRISING and self.expected is not None:
+            return self.inside.errors - self.expected
         rate = self.outside.share if self.outside.rows else 0.0
         return self.inside.errors - self.inside.rows * rate
 
 
 @dataclass
 class HolesReport:
-    """The clumps of a classifier's errors, ranked by errors in excess of the rate outside.
+    """The clumps of a classifier's errors: surprising ones first, then by excess errors.
 
     ``print(report)`` shows it as text. ``report.save(file)`` writes it as one HTML page that needs
     no network.
@@ -103,6 +131,11 @@ class HolesReport:
     """Columns that distances and sentences ignore on request."""
     known: np.ndarray | None = None
     """Labels that the model knows, or None if it does not tell."""
+    probability: np.ndarray | None = None
+    """Probability that the model gives to the label that it predicts, if it has any."""
+    losses: np.ndarray | None = None
+    """Loss of every row, if losses were given. ``truth`` then says which losses are high, and
+    ``predicted`` is False everywhere."""
     nearness: ClumpScore | None = None
     """How clumped all errors are, if they are too few for the search."""
 
@@ -114,7 +147,7 @@ class HolesReport:
     @property
     def rows_needed(self) -> int:
         """Smallest number of rows in which a clump can be found."""
-        return 2 * math.ceil(self.min_rows / LARGEST)
+        return 2 * math.ceil(self.min_rows / (MOST if self.table.image_shape is None else LARGEST))
 
     @property
     def strange(self) -> np.ndarray:

@@ -20,6 +20,9 @@ GAPS, LEAST_GAP = 6, 0.15
 # Quantiles at which numbers are cut to see whether errors depend on them, and the smallest weight
 # of a feature.
 EIGHTHS, FAINTEST = np.arange(1, 8) / 8, 0.1
+# Smallest variance of the errors in a cell, so that one error in a cell without any expected does
+# not make its feature count most.
+LEAST_VARIANCE = 0.5
 
 
 @dataclass(frozen=True)
@@ -106,14 +109,25 @@ def as_table(X: Any, image_shape: tuple[int, int] | None = None) -> NamedTable:
         return NamedTable(columns, Z / spread, np.arange(len(columns)), image_shape)
     if all(column.left_out for column in columns):
         raise ValueError("every column of X seems to name rows. Give columns to compare.")
-    parts = [_points(column) for column in columns]
-    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-    return NamedTable(columns, np.hstack(parts), owner)
+    widths = [_width(column) for column in columns]
+    owner = np.repeat(np.arange(len(columns)), widths)
+    Z = np.empty((len(columns[0].values), len(owner)))
+    for column, width, end in zip(columns, widths, np.cumsum(widths), strict=True):
+        if width:
+            Z[:, end - width : end] = _points(column)
+    return NamedTable(columns, Z, owner)
+
+
+def _width(column: TableColumn) -> int:
+    """Return the number of columns of ``Z`` that a column becomes."""
+    if column.left_out:
+        return 0
+    if column.names is not None:
+        return column.kinds()[1]
+    return 1 if len(column.known) in (0, len(column.values)) else 2
 
 
 def _points(column: TableColumn) -> np.ndarray:
-    if column.left_out:
-        return np.zeros((len(column.values), 0))
     if column.names is not None:
         codes, n = column.kinds()
         return (codes[:, None] == np.arange(n)).astype(np.float64)
@@ -121,31 +135,44 @@ def _points(column: TableColumn) -> np.ndarray:
     if missing.all():
         return np.zeros((len(missing), 1))
     # Heavy tails are cut, as they would make one column outweigh the others.
-    low, high = np.nanquantile(column.values, [0.005, 0.995])
-    values = np.clip(column.values, low, high)
-    values = np.where(missing, np.nanmean(values), values)
-    spread = values.std()
-    scaled = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    low, high = np.quantile(column.known, [0.005, 0.995])
+    # Sums over sorted numbers do not depend on the order of the rows, not even in their last bit.
+    known = np.sort(np.clip(column.known, low, high))
+    values = np.where(missing, known.mean(), np.clip(column.values, low, high))
+    spread = np.sqrt(np.square(known - known.mean()).sum() / len(values))
+    scaled = (values - known.mean()) / spread if spread > 0 else np.zeros(len(values))
     return np.column_stack([scaled, missing]) if missing.any() else scaled[:, None]
 
 
-def focus(table: NamedTable, wrong: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def focus(
+    table: NamedTable, error: np.ndarray, expected: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     """Return how much every column of ``Z`` should count in distances when searching for errors.
 
     The weight of a feature is the square root of the excess of χ²/df over 1, divided by the largest
-    such root. The test is of the errors of ``rows`` against the feature, cut into eighths or
-    categories. The weight is about 0 for a feature that errors do not depend on and 1 for the one
-    that they depend on most, but at least ``FAINTEST``. All pixels count the same.
+    such root. The test is of the errors of ``rows`` beyond those expected against the feature, cut
+    into eighths or categories. The weight is about 0 for a feature that they do not depend on and 1
+    for the one that they depend on most, but at least ``FAINTEST``. All pixels count the same.
+
+    Parameters
+    ----------
+    table : NamedTable
+    error, expected : ndarray of shape (len(rows),)
+        Errors in [0, 1] and expected errors in (0, 1).
+    rows : ndarray of int
     """
     if table.image_shape is not None:
         return np.ones(table.Z.shape[1])
-    excess = np.array([_dependence(column, wrong, rows) for column in table.columns])
+    more, spread = error - expected, expected * (1.0 - expected)
+    excess = np.array([_dependence(column, more, spread, rows) for column in table.columns])
     if not excess.max() > 0:
         return np.ones(table.Z.shape[1])
     return np.maximum(np.sqrt(excess / excess.max()), FAINTEST)[table.owner]
 
 
-def _dependence(column: TableColumn, wrong: np.ndarray, rows: np.ndarray) -> float:
+def _dependence(
+    column: TableColumn, more: np.ndarray, spread: np.ndarray, rows: np.ndarray
+) -> float:
     if column.left_out:
         return 0.0
     values = column.values[rows]
@@ -156,13 +183,11 @@ def _dependence(column: TableColumn, wrong: np.ndarray, rows: np.ndarray) -> flo
     else:
         codes = column.kinds()[0][rows]
     cells = np.unique(codes, return_inverse=True)[1]
-    held = np.bincount(cells)
-    missed = np.bincount(cells, wrong[rows])
-    rate = wrong[rows].mean()
-    if len(held) < 2 or not 0 < rate < 1:
+    beyond, variance = np.bincount(cells, more), np.bincount(cells, spread)
+    if len(beyond) < 2:
         return 0.0
-    chi2 = float((np.square(missed - rate * held) / held).sum() / (rate * (1.0 - rate)))
-    return max(chi2 / (len(held) - 1) - 1.0, 0.0)
+    chi2 = float((np.square(beyond) / np.maximum(variance, LEAST_VARIANCE)).sum())
+    return max(chi2 / (len(beyond) - 1) - 1.0, 0.0)
 
 
 def feature_gaps(table: NamedTable, rows: np.ndarray, most: int = GAPS) -> list[FeatureGap]:
@@ -192,9 +217,19 @@ def _number_gap(values: np.ndarray, inside: np.ndarray) -> float:
     here, there = values[known & inside], values[known & ~inside]
     if len(here) == 0 or len(there) == 0:
         return 0.0
-    every = np.unique(np.concatenate([here, there]))
-    below = [np.searchsorted(np.sort(v), every, side="right") / len(v) for v in (here, there)]
-    return float(np.abs(below[0] - below[1]).max())
+    fewer, more = sorted((here, there), key=len)
+    # Between two of the fewer numbers, one function is flat and the other rises. So the difference
+    # is largest at one of them, or just before it, and only the fewer numbers need sorting.
+    at, counts = np.unique(fewer, return_counts=True)
+    below = np.cumsum(counts) / len(fewer)
+    gap = 0.0
+    for places, own in (
+        (np.searchsorted(at, more, side="left"), below),
+        (np.searchsorted(at, more, side="right"), below - counts / len(fewer)),
+    ):
+        other = np.cumsum(np.bincount(places, minlength=len(at) + 1))[:-1] / len(more)
+        gap = max(gap, float(np.abs(own - other).max()))
+    return gap
 
 
 def _missing_gap(values: np.ndarray, inside: np.ndarray) -> float:

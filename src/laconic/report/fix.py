@@ -37,13 +37,18 @@ class LocalFix:
     """Chance of such a difference if both were equally good (sign test where they differ)."""
     verdict: str
     """``"helps"``, ``"may help"``, ``"no clear difference"`` (fewer errors, perhaps by luck),
-    ``"does not help"`` or ``"too few rows to tell"``."""
+    ``"does not help"``, ``"too few rows to tell"`` or ``"not tried"`` (losses have no labels)."""
     says: Any = None
     """The label of the constant."""
     labels: np.ndarray | None = None
     """Labels of the local model for the fresh rows, or None if nothing changes."""
     leans_on: tuple[tuple[int, Any], ...] = ()
     """Largest weights of the linear model: the column, and the label that high values favour."""
+
+    @classmethod
+    def none(cls, rows: int) -> LocalFix:
+        """Return the answer where no fix is tried, as there are losses and no labels."""
+        return cls("keep", 0, 0, rows, 1.0, "not tried")
 
 
 def try_fix(

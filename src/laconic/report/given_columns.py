@@ -33,17 +33,25 @@ def columns_of(model: Any, X: Any, kept: Any, file: str) -> Any:
     return X[[name for name in names if name in X.columns]]
 
 
-def predictions(model: Any, read: Any, file: str) -> Any:
-    """Return the labels that the model predicts from the columns that it was fitted on."""
+def predictions(model: Any, read: Any, file: str, way_out: str) -> tuple[Any, Any]:
+    """Return the labels that the model predicts, and their probabilities if it has any.
+
+    The model gets the columns that it was fitted on. ``way_out`` says what to do if it fails.
+    """
+    import numpy as np
+
     from laconic.data.frames import WrongCell
+    from laconic.report.inputs import own_probability
 
     try:
-        return model.predict(read if _names(model) is not None else read.to_numpy())
+        rows = read if _names(model) is not None else read.to_numpy()
+        predicted = np.asarray(model.predict(rows))
+        return predicted, own_probability(model, rows, predicted)
     except WrongCell as error:
         raise UserError(f"{file}: {error.of_table()}") from error
     except Exception as error:  # whatever another library's model raises
         raise UserError(
-            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}"
+            f"the model cannot predict the rows of {file}: {cause(error)}{_hint(read)}.{way_out}"
         ) from error
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from laconic.look.numbers import percent, percents
 from laconic.model.card import count
-from laconic.report import words
+from laconic.report import clump_words, words
 from laconic.report.facts import CONFIRMED
 from laconic.report.features import CATEGORIES
 from laconic.report.pictures import as_grey, png_uri
+from laconic.report.search import PLAIN
 
 if TYPE_CHECKING:
     from laconic.report.facts import ClumpFacts, HolesReport
@@ -54,24 +55,30 @@ def report_page(report: HolesReport) -> str:
         f"{_tiles(report)}</header>{drawing}{clumps}"
         f"<footer><p>{escape(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
         "if its fresh rows fail more often than chance explains (probability below "
-        f"{CONFIRMED}). Excess errors are the errors on fresh rows beyond those that the rate "
-        f"outside would give.</p></footer></main><script>{script}</script></body></html>\n"
+        f"{CONFIRMED} for all clumps of this page together). Excess errors are the errors on fresh "
+        "rows beyond those expected, or, without probabilities and for hard clumps, beyond those "
+        "that the rate outside would give.</p></footer></main>"
+        f"<script>{script}</script></body></html>\n"
     )
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", page)
 
 
 def _tiles(report: HolesReport) -> str:
     sure = [clump for clump in report.clumps if clump.confirmed]
+    whole = (percent(report.overall.share), "of all rows are misclassified")
+    if report.losses is not None:
+        whole = (clump_words.shown(report, float(report.losses.mean())), "is the mean loss")
     tiles = [
-        (percent(report.overall.share), "of all rows are misclassified"),
+        whole,
         (str(len(sure)), f"{'clump' if len(sure) == 1 else 'clumps'} confirmed on fresh rows"),
     ]
     fresh = report.on_fresh
-    if sure and fresh.errors:
+    if sure and fresh.errors and report.losses is None:
         held = sum(clump.inside.errors for clump in sure)
         tiles.append((percent(held / fresh.errors), "of the errors are in these clumps"))
     before, after = percents(fresh.share, report.fixed.share)
-    if sure and report.fixed.errors < fresh.errors and before != after:
+    fixes = report.losses is None and report.fixed.errors < fresh.errors
+    if sure and fixes and before != after:
         tiles.append((f"{before} → {after}", "error on fresh rows with local fixes"))
     items = "".join(f"<li><strong>{escape(a)}</strong><span>{escape(b)}</span></li>"
                     for a, b in tiles)  # fmt: skip
@@ -84,19 +91,27 @@ def _tiles(report: HolesReport) -> str:
 def _clump(report: HolesReport, number: int) -> str:
     clump = report.clumps[number]
     inside, outside = clump.inside, clump.outside
+    longest = 1.0
+    if report.losses is not None:
+        longest = max(abs(rate.share) for c in report.clumps for rate in (c.inside, c.outside))
     badge = "good" if clump.confirmed else "plain"
     help_badge = {"helps": "good", "may help": "some"}.get(clump.fix.verdict, "plain")
     bars = (
         f'<span class="bars" aria-hidden="true">'
-        f'<i class="in" style="width:{_width(inside.share)}"></i>'
-        f'<i class="out" style="width:{_width(outside.share)}"></i></span>'
+        f'<i class="in" style="width:{_width(inside.share / longest)}"></i>'
+        f'<i class="out" style="width:{_width(outside.share / longest)}"></i></span>'
     )
+    wrong = clump_words.shown(report, inside.share) + (" wrong" if report.losses is None else "")
+    beside = f"outside {clump_words.shown(report, outside.share)}"
+    if clump.expected is not None and inside.rows:
+        beside = f"expected {percent(clump.expected / inside.rows)}, {beside}"
+    kind = "" if clump.kind == PLAIN else f'<b class="{clump.kind}">{clump.kind}</b>'
     summary = (
         f'<summary><span class="rank">{number + 1}</span>'
-        f'<span class="what"><strong>{percent(inside.share)} wrong</strong> '
-        f"<span>outside {percent(outside.share)}</span></span>{bars}"
+        f'<span class="what"><strong>{wrong}</strong> '
+        f"<span>{beside}</span></span>{bars}"
         f'<span class="size">{count(len(clump.rows), "row")}</span>'
-        f'<span class="badges"><b class="{badge}">{words.status(clump)}</b>'
+        f'<span class="badges">{kind}<b class="{badge}">{clump_words.status(clump)}</b>'
         f'<b class="{help_badge}">{_fix_badge(clump)}</b></span></summary>'
     )
     facts = "".join(f"<li>{escape(text)}</li>" for text in _facts(report, clump))
@@ -108,17 +123,31 @@ def _clump(report: HolesReport, number: int) -> str:
     plots = f'<div class="plots">{plots}</div>{key}' if plots else ""
     rows = _gallery(report, clump) if report.table.image_shape else _row_table(report, clump)
     opened = " open" if number == 0 else ""
+    bad = "misclassified" if report.losses is None else "high-loss"
     return (
         f'<details class="clump ring{number % RINGS}" data-clump="{number}"{opened}>{summary}'
         '<div class="inside">'
-        f"<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its centre</h3>"
-        f'<label class="only"><input type="checkbox"> show only the misclassified rows</label>'
+        f"{_rule(clump)}<ul class='facts'>{facts}</ul>{plots}<h3>Rows nearest to its centre</h3>"
+        f'<label class="only"><input type="checkbox"> show only the {bad} rows</label>'
         f"{rows}</div></details>"
     )
 
 
+def _rule(clump: ClumpFacts) -> str:
+    """Return the title of a rule and the filters to copy."""
+    if clump.rule is None:
+        return ""
+    lines = [line.partition(": ") for line in clump_words.filter_lines(clump)]
+    filters = "".join(
+        f"<dt>{name}</dt><dd><code>{escape(code)}</code></dd>" if code else f"<dd>{name}</dd>"
+        for name, _, code in lines
+    )
+    return f'<p class="rule">{escape(str(clump.rule))}</p><dl class="filters">{filters}</dl>'
+
+
 def _fix_badge(clump: ClumpFacts) -> str:
     return {
+        "not tried": "no fix tried",
         "helps": "local fix helps",
         "may help": "local fix may help",
         "no clear difference": "fix makes no clear difference",
@@ -127,9 +156,11 @@ def _fix_badge(clump: ClumpFacts) -> str:
 
 
 def _facts(report: HolesReport, clump: ClumpFacts) -> list[str]:
+    if report.losses is not None:
+        return [clump_words.rates_sentence(report, clump)]
     return [
-        words.rates_sentence(clump),
-        words.mistakes_sentence(clump),
+        clump_words.rates_sentence(report, clump),
+        clump_words.mistakes_sentence(clump),
         words.fix_sentence(report, clump),
     ]
 
@@ -175,13 +206,16 @@ def _row_table(report: HolesReport, clump: ClumpFacts) -> str:
     places = {name: place for place, name in enumerate(apart)}
     columns = sorted(report.table.columns, key=lambda c: places.get(c.name, len(places)))
     shown = columns[: max(WIDEST, len(apart))]
-    heads = ["row", "true", "predicted", *(column.name for column in shown)]
+    told = ["true", "predicted"] if report.losses is None else ["loss"]
+    heads = ["row", *told, *(column.name for column in shown)]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = ""
     for row in clump.rows[:EXAMPLES].tolist():
         wrong = bool(report.wrong[row])
         number = str(report.first_row + row)
         cells = [number, str(report.truth[row]), str(report.predicted[row])]
+        if report.losses is not None:
+            cells = [number, f"{report.losses[row]:.6g}"]
         cells += [column.cell(row) for column in shown]
         body += f'<tr class="{"wrong" if wrong else "right"}">' + "".join(
             f"<td>{escape(cell)}</td>" for cell in cells
@@ -260,6 +294,7 @@ def _map(report: HolesReport) -> str:
                 f'<text class="ring{number % RINGS}" data-clump="{number}" '
                 f'x="{np.median(x[here]):.1f}" y="{np.median(y[here]):.1f}">{number + 1}</text>'
             )
+    bad, good = ("misclassified", "right") if report.losses is None else ("high loss", "lower loss")
     fewer = len(report.shown) < len(report.truth)
     of = f"of {len(report.truth):,} rows, errors first" if fewer else "rows"
     disc = " Rows in the same place are drawn as a disc." if farthest > 2 * APART else ""
@@ -267,8 +302,8 @@ def _map(report: HolesReport) -> str:
         '<section class="map" aria-labelledby="map"><h2 id="map">Where the errors are</h2>'
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="Rows on a map, errors in orange">{dots}</svg>'
-        '<figcaption><span class="dot wrong"></span> misclassified '
-        '<span class="dot right"></span> right <span class="dot chosen"></span> in an open '
+        f'<figcaption><span class="dot wrong"></span> {bad} '
+        f'<span class="dot right"></span> {good} <span class="dot chosen"></span> in an open '
         "clump, with its number in the middle. The map has the first two principal components of "
         f"{int(drawn.sum()):,} {of}. Clumps that overlap here may be far apart.{disc}</figcaption>"
         "</figure></section>"
@@ -294,4 +329,4 @@ def _side_by_side(places: np.ndarray) -> np.ndarray:
 
 
 def _width(share: float) -> str:
-    return f"{100 * share:.1f}%" if share == share else "0"
+    return f"{100 * max(share, 0.0):.1f}%" if share == share else "0"

@@ -1,4 +1,4 @@
-"""Report where a classifier fails: clumps of errors, what their rows share, and local fixes.
+"""Report where a model fails: clumps of errors, what their rows share, and local fixes.
 
 Clumps are searched on one half of the rows and measured on the other, fresh half. So the numbers of
 a clump are not those that it was chosen for.
@@ -6,7 +6,6 @@ a clump are not those that it was chosen for.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +13,20 @@ import numpy as np
 
 from laconic.clumping.score import ClumpScore, clump_score
 from laconic.data.labels import check_labels
-from laconic.holes.local_models import few_labels
-from laconic.model.distances import inside_ball
-from laconic.report.clumps import Clump, find_clumps
 from laconic.report.columns import without
-from laconic.report.facts import ClumpFacts, HolesReport, Rate
-from laconic.report.features import NamedTable, as_table, feature_gaps, focus
-from laconic.report.fix import try_fix
-from laconic.report.models import in_groups, known_labels, may_classify, model_name, read_by
+from laconic.report.facts import HolesReport
+from laconic.report.features import as_table
+from laconic.report.halves import fresh_half, row_keys
+from laconic.report.inputs import (
+    checked_losses,
+    checked_probability,
+    comparable,
+    given_labels,
+    predicted_by,
+)
+from laconic.report.measure import ReportRows, measure
+from laconic.report.models import in_groups, known_labels, model_name
+from laconic.report.search import RowOutcome, search
 
 # Fewest rows that can be split into halves.
 LEAST_ROWS = 4
@@ -30,13 +35,17 @@ POINTS = 1500
 # To judge a few errors: most rows that are right to compare them with, and the number of random
 # placements of the errors.
 COMPARED, PLACEMENTS = 2000, 999
+# Share of the rows whose losses count as high, on the map and in tables.
+HIGH = 0.1
 
 
 def report_holes(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
+    probabilities: Any = None,
+    losses: Any = None,
     n_clumps: int = 8,
     min_rows: int = 10,
     ignore: Sequence[Any] = (),
@@ -46,19 +55,30 @@ def report_holes(
     first_row: int = 0,
     random_state: int = 0,
 ) -> HolesReport:
-    """Find where the errors of a fitted classifier clump.
+    """Find where the errors of a fitted classifier, or any losses, clump.
+
+    If the classifier has probabilities, the report first looks for errors in excess of those that
+    it expected: *surprising* clumps. Then it looks for *hard* ones, where errors are many, as
+    expected.
 
     Parameters
     ----------
     model : object with ``predict``
-        Any fitted classifier, or the labels that it predicted for the rows.
+        Any fitted classifier, or the labels that it predicted for the rows. None with ``losses``.
     X : data frame or array of shape (n_rows, n_features)
         Rows that the model was *not* trained on. For distances, numbers are scaled to unit variance
         and categories are one-hot coded. A feature counts more if errors depend on it more
-        (`laconic.report.features.focus`). Pixels are used as they are. Dates and durations are
-        numbers.
+        (`laconic.report.features.focus`), and all features also count alike. Pixels are used as
+        they are. Dates and durations are numbers.
     y : array-like of shape (n_rows,)
-        Their labels. For a model with ``label_groups``, they may be labels or groups.
+        Their labels. For a model with ``label_groups``, they may be labels or groups. None with
+        ``losses``.
+    probabilities : array-like of shape (n_rows,), default=None
+        For each row, the probability of its predicted label. By default the model is asked, if it
+        has ``predict_proba``.
+    losses : array-like of shape (n_rows,), default=None
+        The loss of each row, for example |y − prediction| of a regression. Large losses are bad.
+        The report then looks for clumps of large losses, and needs neither model nor labels.
     n_clumps : int, default=8
         Largest number of clumps to report.
     min_rows : int, default=10
@@ -94,175 +114,103 @@ def report_holes(
     >>> best.confirmed, bool(best.inside.share > 0.7), best.fix.verdict
     (True, True, 'helps')
     """
-    truth = np.asarray(y)
-    if truth.ndim != 1 or len(truth) < LEAST_ROWS:
-        raise ValueError(
-            f"y must be a list of at least {LEAST_ROWS} labels, not of shape {truth.shape}."
-        )
     if n_clumps < 1 or min_rows < 1:
         raise ValueError("n_clumps and min_rows must be at least 1.")
-    check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
     kept = without(X, ignored) if ignored else X
-    table = as_table(kept, image_shape)
-    if len(table) != len(truth):
-        raise ValueError(f"X has {len(table)} rows, but y has {len(truth)} labels.")
     given = not hasattr(model, "predict")
-    predicted = _given_labels(model) if given else _predicted(model, X, kept)
-    if predicted.shape != truth.shape:
-        raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels.")
-    if not given:
-        truth = np.asarray(in_groups(model, truth))
-    truth, predicted = _comparable(truth, predicted)
-    rng = np.random.default_rng(random_state)
+    rows = losses if losses is not None else y
+    if np.ndim(rows) != 1 or len(rows) < LEAST_ROWS:
+        raise ValueError(
+            f"{_name(losses)} must be a list of at least {LEAST_ROWS} {_what(losses)}, not of "
+            f"shape {np.shape(rows)}."
+        )
+    table = as_table(kept, image_shape)
+    if len(table) != len(rows):
+        raise ValueError(
+            f"X has {len(table)} rows, but {_name(losses)} has {len(rows)} {_what(losses)}."
+        )
+    if losses is not None:
+        if model is not None or y is not None or probabilities is not None:
+            raise ValueError("losses take the place of model, y and probabilities. Give None.")
+        losses = checked_losses(losses)
+        high = losses > np.quantile(losses, 1.0 - HIGH)
+        truth, predicted, chance = high, np.zeros(len(high), dtype=bool), None
+    else:
+        truth, predicted, chance = _labels(model, X, kept, y, probabilities)
     wrong = truth != predicted
-    fresh = _half(wrong, rng)
-    searched = np.flatnonzero(~fresh)
-    points = table.Z * focus(table, wrong, searched)
-    found = find_clumps(points[searched], wrong[searched], n_clumps, min_rows, rng)
-    clumps, fixed = _measure(table, points, truth, predicted, fresh, searched, found)
-    name = title or ("this classifier" if given else model_name(model))
+    outcome = RowOutcome(wrong, None if chance is None else 1.0 - chance, losses)
+    others = [truth, predicted] if losses is None else [losses]
+    keys = row_keys(table.columns, [*others, *([] if chance is None else [chance])], random_state)
+    fresh = fresh_half(keys, wrong)
+    order = np.argsort(keys, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    rng = np.random.default_rng(random_state)
+    found, curve = search(table, outcome, order[~fresh[order]], n_clumps, min_rows, rng)
+    labels = (truth, predicted) if losses is None else None
+    measured, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
+    clumps = measured[:n_clumps]
+    name = title or ("this model" if losses is not None else "this classifier")
     report = HolesReport(
-        name, table, truth, predicted, fresh, clumps, fixed, len(found),
+        name if given else title or model_name(model),
+        table, truth, predicted, fresh, clumps, fixed, len(found),
         source=source, first_row=first_row, min_rows=min_rows,
         ignored=[str(name) for name in ignored], known=None if given else known_labels(model),
+        probability=chance, losses=losses,
     )  # fmt: skip
-    report.shown, report.places = _map(points, wrong, rng)
-    if report.few_errors and not any(clump.confirmed for clump in clumps):
-        report.nearness = _nearness(table.Z, wrong, rng)
+    report.shown, report.places = _map(table.Z, wrong, order, rng)
+    if losses is None and report.few_errors and not any(clump.confirmed for clump in clumps):
+        report.nearness = _nearness(table.Z, wrong, order, rng)
     return report
 
 
-def _given_labels(labels: Any) -> np.ndarray:
-    """Return labels that were given in place of a model."""
-    predicted = np.asarray(labels)
-    if predicted.ndim == 0:
-        what = "None" if labels is None else f"an object of type {type(labels).__name__}"
-        raise ValueError(
-            f"{what} is not a classifier: it has no predict, and is not a list of labels."
-        )
-    return predicted
+def _labels(
+    model: Any, X: Any, kept: Any, y: Any, probabilities: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return true and predicted labels, and the probabilities of the latter if there are any."""
+    truth = np.asarray(y)
+    check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
+    if hasattr(model, "predict"):
+        predicted, chance = predicted_by(model, X, kept)
+        truth = np.asarray(in_groups(model, truth))
+    else:
+        predicted, chance = given_labels(model), None
+    if predicted.shape != truth.shape:
+        raise ValueError(f"the model gave {predicted.shape} predictions for {truth.shape} labels.")
+    truth, predicted = comparable(truth, predicted)
+    if probabilities is not None:
+        labels = len(np.union1d(truth, predicted))
+        chance = checked_probability(probabilities, predicted, labels)
+    return truth, predicted, chance
 
 
-def _predicted(model: Any, X: Any, kept: Any) -> np.ndarray:
-    """Return the labels that a model predicts from the columns that it was fitted on."""
-    if not may_classify(model):
-        raise ValueError(f"{model_name(model)} is not a classifier.")
-    return np.asarray(model.predict(read_by(model, X, kept)))
+def _name(losses: Any) -> str:
+    return "y" if losses is None else "losses"
 
 
-def _comparable(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both kinds of labels in one type, as a table may hold numbers as text."""
-    broken = predicted[predicted % 1 != 0] if predicted.dtype.kind == "f" else predicted[:0]
-    if truth.dtype.kind in "OUS" or predicted.dtype.kind in "OUS":
-        truth, predicted = truth.astype(str), predicted.astype(str)
-    said, known = np.unique(predicted), np.unique(truth)
-    if not np.isin(said, known).any():
-        if len(broken):
-            raise ValueError(
-                f"the model is not a classifier: it predicts numbers such as {broken[0]:.3g}."
-            )
-        raise ValueError(
-            f"the model predicts {few_labels(said.tolist())}, and the true labels are "
-            f"{few_labels(known.tolist())}. They have none in common. Give y in the labels that "
-            "the model predicts."
-        )
-    return truth, predicted
+def _what(losses: Any) -> str:
+    return "labels" if losses is None else "numbers"
 
 
-def _half(wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a random half of the rows, with half of the errors."""
-    fresh = np.zeros(len(wrong), dtype=bool)
-    for rows in (np.flatnonzero(wrong), np.flatnonzero(~wrong)):
-        fresh[rng.permutation(rows)[: len(rows) // 2]] = True
-    return fresh
-
-
-def _measure(
-    table: NamedTable,
-    points: np.ndarray,
-    truth: np.ndarray,
-    predicted: np.ndarray,
-    fresh: np.ndarray,
-    searched: np.ndarray,
-    found: list[Clump],
-) -> tuple[list[ClumpFacts], Rate]:
-    """Return the ranked facts of all clumps, and the errors on fresh rows with every useful fix."""
-    wrong = truth != predicted
-    members = _members(points, found)
-    taken = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-    rest = np.setdiff1d(np.flatnonzero(fresh), taken)
-    outside = Rate(int(wrong[rest].sum()), len(rest))
-    better = predicted.copy()
-    facts = []
-    for clump, inside in zip(found, members, strict=True):
-        old, new = inside[~fresh[inside]], inside[fresh[inside]]
-        within = Rate(int(wrong[new].sum()), len(new))
-        fix = try_fix(table.Z, truth, predicted, old, new)
-        if fix.labels is not None:
-            better[new] = fix.labels
-        facts.append(
-            ClumpFacts(
-                centre=int(searched[clump.row]),
-                radius=clump.radius,
-                rows=inside,
-                searched=Rate(int(wrong[old].sum()), len(old)),
-                inside=within,
-                outside=outside,
-                chance=_chance(within, outside),
-                mistakes=_mistakes(truth[inside], predicted[inside]),
-                gaps=feature_gaps(table, inside),
-                fix=fix,
-            )
-        )
-    borne_out = [fact for fact in facts if fact.excess > 0]
-    ranked = sorted(borne_out, key=lambda fact: (not fact.confirmed, -fact.excess))
-    return ranked, Rate(int((better != truth)[fresh].sum()), int(fresh.sum()))
-
-
-def _members(points: np.ndarray, found: list[Clump]) -> list[np.ndarray]:
-    """Return each clump's rows, nearest first. A row goes to the first clump that holds it."""
-    free = np.ones(len(points), dtype=bool)
-    members = []
-    for clump in found:
-        inside = inside_ball(points, clump.centre, clump.radius)
-        inside = inside[free[inside]]
-        free[inside] = False
-        distance = np.linalg.norm(points[inside] - clump.centre, axis=1)
-        members.append(inside[np.argsort(distance, kind="stable")])
-    return members
-
-
-def _chance(inside: Rate, outside: Rate) -> float:
-    """Return the probability of at least as many errors inside if errors fell on rows at random."""
-    from scipy.stats import hypergeom
-
-    rows, errors = inside.rows + outside.rows, inside.errors + outside.errors
-    return float(hypergeom.sf(inside.errors - 1, rows, errors, inside.rows))
-
-
-def _mistakes(truth: np.ndarray, predicted: np.ndarray) -> list[tuple[Any, Any, int]]:
-    wrong = truth != predicted
-    pairs = Counter(zip(truth[wrong].tolist(), predicted[wrong].tolist(), strict=True))
-    return [(true, taken, number) for (true, taken), number in pairs.most_common(3)]
-
-
-def _nearness(Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> ClumpScore | None:
+def _nearness(
+    Z: np.ndarray, wrong: np.ndarray, order: np.ndarray, rng: np.random.Generator
+) -> ClumpScore | None:
     """Measure how clumped a few errors are among rows that are right. None if it is undefined."""
-    right = rng.permutation(np.flatnonzero(~wrong))[:COMPARED]
-    rows = np.concatenate([np.flatnonzero(wrong), right])
+    right = rng.permutation(order[~wrong[order]])[:COMPARED]
+    rows = np.concatenate([order[wrong[order]], right])
     if len(rows) - len(right) < 2 or not np.ptp(Z[rows], axis=0).any():
         return None
     return clump_score(Z[rows], wrong[rows], n_permutations=PLACEMENTS, random_state=0)
 
 
 def _map(
-    Z: np.ndarray, wrong: np.ndarray, rng: np.random.Generator
+    Z: np.ndarray, wrong: np.ndarray, order: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose rows to draw, errors first, and return their first two principal components too."""
-    bad, good = rng.permutation(np.flatnonzero(wrong)), rng.permutation(np.flatnonzero(~wrong))
+    bad, good = (rng.permutation(order[some[order]]) for some in (wrong, ~wrong))
     bad = bad[: POINTS // 2]
-    shown = np.sort(np.concatenate([bad, good[: POINTS - len(bad)]]))
+    shown = np.concatenate([bad, good[: POINTS - len(bad)]])
     if Z.shape[1] < 2:
         return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
     if not np.ptp(Z[shown], axis=0).any():

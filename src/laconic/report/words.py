@@ -9,10 +9,19 @@ import numpy as np
 
 from laconic.data.doubts import in_words
 from laconic.holes.local_models import few_labels
-from laconic.look.numbers import percent, percents
+from laconic.look.numbers import number, percent, percents
 from laconic.model.card import MOST_NAMES, count, listed, shorten
+from laconic.report.clump_words import (
+    filter_lines,
+    mistakes_sentence,
+    rates_sentence,
+    shown,
+    status,
+    title,
+)
 from laconic.report.columns import quoted
 from laconic.report.facts import CONFIRMED
+from laconic.report.search import HARD, PLAIN, SURPRISING
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,9 +34,12 @@ FEATURES, ROWS = 4, 5
 
 def headline(report: HolesReport) -> str:
     """Say how often the classifier is wrong, and which labels it does not know."""
+    if report.losses is not None:
+        mean = number(float(report.losses.mean()))
+        return f"The mean loss of {len(report.losses):,} rows is {mean}."
     rate = report.overall
     share = percent(rate.share)
-    text = f"{share} of {rate.rows:,} rows are misclassified ({count(rate.errors, 'error')})."
+    text = f"{share} of {rate.rows:,} rows are misclassified ({count(int(rate.errors), 'error')})."
     strange = report.strange
     if not strange.any():
         return text
@@ -43,7 +55,7 @@ def headline(report: HolesReport) -> str:
 
 def summary(report: HolesReport) -> str:
     """Say in a sentence or two what was found."""
-    if report.overall.errors == 0:
+    if report.losses is None and report.overall.errors == 0:
         return "The classifier makes no error on these rows. There is nothing to look for."
     if report.overall.errors == report.overall.rows:
         return (
@@ -53,27 +65,25 @@ def summary(report: HolesReport) -> str:
     if not report.clumps and report.overall.rows < report.rows_needed:
         return (
             f"These rows are too few to look for clumps. A clump must have at least "
-            f"{count(report.min_rows, 'row')} of the searched half, and at most a fifth of it. "
+            f"{count(report.min_rows, 'row')} of the searched half, and at most half of it. "
             f"Give at least {report.rows_needed} rows, or allow smaller clumps (min_rows)."
         )
     sure = [clump for clump in report.clumps if clump.confirmed]
-    if report.few_errors and not sure:
+    what = "errors" if report.losses is None else "high losses"
+    if report.losses is None and report.few_errors and not sure:
         return _few_errors(report)
     if not report.found:
+        than = "than the rest" if report.probability is None else "than the rest or than expected"
         return (
-            "No clump of errors was found. No neighbourhood of up to a fifth of the rows has "
-            f"clearly more errors than the rest{_without(report)}."
+            f"No clump of {what} was found. No rule, and no neighbourhood of up to a fifth of the "
+            f"rows, has clearly more {what} {than}{_without(report)}."
         )
     if not sure:
-        return f"No clump of errors was confirmed on fresh rows{_without(report)}."
-    fresh = report.on_fresh
-    held = sum(clump.inside.errors for clump in sure)
-    rows = sum(clump.inside.rows for clump in sure)
-    text = (
-        f"Fresh rows confirm {count(len(sure), 'clump')}, with "
-        f"{percent(held / fresh.errors)} of the errors in {percent(rows / fresh.rows)} of the rows."
-    )
-    fixed = report.fixed
+        return f"No clump of {what} was confirmed on fresh rows{_without(report)}."
+    text = " ".join(_confirmed(report, kind, sure) for kind in dict.fromkeys(c.kind for c in sure))
+    if report.losses is not None:
+        return text
+    fresh, fixed = report.on_fresh, report.fixed
     before, after = percents(fresh.share, fixed.share)
     if fixed.errors < fresh.errors and before != after:
         text += (
@@ -85,6 +95,24 @@ def summary(report: HolesReport) -> str:
     else:
         text += " The local fixes tried would not lower the error on fresh rows."
     return text
+
+
+def _confirmed(report: HolesReport, kind: str, sure: list[ClumpFacts]) -> str:
+    """Say how many clumps of a kind fresh rows confirm, and what these hold."""
+    some = [clump for clump in sure if clump.kind == kind]
+    held = sum(clump.inside.errors for clump in some)
+    rows = sum(clump.inside.rows for clump in some)
+    fresh = report.on_fresh
+    word = "clump" if kind == PLAIN else f"{kind} clump"
+    text = f"Fresh rows confirm {count(len(some), word)}, with "
+    among = f"in {percent(rows / fresh.rows)} of the rows"
+    if report.losses is not None:
+        return f"{text}a mean loss of {number(held / rows)} {among}."
+    text += f"{percent(held / fresh.errors)} of the errors {among}"
+    if kind == SURPRISING:
+        due = sum(clump.expected or 0.0 for clump in some)
+        return f"{text}: {count(int(held), 'error')}, where {number(due)} were expected."
+    return text + (", as the model expects." if kind == HARD else ".")
 
 
 def _few_errors(report: HolesReport) -> str:
@@ -144,25 +172,33 @@ def how_it_was_measured(report: HolesReport) -> str:
         "none of the clumps found. The features of a clump are compared with those of all other "
         "rows. "
     )
+    if report.probability is not None:
+        text += (
+            "Surprising clumps have more errors than the model's probabilities predict, after "
+            "these were recalibrated on the searched rows. Hard clumps have many errors, as "
+            "predicted. "
+        )
     left_out = report.found - len(report.clumps)
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
-        text += f"The search found {more}, but there fresh rows fail no more often than outside. "
+        but = "but there fresh rows fail no more often than outside"
+        if report.probability is not None:
+            but = (
+                "but fresh rows do not bear them out"
+                if left_out > 1
+                else "but fresh rows do not bear it out"
+            )
+        text += f"The search found {more}, {but}. "
     text += about_columns(report)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should not have been trained on any of these rows."
 
 
-def status(clump: ClumpFacts) -> str:
-    """Say whether fresh rows confirm the clump."""
-    if clump.confirmed:
-        return "confirmed"
-    return "not confirmed" if clump.inside.rows else "no fresh rows"
-
-
 def fix_sentence(report: HolesReport, clump: ClumpFacts) -> str:
     """Say whether a local fix helps, what it is, and which features it relies on."""
     fix = clump.fix
+    if fix.verdict == "not tried":
+        return "There are no labels, so no local fix was tried."
     if fix.verdict == "too few rows to tell":
         return (
             f"The clump has only {count(fix.rows, 'fresh row')}, too few to tell whether a fix "
@@ -197,28 +233,6 @@ def _leanings(report: HolesReport, clump: ClumpFacts) -> str:
     return f" It relies mostly on {listed}."
 
 
-def mistakes_sentence(clump: ClumpFacts) -> str:
-    """Name the most common mistakes."""
-    total = clump.searched.errors + clump.inside.errors
-    parts = [f"{true} predicted as {taken} ({n})" for true, taken, n in clump.mistakes]
-    return (
-        f"Mistakes: {', '.join(parts)}, out of {total} in both halves." if parts else "No mistakes."
-    )
-
-
-def rates_sentence(clump: ClumpFacts) -> str:
-    """Say how many rows of each half are wrong inside, and how many outside."""
-    inside, outside, searched = clump.inside, clump.outside, clump.searched
-    odds = f"{clump.chance:.1g}" if clump.chance >= 1e-12 else "less than 1e-12"
-    are = "is" if inside.rows == 1 else "are"
-    return (
-        f"{inside.errors:,} of {count(inside.rows, 'fresh row')} inside {are} wrong, and "
-        f"{outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if errors were "
-        f"spread evenly). In the search, {searched.errors:,} of {searched.rows:,} inside were "
-        "wrong."
-    )
-
-
 def report_text(report: HolesReport, width: int) -> str:
     """Return the report as plain text."""
     from rich.console import Console
@@ -245,16 +259,18 @@ def report_lines(report: HolesReport) -> RenderableType:
         parts += [_ranking(report), Text(_plain(how_it_was_measured(report)), style="dim")]
     elif columns := about_columns(report):
         parts.append(Text(_plain(columns.strip()), style="dim"))
-    for number, clump in enumerate(report.clumps, start=1):
-        parts.append(Text(f"\nClump {number}", style="bold"))
-        lines = [rates_sentence(clump), mistakes_sentence(clump)]
+    for place, clump in enumerate(report.clumps, start=1):
+        parts.append(Text("\n" + _plain(f"Clump {place}: {title(clump)}"), style="bold"))
+        lines = [rates_sentence(report, clump), *filter_lines(clump)]
+        lines += [mistakes_sentence(clump)] if report.losses is None else []
         lines += [gap.sentence for gap in clump.gaps[:FEATURES]]
         lines.append(fix_sentence(report, clump))
+        mark = "high loss" if report.losses is not None else "misclassified"
         nearest = ", ".join(
             f"{report.first_row + row}{'*' if report.wrong[row] else ''}"
             for row in clump.rows[:ROWS].tolist()
         )
-        lines.append(f"Rows nearest to its centre (* misclassified): {nearest}")
+        lines.append(f"Rows nearest to its centre (* {mark}): {nearest}")
         parts += [Padding(Text(_plain(line)), (0, 0, 0, 2)) for line in lines]
     return Group(*parts)
 
@@ -269,22 +285,34 @@ def _ranking(report: HolesReport) -> RenderableType:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    heads = ["clump", "rows,\nall", "rows,\nfresh", "wrong\ninside", "wrong\noutside",
-             "with the\nfix", "on fresh\nrows", "local fix"]  # fmt: skip
+    losses = report.losses is not None
+    rate = "mean loss\n" if losses else "wrong\n"
+    heads = ["clump", "kind", "rows,\nall", "rows,\nfresh", f"{rate}inside", "expected",
+             f"{rate}outside", "with the\nfix", "on fresh\nrows", "local fix"]  # fmt: skip
+    hidden = {"kind", "expected"} if report.probability is None else set()
+    if losses or report.probability is not None:  # so that the table is not too wide
+        hidden |= {"with the\nfix", "local fix"}
     for name in heads:
-        table.add_column(name, justify="right" if name not in heads[-2:] else "left")
-    for number, clump in enumerate(report.clumps, start=1):
+        left = name in ("kind", *heads[-2:])
+        if name not in hidden:
+            short = name not in heads[-2:]  # only the last two columns may be cut into lines
+            table.add_column(name, justify="left" if left else "right", no_wrap=short)
+    for place, clump in enumerate(report.clumps, start=1):
         fix = clump.fix
         after = "" if fix.kind == "keep" or not fix.rows else percent(fix.after / fix.rows)
-        table.add_row(
-            str(number),
+        due = None if clump.expected is None else clump.expected / max(clump.inside.rows, 1)
+        cells = [
+            str(place),
+            clump.kind,
             f"{len(clump.rows):,}",
             f"{clump.inside.rows:,}",
-            percent(clump.inside.share),
-            percent(clump.outside.share),
+            shown(report, clump.inside.share),
+            "" if due is None else percent(due),
+            shown(report, clump.outside.share),
             after,
             status(clump),
             fix.verdict,
-            style="" if clump.confirmed else "dim",
-        )
+        ]
+        kept = [cell for cell, name in zip(cells, heads, strict=True) if name not in hidden]
+        table.add_row(*kept, style="" if clump.confirmed else "dim")
     return table
