@@ -1,4 +1,4 @@
-"""One clump of a report in words: its title, its rates, its filters."""
+"""One clump of a report in words: its rates, its mistakes, its filters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from laconic.report.search import SURPRISING
 
 if TYPE_CHECKING:
     from laconic.report.facts import ClumpFacts, HolesReport
-
-
-def title(clump: ClumpFacts) -> str:
-    """Return the rule, or what a ball is."""
-    return str(clump.rule) if clump.rule is not None else "rows that are alike"
 
 
 def status(clump: ClumpFacts) -> str:
@@ -72,9 +67,12 @@ def filter_lines(clump: ClumpFacts) -> list[str]:
     """Return the filters that select the rows of a rule, and what else they select."""
     if clump.rule is None:
         return []
-    lines = [f"pandas: {clump.rule.pandas}", f"SQL: WHERE {clump.rule.sql}"]
-    if clump.shared:
-        lines.append(
-            f"The filters also select {count(clump.shared, 'row')} of clumps found before."
-        )
-    return lines
+    lines = [f"pandas: {clump.rule.pandas}", f"SQL: WHERE {clump.rule.sql}", shared_sentence(clump)]
+    return list(filter(None, lines))
+
+
+def shared_sentence(clump: ClumpFacts) -> str:
+    """Say that the filters of a rule also select rows of other clumps, if they do."""
+    if not clump.shared:
+        return ""
+    return f"The filters also select {count(clump.shared, 'row')} of clumps found before."

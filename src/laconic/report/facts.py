@@ -198,14 +198,17 @@ class HolesReport:
     def _repr_html_(self) -> str:
         return frame(self.html())
 
-    def html(self) -> str:
-        """Return the report as one HTML page, which loads nothing from elsewhere."""
+    def html(self, rows: bool = True) -> str:
+        """Return the report as one HTML page, which loads nothing from elsewhere.
+
+        With ``rows=False``, the page has no rows of the data, only counts and summaries.
+        """
         from laconic.report.page import report_page
 
-        return report_page(self)
+        return report_page(self, rows)
 
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the HTML page."""
-        page = self.html().encode()
+    def save(self, file: str | os.PathLike[str], rows: bool = True) -> None:
+        """Write the HTML page, with or without rows of the data."""
+        page = self.html(rows).encode()
         with whole_file(file) as stream:
             stream.write(page)

@@ -30,8 +30,8 @@ from laconic.report.search import RowOutcome, search
 
 # Fewest rows that can be split into halves.
 LEAST_ROWS = 4
-# Most points on the map.
-POINTS = 1500
+# Most rows on the map.
+POINTS = 20_000
 # To judge a few errors: most rows that are right to compare them with, and the number of random
 # placements of the errors.
 COMPARED, PLACEMENTS = 2000, 999
@@ -159,7 +159,7 @@ def report_holes(
         ignored=[str(name) for name in ignored], known=None if given else known_labels(model),
         probability=chance, losses=losses,
     )  # fmt: skip
-    report.shown, report.places = _map(table.Z, wrong, order, rng)
+    report.shown, report.places = _map(table.Z, order, rng)
     if losses is None and report.few_errors and not any(clump.confirmed for clump in clumps):
         report.nearness = _nearness(table.Z, wrong, order, rng)
     return report
@@ -205,12 +205,10 @@ def _nearness(
 
 
 def _map(
-    Z: np.ndarray, wrong: np.ndarray, order: np.ndarray, rng: np.random.Generator
+    Z: np.ndarray, order: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose rows to draw, errors first, and return their first two principal components too."""
-    bad, good = (rng.permutation(order[some[order]]) for some in (wrong, ~wrong))
-    bad = bad[: POINTS // 2]
-    shown = np.concatenate([bad, good[: POINTS - len(bad)]])
+    """Choose rows to draw, right or wrong, and return their first two principal components."""
+    shown = rng.permutation(order)[:POINTS]
     if Z.shape[1] < 2:
         return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
     if not np.ptp(Z[shown], axis=0).any():

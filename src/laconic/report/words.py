@@ -17,11 +17,11 @@ from laconic.report.clump_words import (
     rates_sentence,
     shown,
     status,
-    title,
 )
 from laconic.report.columns import quoted
 from laconic.report.facts import CONFIRMED
 from laconic.report.search import HARD, PLAIN, SURPRISING
+from laconic.report.titles import title
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -81,20 +81,20 @@ def summary(report: HolesReport) -> str:
     if not sure:
         return f"No clump of {what} was confirmed on fresh rows{_without(report)}."
     text = " ".join(_confirmed(report, kind, sure) for kind in dict.fromkeys(c.kind for c in sure))
-    if report.losses is not None:
-        return text
-    fresh, fixed = report.on_fresh, report.fixed
-    before, after = percents(fresh.share, fixed.share)
-    if fixed.errors < fresh.errors and before != after:
+    if fixes_help(report):
+        before, after = percents(report.on_fresh.share, report.fixed.share)
         text += (
             f" Local fixes, chosen on the other half, would lower the error on fresh rows from "
             f"{before} to {after}."
         )
-    elif fixed.errors == fresh.errors or before == after:
-        text += " The local fixes tried would not change the error on fresh rows."
-    else:
-        text += " The local fixes tried would not lower the error on fresh rows."
     return text
+
+
+def fixes_help(report: HolesReport) -> bool:
+    """Return whether local fixes visibly lower the error on fresh rows."""
+    fresh, fixed = report.on_fresh, report.fixed
+    before, after = percents(fresh.share, fixed.share)
+    return report.losses is None and fixed.errors < fresh.errors and before != after
 
 
 def _confirmed(report: HolesReport, kind: str, sure: list[ClumpFacts]) -> str:
@@ -189,6 +189,10 @@ def how_it_was_measured(report: HolesReport) -> str:
                 else "but fresh rows do not bear it out"
             )
         text += f"The search found {more}, {but}. "
+    if report.clumps and report.losses is None and not fixes_help(report):
+        before, after = percents(report.on_fresh.share, report.fixed.share)
+        what = "change" if before == after else "lower"
+        text += f"The local fixes tried would not {what} the error on fresh rows. "
     text += about_columns(report)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should not have been trained on any of these rows."
@@ -260,7 +264,7 @@ def report_lines(report: HolesReport) -> RenderableType:
     elif columns := about_columns(report):
         parts.append(Text(_plain(columns.strip()), style="dim"))
     for place, clump in enumerate(report.clumps, start=1):
-        parts.append(Text("\n" + _plain(f"Clump {place}: {title(clump)}"), style="bold"))
+        parts.append(Text("\n" + _plain(f"Clump {place}: {title(report, clump)}"), style="bold"))
         lines = [rates_sentence(report, clump), *filter_lines(clump)]
         lines += [mistakes_sentence(clump)] if report.losses is None else []
         lines += [gap.sentence for gap in clump.gaps[:FEATURES]]

@@ -1,0 +1,116 @@
+"""Titles of clumps, such as “Local-gov, age over 45”."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.data.dates import DATE, date_text
+from laconic.model.card import shorten
+from laconic.report.features import MOSTLY
+
+if TYPE_CHECKING:
+    from laconic.report.columns import TableColumn
+    from laconic.report.conditions import Condition
+    from laconic.report.facts import ClumpFacts, HolesReport
+
+# Most features in the title of a ball, and the share of its rows that a category needs to be one.
+PARTS, COMMON = 3, 0.5
+# Longest name in a title. The rule and the filters below it have the whole name.
+LONGEST = 60
+# Names that say nothing without the name of their column.
+ANSWERS = {"yes", "no", "true", "false", "none", "nan", "null", "other", "unknown", "missing"}
+# A name that stands for itself has three letters in a row.
+WORD = re.compile(r"[^\W\d_]{3}")
+
+
+def title(report: HolesReport, clump: ClumpFacts) -> str:
+    """Return a title in a few words. It is exact for a rule, and says “mostly” for a ball.
+
+    A ball is named by the features that set it apart: by a category that at least half of its rows
+    have, or by the numbers of the middle half of its rows. A ball of pictures is named by its most
+    common mistakes.
+    """
+    if clump.rule is not None:
+        return _of_rule(report, clump)
+    if report.table.image_shape is not None:
+        said = [f"{shorten(str(a), LONGEST)} as {shorten(str(b), LONGEST)}"
+                for a, b, _ in clump.mistakes[:2]]  # fmt: skip
+        return ", ".join(said) or "Pictures that are alike"
+    parts: list[str] = []
+    columns = {column.name: column for column in reversed(report.table.columns)}
+    for gap in clump.gaps:
+        part = _of_many(report, columns[gap.name], clump.rows)
+        if part is not None and len(parts) < PARTS:
+            parts.append(part)
+    return f"Mostly {', '.join(parts)}" if parts else "Rows that are alike"
+
+
+def _of_rule(report: HolesReport, clump: ClumpFacts) -> str:
+    """Name categories first, by themselves if they are words of one column only."""
+    conditions = clump.rule.conditions if clump.rule is not None else ()
+    parts = [(_of_condition(report, condition), condition) for condition in conditions]
+    parts.sort(key=lambda pair: pair[1].category is None)
+    return ", ".join(part for part, _ in parts)
+
+
+def _of_condition(report: HolesReport, condition: Condition) -> str:
+    column = condition.column
+    name = shorten(column.name, LONGEST)
+    if condition.missing:
+        return f"{name} missing"
+    if condition.category is not None:
+        return _category(report, column, (column.names or [])[condition.category])
+    if (only := condition.only) is not None:
+        return f"{name} {_number(column, only)}"
+    low, high, dated = condition.low, condition.high, column.unit == DATE
+    if high is None:
+        return f"{name} {'after' if dated else 'over'} {_number(column, low)}"
+    if low is None:
+        return f"{name} {'until' if dated else 'up to'} {_number(column, high)}"
+    if column.whole and not dated:
+        low = np.floor(low) + 1  # the smallest number that the interval holds
+    return f"{name} {_number(column, low)} to {_number(column, high)}"
+
+
+def _category(report: HolesReport, column: TableColumn, category: str) -> str:
+    """Return the name of a category, with that of its column if it says nothing by itself."""
+    others = (c.names for c in report.table.columns if c is not column and c.names is not None)
+    plain = WORD.search(category) and category.lower() not in ANSWERS
+    if plain and not any(category in names for names in others):
+        return shorten(category, LONGEST)
+    return f"{shorten(column.name, LONGEST)} {shorten(category, LONGEST)}"
+
+
+def _number(column: TableColumn, value: float | None) -> str:
+    """Return a number of a rule, without loss for up to six digits."""
+    value = float(value or 0.0)
+    if column.unit == DATE:
+        return date_text(value, value == np.floor(value))
+    digits = f"{value:.0f}" if value == np.floor(value) and abs(value) < 1e15 else f"{value:.6g}"
+    return f"{digits} {column.unit}" if column.unit else digits
+
+
+def _of_many(report: HolesReport, column: TableColumn, rows: np.ndarray) -> str | None:
+    """Say what most of some rows have in a column, or None if they have nothing in common."""
+    values = column.values[rows]
+    if column.names is not None:
+        (code, often), *_ = Counter(values.tolist()).most_common(1)
+        if (
+            often < COMMON * len(rows)
+            or code < 0
+            or often / len(rows) <= np.mean(column.values == code)
+        ):
+            return None
+        return _category(report, column, column.names[int(code)])
+    known = values[~np.isnan(values)]
+    if len(known) < COMMON * len(rows):
+        return None
+    name = shorten(column.name, LONGEST)
+    low, middle, high = (float(q) for q in np.quantile(known, [0.25, 0.5, 0.75]))
+    if low == high or np.mean(known == middle) >= MOSTLY:
+        return f"{name} {column.spelled(middle)}"
+    return f"{name} {column.spelled(low)} to {column.spelled(high)}"
