@@ -52,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--html", metavar="FILE", help="file for the report as a page")
     parser.add_argument(
+        "--no-rows", action="store_true", help="leave rows of the data out of the page"
+    )
+    parser.add_argument(
         "--image", metavar="HxW",
         help="show rows as pictures of this height and width, such as 28x28",
     )  # fmt: skip
@@ -91,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
     }  # fmt: skip
     make = _of_columns if args.model is None else _of_model
     report = make(args, shape, settings)
-    unsaved = why_unsaved(args.html, lambda: report.save(args.html)) if args.html else None
+    rows = not args.no_rows
+    unsaved = why_unsaved(args.html, lambda: report.save(args.html, rows)) if args.html else None
     console = make_console()
     console.print(report_lines(report))
     if unsaved:

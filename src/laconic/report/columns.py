@@ -110,7 +110,10 @@ class TableColumn:
             return "missing"
         if self.unit == DATE:
             return spelled(value, DATE, self.whole)
-        return f"{value:.6g}" + (f" {self.unit}" if self.unit else "")
+        whole = value == np.floor(value) and abs(value) < 1e15
+        return (f"{value:.0f}" if whole else f"{value:.6g}") + (
+            f" {self.unit}" if self.unit else ""
+        )
 
     def kind_name(self, code: int) -> str:
         """Return the name of a code of `kinds`."""

@@ -255,9 +255,11 @@ def _described(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGa
 def _categories(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
     names = [*(column.kind_name(code) for code in range(column.kinds()[1])), "missing"]
     here, there = _shares(column, inside)
-    # If two categories differ equally, the one that is more common here goes first.
+    # Of the categories that differ most, those that are common here come first, and the sentence
+    # names one that is more common here than elsewhere.
     order = np.lexsort((there - here, -np.abs(here - there)))[:CATEGORIES]
-    top = int(order[0])
+    order = order[np.argsort(-here[order], kind="stable")]
+    top = int(np.argmax(here - there))
     what = names[top] if names[top] == "missing" else quoted(names[top])
     sentence = (
         f"{column.name} is {what} in {percent(here[top])} of the clump, "
@@ -271,15 +273,19 @@ def _numbers(column: TableColumn, inside: np.ndarray, gap: float) -> FeatureGap:
     known = ~np.isnan(column.values)
     here, there = column.values[known & inside], column.values[known & ~inside]
     if _missing_gap(column.values, inside) > _number_gap(column.values, inside):
-        share = 1.0 - float(known[inside].mean()), 1.0 - float(known[~inside].mean())
+        share = float(known[inside].mean()), float(known[~inside].mean())
+        what = "known" if share[0] > share[1] else "missing"  # whichever is more common here
+        if what == "missing":
+            share = 1.0 - share[0], 1.0 - share[1]
         sentence = (
-            f"{column.name} is missing in {percent(share[0])} of the clump, "
+            f"{column.name} is {what} in {percent(share[0])} of the clump, "
             f"in {percent(share[1])} elsewhere."
         )
-        return FeatureGap(column.name, gap, sentence, [("missing", *share)])
+        return FeatureGap(column.name, gap, sentence, [(what, *share)])
     values = np.unique(column.values[known])
     if len(values) <= 2:
-        sentence = _so_often(column, float(values[-1]), here, there)
+        often = [float((here == v).mean() - (there == v).mean()) for v in values]
+        sentence = _so_often(column, float(values[int(np.argmax(often))]), here, there)
         bars = [
             (column.spelled(float(v)), float((here == v).mean()), float((there == v).mean()))
             for v in values

@@ -27,7 +27,8 @@ GROUPS = {
     ),
     HARD: (
         "Hard: many errors, as the model expects",
-        "The model's own probabilities say that these rows are uncertain.",
+        "The model's own probabilities say that these rows are uncertain, and there are not clearly "
+        "more errors than they predict.",
     ),
     PLAIN: (
         "Clumps, ranked by excess errors",
@@ -136,9 +137,9 @@ def _groups(report: HolesReport, kept: PageRows | None) -> str:
 
 def _key(report: HolesReport) -> str:
     """Explain the bars of the clumps."""
-    bars = [("in", "high losses inside")] if report.losses is not None else [("in", "wrong inside")]
+    bars = [("in", "mean loss inside")] if report.losses is not None else [("in", "wrong inside")]
     if report.probability is not None:
         bars = [("due", "wrong inside, as expected"), ("in", "wrong beyond what was expected")]
     bars.append(("out", "outside all clumps"))
     items = " ".join(f'<span><i class="{kind}"></i>{text}</span>' for kind, text in bars)
-    return f'<p class="key">{items}. Click a clump to see more.</p>'
+    return f'<p class="key">{items}<span>Click a clump to see more.</span></p>'

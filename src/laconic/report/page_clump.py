@@ -66,10 +66,12 @@ def _bars(report: HolesReport, clump: ClumpFacts) -> str:
     due = 0.0
     if clump.expected is not None and clump.inside.rows:
         due = min(_part(clump.expected / clump.inside.rows, longest), inside)
+    outside = _part(clump.outside.share, longest)
     return (
-        f'<span class="bars" aria-hidden="true"><i class="due" style="width:{due:.1f}%"></i>'
-        f'<i class="in" style="width:{inside - due:.1f}%"></i>'
-        f'<i class="out" style="width:{_part(clump.outside.share, longest):.1f}%"></i></span>'
+        '<span class="bars" aria-hidden="true"><span>'
+        f'<i class="due" style="width:{due:.1f}%"></i>'
+        f'<i class="in" style="width:{inside - due:.1f}%"></i></span>'
+        f'<span><i class="out" style="width:{outside:.1f}%"></i></span></span>'
     )
 
 
@@ -95,10 +97,15 @@ def _filters(clump: ClumpFacts) -> str:
     button = '<button type="button" class="copy" hidden>copy</button>'
     lines = [("pandas", clump.rule.pandas), ("SQL", f"WHERE {clump.rule.sql}")]
     filters = "".join(
-        f"<dt>{name}</dt><dd><code>{escape(code)}</code> {button}</dd>" for name, code in lines
+        f"<dt>{name}</dt><dd><code>{_exact(code)}</code> {button}</dd>" for name, code in lines
     )
     shared = clump_words.shared_sentence(clump)
     beside = f'<p class="hint">{told(shared)}</p>' if shared else ""
     return (
         f'<p class="rule">{escape(str(clump.rule))}</p><dl class="filters">{filters}</dl>{beside}'
     )
+
+
+def _exact(code: str) -> str:
+    """Escape text to copy. A browser would turn a carriage return into another end of a line."""
+    return escape(code).replace("\r", "&#13;")

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from laconic.report.facts import HolesReport
 
 # Width and height of the map, and the distance of neighbouring cells, in units of its SVG drawing.
-WIDTH, HEIGHT, STEP = 920, 380, 17.0
+WIDTH, HEIGHT, STEP = 920, 400, 20.0
 # Radii of discs: at least this, and for the fullest cell at most this. Where cells are far apart,
 # discs may be larger than cells.
-FAINTEST, LARGEST = 1.1, 34.0
+FAINTEST, LARGEST = 1.5, 34.0
+# Distance of rings from discs, and the least strength of a ring.
+ROOM, PALEST = 1.4, 0.35
 # Shares of the rows on either side of the map that are drawn at its edge, as a few rows far away
 # would leave no room for the others.
 FAR = 0.005
@@ -92,11 +94,11 @@ def cells_of(places: np.ndarray, wrong: np.ndarray) -> Cells:
 
 
 def _radii(cells: Cells) -> np.ndarray:
-    """Return radii whose squares go with the numbers of rows. Discs touch at most."""
+    """Return radii whose squares go with the numbers of rows. There is room for rings."""
     apart = STEP
     if len(cells.places) > 1:
         apart = float(KDTree(cells.places).query(cells.places, k=2)[0][:, 1].min())
-    largest = min(apart / 2, LARGEST) if len(cells.places) > 1 else LARGEST
+    largest = min(apart / 2 - ROOM, LARGEST) if len(cells.places) > 1 else LARGEST
     return np.maximum(largest * np.sqrt(cells.rows / cells.rows.max()), FAINTEST)
 
 
@@ -108,13 +110,16 @@ def _breaks(report: HolesReport) -> np.ndarray:
 
 
 def _ring(report: HolesReport, number: int, cells: Cells, radii: np.ndarray) -> str:
-    """Draw rings for the rows of a clump. The script shows them while the clump is open."""
+    """Draw a ring around each disc with rows of a clump, the stronger the more there are.
+
+    The script shows the rings while the clump is open.
+    """
     inside = np.isin(report.shown, report.clumps[number].rows)
     if not inside.any():
         return ""
     held = np.bincount(cells.of[inside], minlength=len(cells.rows))
     rings = "".join(
-        f"<circle{_circle(cells.places[i], radii[i] * np.sqrt(held[i] / cells.rows[i]))}/>"
+        f"<circle{_circle(cells.places[i], radii[i] + ROOM)}{_strong(held[i] / cells.rows[i])}/>"
         for i in np.flatnonzero(held)
     )
     x, y = np.median(cells.places[cells.of[inside]], axis=0)
@@ -126,6 +131,12 @@ def _ring(report: HolesReport, number: int, cells: Cells, radii: np.ndarray) -> 
 
 def _circle(place: np.ndarray, radius: float) -> str:
     return f' cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="{max(radius, FAINTEST):.1f}"'
+
+
+def _strong(share: float) -> str:
+    """Return the strength of a ring, so that its darkness tells a share. None is invisible."""
+    strength = max(np.sqrt(share), PALEST)
+    return "" if strength == 1 else f' opacity="{strength:.2f}"'
 
 
 def _legend(breaks: np.ndarray, bad: str) -> str:
@@ -143,10 +154,11 @@ def _caption(report: HolesReport, cells: Cells) -> str:
     which = (
         f"all {every:,} rows" if shown == every else f"{shown:,} rows, drawn at random of {every:,}"
     )
+    bad = "wrong" if report.losses is None else "of high loss (the highest tenth)"
     return (
-        "The area of a disc is the number of rows in its place, right or wrong (at most "
-        f"{cells.rows.max():,}), and its colour is the share that is wrong. "
-        "A ring shows how many of them are in an open clump, and the number of the clump is in "
-        f"their middle. The map has the first two principal components of {which}. "
-        "Clumps that overlap here may be far apart."
+        f"The area of a disc is the number of rows in its place, right or wrong (at most "
+        f"{cells.rows.max():,}). Its colour is the share that is {bad}. A ring marks rows of an open "
+        "clump: the stronger, the more of the disc. The number is in the middle of the clump. The "
+        f"map has the first two principal components of {which}. Rows far away are drawn at the "
+        "edge. Clumps that overlap here may be far apart."
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from laconic.data.dates import DATE
 from laconic.look.numbers import number
 from laconic.model.card import shorten
 from laconic.report.page_data import MOST_BYTES
@@ -55,23 +56,32 @@ def _table(report: HolesReport, clump: ClumpFacts) -> str:
     apart = {name: place for place, name in enumerate(dict.fromkeys(first))}
     columns = sorted(report.table.columns, key=lambda c: apart.get(c.name, len(apart)))
     columns = columns[: max(WIDEST, len(apart))]
-    told_of = ["true", "predicted"] if report.losses is None else ["loss"]
-    told_of += ["probability"] if report.probability is not None else []
-    heads = [("row", True), *((name, name in ("loss", "probability")) for name in told_of)]
-    heads += [(column.name, column.names is None) for column in columns]
-    head = "".join(f"<th scope='col'{_right(right)}>{escape(name)}</th>" for name, right in heads)
+    heads = [("row", "n"), *_outcome_heads(report)]
+    heads += [(c.name, "n" if c.names is None and c.unit != DATE else "") for c in columns]
+    head = "".join(f"<th{_class(kind)} scope='col'>{escape(name)}</th>" for name, kind in heads)
     body = ""
     for row in clump.rows[:EXAMPLES].tolist():
         cells = [str(report.first_row + row), *_outcome(report, row)]
         cells += [column.cell(row) for column in columns]
         body += f'<tr class="{"wrong" if report.wrong[row] else "right"}">'
-        body += "".join(_cell(c, right) for c, (_, right) in zip(cells, heads, strict=True))
+        body += "".join(_cell(c, kind) for c, (_, kind) in zip(cells, heads, strict=True))
         body += "</tr>"
     return (
         '<p class="sideways hint" hidden>Scroll the table sideways to see more columns.</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="rows of the clump">'
         f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def _outcome_heads(report: HolesReport) -> list[tuple[str, str]]:
+    """Return heads and classes of the labels or losses: ``n`` for numbers, ``said`` if one errs."""
+    if report.losses is not None:
+        return [("loss", "n said")]
+    true, taken = (
+        "n" if labels.dtype.kind in "iuf" else "" for labels in (report.truth, report.predicted)
+    )
+    heads = [("true", true), ("predicted", f"{taken} said".strip())]
+    return heads if report.probability is None else [*heads, ("probability", "n")]
 
 
 def _outcome(report: HolesReport, row: int) -> list[str]:
@@ -82,15 +92,15 @@ def _outcome(report: HolesReport, row: int) -> list[str]:
     return labels if report.probability is None else [*labels, f"{report.probability[row]:.3f}"]
 
 
-def _cell(text: str, right: bool) -> str:
-    """Return a cell. Numbers are aligned to the right, and long text is broken into lines."""
-    long = ' class="long"' if len(text) > ONE_LINE else ""
+def _cell(text: str, kind: str) -> str:
+    """Return a cell. Long text is broken into lines."""
+    long = len(text) > ONE_LINE
     shown = escape(shorten(text, LONGEST) if long else text)
-    return f"<td{_right(right) or long}>{shown}</td>"
+    return f"<td{_class(f'{kind} long' if long else kind)}>{shown}</td>"
 
 
-def _right(right: bool) -> str:
-    return ' class="n"' if right else ""
+def _class(kind: str) -> str:
+    return f' class="{kind.strip()}"' if kind else ""
 
 
 def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
@@ -122,5 +132,6 @@ def _caption(report: HolesReport, row: int, wrong: bool) -> str:
     else:
         true, taken = str(report.truth[row]), str(report.predicted[row])
         said = f"{true} as {taken}" if wrong else true
-    sure = "" if report.probability is None else f"{report.probability[row]:.2f}, "
-    return f"{told(said)}<small>{sure}row {report.first_row + row}</small>"
+    chance = report.probability
+    sure = "" if chance is None else f"<small>p = {chance[row]:.2f}</small>"
+    return f"{told(said)}{sure}<small>row {report.first_row + row}</small>"

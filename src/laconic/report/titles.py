@@ -37,24 +37,30 @@ def title(report: HolesReport, clump: ClumpFacts) -> str:
     if clump.rule is not None:
         return _of_rule(report, clump)
     if report.table.image_shape is not None:
-        said = [f"{shorten(str(a), LONGEST)} as {shorten(str(b), LONGEST)}"
-                for a, b, _ in clump.mistakes[:2]]  # fmt: skip
-        return ", ".join(said) or "Pictures that are alike"
-    parts: list[str] = []
+        return _of_mistakes(clump)
     columns = {column.name: column for column in reversed(report.table.columns)}
-    for gap in clump.gaps:
-        part = _of_many(report, columns[gap.name], clump.rows)
-        if part is not None and len(parts) < PARTS:
-            parts.append(part)
-    return f"Mostly {', '.join(parts)}" if parts else "Rows that are alike"
+    apart = [columns[gap.name] for gap in clump.gaps]
+    said = ((_of_many(report, column, clump.rows), column) for column in apart)
+    parts = [(part, column) for part, column in said if part is not None]
+    return f"Mostly {_joined(parts[:PARTS])}" if parts else "Rows that are alike"
+
+
+def _of_mistakes(clump: ClumpFacts) -> str:
+    """Name the two most common mistakes."""
+    pairs = [tuple(shorten(str(x), LONGEST) for x in pair[:2]) for pair in clump.mistakes[:2]]
+    if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
+        return f"{pairs[0][0]} and {pairs[0][1]} confused"
+    return ", ".join(f"{a} predicted as {b}" for a, b in pairs) or "Pictures that are alike"
 
 
 def _of_rule(report: HolesReport, clump: ClumpFacts) -> str:
-    """Name categories first, by themselves if they are words of one column only."""
     conditions = clump.rule.conditions if clump.rule is not None else ()
-    parts = [(_of_condition(report, condition), condition) for condition in conditions]
-    parts.sort(key=lambda pair: pair[1].category is None)
-    return ", ".join(part for part, _ in parts)
+    return _joined([(_of_condition(report, c), c.column) for c in conditions])
+
+
+def _joined(parts: list[tuple[str, TableColumn]]) -> str:
+    """List what is said about some columns, categories first."""
+    return ", ".join(part for part, _ in sorted(parts, key=lambda pair: pair[1].names is None))
 
 
 def _of_condition(report: HolesReport, condition: Condition) -> str:
@@ -94,23 +100,25 @@ def _number(column: TableColumn, value: float | None) -> str:
     return f"{digits} {column.unit}" if column.unit else digits
 
 
+def _quarters(values: np.ndarray) -> np.ndarray:
+    """Return quartiles that are among the values."""
+    return np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
+
+
 def _of_many(report: HolesReport, column: TableColumn, rows: np.ndarray) -> str | None:
     """Say what most of some rows have in a column, or None if they have nothing in common."""
     values = column.values[rows]
     if column.names is not None:
         (code, often), *_ = Counter(values.tolist()).most_common(1)
-        if (
-            often < COMMON * len(rows)
-            or code < 0
-            or often / len(rows) <= np.mean(column.values == code)
-        ):
+        share = often / len(rows)
+        if code < 0 or share < COMMON or share <= np.mean(column.values == code):
             return None
         return _category(report, column, column.names[int(code)])
     known = values[~np.isnan(values)]
     if len(known) < COMMON * len(rows):
         return None
     name = shorten(column.name, LONGEST)
-    low, middle, high = (float(q) for q in np.quantile(known, [0.25, 0.5, 0.75]))
+    low, middle, high = (float(q) for q in _quarters(known))
     if low == high or np.mean(known == middle) >= MOSTLY:
         return f"{name} {column.spelled(middle)}"
     return f"{name} {column.spelled(low)} to {column.spelled(high)}"
