@@ -415,7 +415,7 @@ def test_losses_from_a_column(scored, tmp_path, capsys):
     assert run("holes", tmp_path / "losses.csv", "--loss", "off") == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "The mean loss of 600 rows is" in said
-    assert "a >" in said
+    assert "Clump 1: a over" in said
 
 
 def test_what_goes_wrong_with_given_predictions(scored, table, model, tmp_path, capsys):

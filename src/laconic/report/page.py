@@ -27,8 +27,8 @@ GROUPS = {
     ),
     HARD: (
         "Hard: many errors, as the model expects",
-        "The model's own probabilities say that these rows are uncertain, and there are not clearly "
-        "more errors than they predict.",
+        "The model's own probabilities say that these rows are uncertain. Errors are not clearly "
+        "more than they predict.",
     ),
     PLAIN: (
         "Clumps, ranked by excess errors",

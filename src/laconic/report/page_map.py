@@ -156,9 +156,9 @@ def _caption(report: HolesReport, cells: Cells) -> str:
     )
     bad = "wrong" if report.losses is None else "of high loss (the highest tenth)"
     return (
-        f"The area of a disc is the number of rows in its place, right or wrong (at most "
-        f"{cells.rows.max():,}). Its colour is the share that is {bad}. A ring marks rows of an open "
-        "clump: the stronger, the more of the disc. The number is in the middle of the clump. The "
-        f"map has the first two principal components of {which}. Rows far away are drawn at the "
-        "edge. Clumps that overlap here may be far apart."
+        "The area of a disc is the number of rows in its place, right or wrong (at most "
+        f"{cells.rows.max():,}). Its colour is the share that is {bad}. A ring marks rows of an "
+        "open clump: the stronger, the more of the disc. The number is in the middle of the clump. "
+        f"The map has the first two principal components of {which}. Rows far away are drawn at "
+        "the edge. Clumps that overlap here may be far apart."
     )

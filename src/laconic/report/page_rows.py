@@ -36,6 +36,8 @@ def rows_of(report: HolesReport, clump: ClumpFacts, held: int) -> str:
 
 
 def _downloads(clump: ClumpFacts, held: int) -> str:
+    if not held:
+        return ""
     every = len(clump.rows)
     which = f"all {every:,} rows of the clump"
     if held < every:
