@@ -110,3 +110,29 @@ class KnowsIncome:
 def flipped(y, wrong):
     """Return predictions that are wrong in these rows."""
     return np.where(wrong, 1 - y, y)
+
+
+EVIL = "</script><script>alert(1)</script>"
+
+
+def hostile_rows(n=2000):
+    """Draw rows with all kinds of columns, some with names of the report's own or hostile text.
+
+    Return the frame, the labels, and predictions that are wrong in a pocket.
+    """
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "row": rng.integers(0, 9, n),
+            "wrong": rng.choice([EVIL, '=1+1,"x"', "Zoë ☃\n2", "-5", ""], n),
+            "wait": pd.to_timedelta(rng.integers(1, 99, n), "h"),
+            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "x": rng.random(n),
+            "secret": rng.choice(["s3cret-a", "s3cret-b"], n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, ["wrong", "x"]] = None
+    y = rng.choice(["no", "yes"], n)
+    odd = (frame.x > 0.6).to_numpy() & (frame.wrong == EVIL).to_numpy()
+    wrong = rng.random(n) < np.where(odd, 0.8, 0.03)
+    return frame, y, np.where(wrong, np.where(y == "yes", "no", "yes"), y)

@@ -10,34 +10,12 @@ import pytest
 from laconic import report_holes
 from laconic.report import page_data
 from laconic.report.page_data import page_rows
-from problems import flipped
-
-EVIL = "</script><script>alert(1)</script>"
-
-
-def table(n=2000):
-    """Rows of all kinds of columns, with names that are hostile or taken."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "row": rng.integers(0, 9, n),
-            "wrong": rng.choice([EVIL, '=1+1,"x"', "Zoë ☃\n2", "-5", ""], n),
-            "wait": pd.to_timedelta(rng.integers(1, 99, n), "h"),
-            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
-            "x": rng.random(n),
-            "secret": rng.choice(["s3cret-a", "s3cret-b"], n),
-        }
-    )
-    frame.loc[rng.random(n) < 0.1, ["wrong", "x"]] = None
-    y = rng.choice(["no", "yes"], n)
-    odd = (frame.x > 0.6).to_numpy() & (frame.wrong == EVIL).to_numpy()
-    wrong = rng.random(n) < np.where(odd, 0.8, 0.03)
-    return frame, y, np.where(wrong, np.where(y == "yes", "no", "yes"), y)
+from problems import EVIL, flipped, hostile_rows
 
 
 @pytest.fixture(scope="module")
 def report():
-    frame, y, predicted = table()
+    frame, y, predicted = hostile_rows()
     chance = np.random.default_rng(1).uniform(0.9, 1, len(y))
     return report_holes(
         predicted, frame, y, probabilities=chance, ignore=["secret"], first_row=1, source="t.csv"
@@ -54,7 +32,7 @@ def rows_of(data, number):
 
 
 def test_all_rows_of_all_clumps_are_there(report):
-    frame = table()[0]
+    frame = hostile_rows()[0]
     kept = page_rows(report)
     data = json.loads(kept.text)
     assert data["columns"] == [
