@@ -61,6 +61,9 @@ def test_a_pickle_that_is_trusted(table, model, tmp_path, capsys):
     assert "<details" in text
     assert "http" not in text
     assert f"<title>{headline}</title>" in text
+    assert "<td" in text
+    assert run(*arguments, "--html", page, "--no-rows") == 0
+    assert "<td" not in page.read_text(encoding="utf-8")
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
     assert run("holes", tmp_path / "model.pkl", table, "--target", "label", "--trust") == 0
 

@@ -235,3 +235,8 @@ def test_a_code_that_the_clump_has_is_named():
     table = as_table(pd.DataFrame({"code": code, "n": rng.random(2000)}))
     gap = feature_gaps(table, np.flatnonzero(code == 5))[0]
     assert gap.sentence == "code is 5 in 100 % of the clump, in 0 % elsewhere."
+
+
+def test_cells_show_whole_numbers_in_full():
+    column = as_table(np.array([[1184622.0], [0.123456789], [-3.0], [np.nan]])).columns[0]
+    assert [column.cell(row) for row in range(4)] == ["1184622", "0.123457", "-3", "missing"]

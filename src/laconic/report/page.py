@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GROUPS = {
     SURPRISING: (
         "Surprising: more errors than the model expects",
-        "Look here first. The model is sure of these rows, and wrong more often than it says.",
+        "Look here first. The model is wrong more often than its own probabilities say.",
     ),
     HARD: (
         "Hard: many errors, as the model expects",

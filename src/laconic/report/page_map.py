@@ -30,7 +30,7 @@ ODDS = (0.5, 1.0, 2.0, 4.0)
 RINGS = 4
 
 
-class Cells(NamedTuple):
+class MapCells(NamedTuple):
     """The cells of the map that hold rows."""
 
     places: np.ndarray
@@ -72,7 +72,7 @@ def the_map(report: HolesReport) -> str:
     )
 
 
-def cells_of(places: np.ndarray, wrong: np.ndarray) -> Cells:
+def cells_of(places: np.ndarray, wrong: np.ndarray) -> MapCells:
     """Put rows into hexagonal cells of the drawing."""
     edges = np.quantile(places, [FAR, 1.0 - FAR], axis=0)
     edges = np.where(edges[1] > edges[0], edges, [places.min(axis=0), places.max(axis=0)])
@@ -90,10 +90,10 @@ def cells_of(places: np.ndarray, wrong: np.ndarray) -> Cells:
     cells, of = np.unique(middles, axis=0, return_inverse=True)
     of = of.reshape(-1)
     rows = np.bincount(of, minlength=len(cells))
-    return Cells(cells, of, rows, np.bincount(of[wrong], minlength=len(cells)))
+    return MapCells(cells, of, rows, np.bincount(of[wrong], minlength=len(cells)))
 
 
-def _radii(cells: Cells) -> np.ndarray:
+def _radii(cells: MapCells) -> np.ndarray:
     """Return radii whose squares go with the numbers of rows. There is room for rings."""
     apart = STEP
     if len(cells.places) > 1:
@@ -109,7 +109,7 @@ def _breaks(report: HolesReport) -> np.ndarray:
     return odds / (1.0 + odds)
 
 
-def _ring(report: HolesReport, number: int, cells: Cells, radii: np.ndarray) -> str:
+def _ring(report: HolesReport, number: int, cells: MapCells, radii: np.ndarray) -> str:
     """Draw a ring around each disc with rows of a clump, the stronger the more there are.
 
     The script shows the rings while the clump is open.
@@ -149,7 +149,7 @@ def _legend(breaks: np.ndarray, bad: str) -> str:
     return f'<ul class="legend">{items}<li><i class="chosen"></i>in an open clump</li></ul>'
 
 
-def _caption(report: HolesReport, cells: Cells) -> str:
+def _caption(report: HolesReport, cells: MapCells) -> str:
     every, shown = len(report.truth), len(report.shown)
     which = (
         f"all {every:,} rows" if shown == every else f"{shown:,} rows, drawn at random of {every:,}"

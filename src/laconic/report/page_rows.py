@@ -60,7 +60,7 @@ def _table(report: HolesReport, clump: ClumpFacts) -> str:
     columns = columns[: max(WIDEST, len(apart))]
     heads = [("row", "n"), *_outcome_heads(report)]
     heads += [(c.name, "n" if c.names is None and c.unit != DATE else "") for c in columns]
-    head = "".join(f"<th{_class(kind)} scope='col'>{escape(name)}</th>" for name, kind in heads)
+    head = "".join(_cell(name, kind, "th scope='col'") for name, kind in heads)
     body = ""
     for row in clump.rows[:EXAMPLES].tolist():
         cells = [str(report.first_row + row), *_outcome(report, row)]
@@ -94,15 +94,13 @@ def _outcome(report: HolesReport, row: int) -> list[str]:
     return labels if report.probability is None else [*labels, f"{report.probability[row]:.3f}"]
 
 
-def _cell(text: str, kind: str) -> str:
-    """Return a cell. Long text is broken into lines."""
+def _cell(text: str, kind: str, tag: str = "td") -> str:
+    """Return a cell of a class. Long text is broken into lines."""
     long = len(text) > ONE_LINE
+    kinds = f"{kind} long".strip() if long else kind
     shown = escape(shorten(text, LONGEST) if long else text)
-    return f"<td{_class(f'{kind} long' if long else kind)}>{shown}</td>"
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind.strip()}"' if kind else ""
+    style = f' class="{kinds}"' if kinds else ""
+    return f"<{tag}{style}>{shown}</{tag.partition(' ')[0]}>"
 
 
 def _gallery(report: HolesReport, clump: ClumpFacts) -> str:
