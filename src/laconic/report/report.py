@@ -30,8 +30,8 @@ from laconic.report.search import RowOutcome, search
 
 # Fewest rows that can be split into halves.
 LEAST_ROWS = 4
-# Most rows on the map.
-POINTS = 20_000
+# Most rows on the map, and most of them that decide on its directions.
+POINTS, DECIDING = 20_000, 4000
 # To judge a few errors: most rows that are right to compare them with, and the number of random
 # placements of the errors.
 COMPARED, PLACEMENTS = 2000, 999
@@ -211,8 +211,9 @@ def _map(
     shown = rng.permutation(order)[:POINTS]
     if Z.shape[1] < 2:
         return shown, np.column_stack([Z[shown], np.zeros(len(shown))])
-    if not np.ptp(Z[shown], axis=0).any():
+    if not np.ptp(Z[shown[:DECIDING]], axis=0).any():
         return shown, np.zeros((len(shown), 2))
     from sklearn.decomposition import PCA
 
-    return shown, PCA(2, svd_solver="randomized", random_state=0).fit_transform(Z[shown])
+    directions = PCA(2, svd_solver="randomized", random_state=0).fit(Z[shown[:DECIDING]])
+    return shown, directions.transform(Z[shown])
