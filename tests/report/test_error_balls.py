@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from laconic.numeric.threads import Threads
 from laconic.report.balls import LARGEST, BallSearch
 from laconic.report.regions import find_regions
 from laconic.report.scan import SHARES, gains
 
 
-def find_balls(Z, wrong, most, least, centres=400):
-    """Find balls with plain distances, where the same error rate is expected of all rows."""
+def ball_search(Z, error, expected, least, threads=1):
+    """Search all rows with plain distances."""
+    plain, rng = np.ones(Z.shape[1]), np.random.default_rng(0)
+    return BallSearch(Z, np.arange(len(Z)), plain, error, expected, least, rng, Threads(threads))
+
+
+def find_balls(Z, wrong, most, least):
+    """Find balls where the same error rate is expected of all rows."""
     error, expected = wrong.astype(float), np.full(len(Z), np.clip(wrong.mean(), 1e-6, 1 - 1e-6))
-    plain = np.ones(Z.shape[1])
-    search = BallSearch(Z, plain, error, expected, least, np.random.default_rng(0), centres)
+    search = ball_search(Z, error, expected, least)
     return find_regions([search], error, lambda alive: np.full(len(Z), wrong[alive].mean()), most)
 
 
@@ -76,7 +82,7 @@ def test_no_ball_around_an_error_is_better_than_the_one_found(steps):
     Z, wrong = rng.standard_normal((60, 2)), rng.random(60) < 0.4
     Z = Z if steps is None else np.round(Z * steps)
     gain = gains(wrong.astype(float), np.full(60, wrong.mean()))
-    search = BallSearch(Z, np.ones(2), wrong.astype(float), np.full(60, 0.4), 5, None)
+    search = ball_search(Z, wrong.astype(float), np.full(60, 0.4), 5)
     found = search.best(np.ones(60, dtype=bool), gain)
     assert found.evidence >= best_of_all(Z, gain, np.flatnonzero(wrong), 5) - 1e-9
     assert grown(found, gain)
@@ -96,7 +102,7 @@ def test_nothing_to_find(wrong):
     with np.errstate(all="ignore"):
         Z = np.random.default_rng(0).random((50, 2))
         error = wrong.astype(float)
-        search = BallSearch(Z, np.ones(2), error, np.full(50, 0.5), 5, None)
+        search = ball_search(Z, error, np.full(50, 0.5), 5)
         gain = gains(error, np.full(50, np.clip(error.mean(), 1e-6, 1 - 1e-6)))
         found = search.best(np.ones(50, dtype=bool), gain)
     assert found is None or found.worth <= 0

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from laconic.numeric.threads import Threads
 from laconic.report.bins import COARSE, cut_points, in_bins
 from laconic.report.columns import read_columns
 from laconic.report.conditions import Condition, ErrorRule
@@ -50,12 +51,11 @@ def best_of_all(search, gain, most):
 
 
 def scanned(search, gain):
-    from laconic.numeric.threads import Threads
     from laconic.report.rules import _Scan
 
     scan = _Scan(search, np.arange(len(gain)), gain)
     ones = scan.ones()
-    twos = scan.twos(list(combinations(search.coarse, 2)), Threads(1))
+    twos = scan.twos(list(combinations(search.coarse, 2)))
     threes = [three for two in twos for three in scan.extended(two)]
     return [max(found.evidence for found in some) for some in (ones, twos, threes)]
 
@@ -64,7 +64,7 @@ def scanned(search, gain):
 def test_one_and_two_conditions_are_exact(seed):
     frame, error = small_table(seed)
     gain = gains(error, np.full(len(error), error.mean()))
-    search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+    search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
     best = best_of_all(search, gain, 2)
     found = scanned(search, gain)
     assert found[0] == pytest.approx(best[1])
@@ -76,7 +76,7 @@ def test_the_beam_for_three_conditions_is_near_the_best():
     for seed in range(6):
         frame, error = small_table(seed, 200)
         gain = gains(error, np.full(len(error), error.mean()))
-        search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+        search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
         best = best_of_all(search, gain, 3)
         ratios.append(scanned(search, gain)[2] / best[3])
         assert ratios[-1] <= 1 + 1e-9
@@ -94,7 +94,7 @@ def test_the_number_of_threads_and_the_order_of_columns_change_nothing():
     gain = gains(error, np.full(len(error), error.mean()))
     rules = []
     for columns in (list(frame), list(frame)[::-1]):
-        search = RuleSearch(read_columns(frame[columns]), np.arange(len(frame)), 8)
+        search = RuleSearch(read_columns(frame[columns]), np.arange(len(frame)), 8, Threads(1))
         found = search.best(np.ones(len(gain), dtype=bool), gain)
         rules.append((sorted(map(str, found.shape.conditions)), found.evidence))
     assert rules[0][0] == rules[1][0]
@@ -104,9 +104,9 @@ def test_the_number_of_threads_and_the_order_of_columns_change_nothing():
 def test_a_row_twice_counts_twice():
     frame, error = small_table(1)
     gain = gains(error, np.full(len(error), error.mean()))
-    once = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+    once = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
     two = np.arange(2 * len(frame)) // 2
-    twice = RuleSearch(read_columns(frame.iloc[two]), np.arange(len(two)), 16)
+    twice = RuleSearch(read_columns(frame.iloc[two]), np.arange(len(two)), 16, Threads(1))
     alone = scanned(once, gain)
     double = scanned(twice, gain[two])
     assert double == pytest.approx([2 * evidence for evidence in alone])

@@ -65,10 +65,15 @@ class RuleSearch:
         Rows to search. The order of the rows may not depend on that of the table.
     least : int
         Smallest number of rows in a rule.
+    threads : Threads
+        Their number does not change the result.
     """
 
-    def __init__(self, columns: list[TableColumn], rows: np.ndarray, least: int) -> None:
+    def __init__(
+        self, columns: list[TableColumn], rows: np.ndarray, least: int, threads: Threads
+    ) -> None:
         self.columns, self.rows, self.least = columns, rows, least
+        self.threads = threads
         used = [i for i, column in enumerate(columns) if not column.left_out]
         coarse = {i: in_bins(columns[i], rows, COARSE) for i in used}
         self.coarse = {i: binned for i, binned in coarse.items() if len(binned.ranges)}
@@ -86,8 +91,7 @@ class RuleSearch:
         if not scan.possible:
             return None
         ones = scan.ones()
-        with Threads() as threads:
-            twos = scan.twos(self._pairs(scan, threads), threads)
+        twos = scan.twos(self._pairs(scan))
         width = min(BEAM, max(EXTENDED // len(self.coarse), 1))
         beam = sorted(twos, key=lambda found: -found.evidence)[:width]
         threes = [three for two in beam for three in scan.extended(two)]
@@ -100,7 +104,7 @@ class RuleSearch:
         rule = ErrorRule(tuple(self.condition(part) for part in top.parts))
         return Candidate(rule, inside, top.evidence, self.price(len(top.parts)))
 
-    def _pairs(self, scan: _Scan, threads: Threads) -> list[tuple[int, int]]:
+    def _pairs(self, scan: _Scan) -> list[tuple[int, int]]:
         """Return the pairs of columns to try on all rows."""
         if self.pairs is None:
             every = list(combinations(self.coarse, 2))
@@ -108,7 +112,7 @@ class RuleSearch:
             if len(every) * len(scan.rows) > CELLS:
                 few = max(CELLS // len(every), SAMPLE)
                 sample = scan.first(few)
-                best = sorted(sample.twos(every, threads), key=lambda found: -found.evidence)
+                best = sorted(sample.twos(every), key=lambda found: -found.evidence)
                 kept = best[: max(FEWEST, 8 * len(self.coarse))]
                 self.pairs = [(f.parts[0].column, f.parts[1].column) for f in kept]
         return self.pairs
@@ -179,12 +183,12 @@ class _Scan:
         tried = [self.joined((), column, every, False) for column in self.search.coarse]
         return [found for found in tried if found is not None]
 
-    def twos(self, pairs: list[tuple[int, int]], threads: Threads) -> list[FoundRule]:
+    def twos(self, pairs: list[tuple[int, int]]) -> list[FoundRule]:
         """Return the best two conditions of every pair of columns."""
         for column in self.search.coarse:  # before threads ask for them
             self.code(column, False)
         blocks = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
-        found = threads.map(self._some_twos, blocks)
+        found = self.search.threads.map(self._some_twos, blocks)
         return [two for block in found for two in block]
 
     def _some_twos(self, pairs: list[tuple[int, int]]) -> list[FoundRule]:
