@@ -36,9 +36,9 @@ def best_of_all(search, gain, most):
     """Try every rule of up to ``most`` conditions, one by one."""
     n = len(gain)
     masks = {}
-    for column, binned in search.coarse.items():
-        codes = binned.codes
-        masks[column] = [(codes >= low) & (codes <= high) for low, high in binned.ranges]
+    for column, codes in enumerate(search.coarse.codes):
+        ranges = search.coarse.only(column).ranges
+        masks[column] = [(codes >= low) & (codes <= high) for low, high in ranges]
     best = {}
     for size in range(1, most + 1):
         best[size] = 0.0
@@ -54,8 +54,9 @@ def scanned(search, gain):
     from laconic.report.rules import _Scan
 
     scan = _Scan(search, np.arange(len(gain)), gain)
-    ones = scan.ones()
-    twos = scan.twos(list(combinations(search.coarse, 2)))
+    ones = scan.joined(())
+    pairs = np.array(list(combinations(range(len(search.columns)), 2)))
+    twos = scan.twos(pairs, ones)
     threes = [three for two in twos for three in scan.extended(two)]
     return [max(found.evidence for found in some) for some in (ones, twos, threes)]
 
