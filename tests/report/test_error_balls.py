@@ -13,7 +13,9 @@ from laconic.report.scan import SHARES, gains
 def ball_search(Z, error, expected, least, threads=1):
     """Search all rows with plain distances."""
     plain, rng = np.ones(Z.shape[1]), np.random.default_rng(0)
-    return BallSearch(Z, np.arange(len(Z)), plain, error, expected, least, rng, Threads(threads))
+    return BallSearch(
+        Z, np.arange(len(Z)), np.arange(0), plain, error, expected, least, rng, Threads(threads)
+    )
 
 
 def find_balls(Z, wrong, most, least):

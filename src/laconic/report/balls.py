@@ -18,7 +18,7 @@ from laconic.report.scan import MIDDLE, Candidate, gains
 PLACED = 6_000_000
 # Fewest rows of such a sample, and fewest of its rows in a ball.
 FEWEST, FEW = 4000, 3
-# Most errors to try as centres, drawn at random if there are more, and most distances to compute.
+# Most errors to start from, drawn at random if there are more, and most distances to compute.
 CENTRES, DISTANCES = 400, 20_000_000
 # For the number of balls that are tried: ways to weigh the columns, and radii that count. Balls
 # around one centre overlap, so that far fewer count than are tried. (On tables without pockets the
@@ -26,12 +26,14 @@ CENTRES, DISTANCES = 400, 20_000_000
 METRICS, RADII = 2, 16
 # Largest share of the rows that a ball may hold.
 LARGEST = 0.2
-# Balls whose centre is moved to the middle of their errors. Of these, balls in which other centres
-# are tried, and most rows of each that are tried.
-MOVED, CLIMBED, NEAR = 8, 2, 64
-# How far a centre is moved away from rows that are right, in units of the distance between their
-# middle and that of the errors.
-STEPS = (0.0, 1.0, 3.0)
+# Balls from which the search climbs, and most rows of either half in a ball that are tried as its
+# next centre.
+CLIMBED, NEAR = 4, 256
+# To compare these centres, rows up to so many times as many as the ball holds, and at least so
+# many. The best few are then compared on all rows.
+AROUND, FEWEST_AROUND, COMPARED = 8, 500, 4
+# How much evidence the last ball may lose as it grows, in units of its price.
+GROWTH = 0.25
 # Centres whose distances are computed together, and rows whose distances from one centre are.
 TOGETHER, ROWS = 64, 8192
 
@@ -55,7 +57,7 @@ class ErrorBall:
 
 
 class BallSearch:
-    """The search for balls among some rows.
+    """The search for balls around rows.
 
     Parameters
     ----------
@@ -63,15 +65,17 @@ class BallSearch:
         Rows of the table as points.
     rows : ndarray of int of shape (n_rows,)
         Rows to search, in random order.
+    beside : ndarray of int
+        Other rows that may be centres, in random order. It does not matter which are errors.
     weights : ndarray of shape (n_columns,)
         How much every column counts in distances.
     error, expected : ndarray of shape (n_rows,)
-        Errors become centres. If they are many, some are drawn: the more an error counts, the
-        likelier.
+        The search starts from errors. If they are many, some are drawn: the more an error counts,
+        the likelier.
     least : int
         Smallest number of rows in a ball.
     rng : Generator
-        Draws the centres.
+        Draws the errors.
     threads : Threads
         Their number does not change the result.
     """
@@ -80,6 +84,7 @@ class BallSearch:
         self,
         Z: np.ndarray,
         rows: np.ndarray,
+        beside: np.ndarray,
         weights: np.ndarray,
         error: np.ndarray,
         expected: np.ndarray,
@@ -90,36 +95,45 @@ class BallSearch:
         self.Z, self.rows, self.weights, self.least = Z, rows, weights, least
         self.threads = threads
         n = min(len(rows), max(PLACED // max(Z.shape[1], 1), FEWEST))
-        self.points = Z[rows[:n]] * weights
+        self.points, self.beside = Z[rows[:n]] * weights, Z[beside[:n]] * weights
         self.squares = np.einsum("ij,ij->i", self.points, self.points)
         most = min(CENTRES, max(DISTANCES // max(n, 1), 20))
         weight = error * np.maximum(gains(error, expected)[:, MIDDLE], 0.0)
-        self.centres = _places(self.points, weight[:n], most, rng)
-        self.near = min(NEAR, max(DISTANCES // (4 * max(n, 1)), 20))
-        self.arounds = self._arounds(self.centres)
+        self.starts = _places(self.points, weight[:n], most, rng)
+        self.arounds = self._arounds(self.starts)
 
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the ball with the most evidence among the rows left.
 
-        The best balls around errors are moved to the middle of their errors. In the best of these,
-        every row is tried as a centre, or ``NEAR`` of them, until none is better. The ball then
-        grows while its evidence falls short by less than half its price, as the search flatters the
-        ball that it picks by about its price, and small balls most.
+        From the best few balls around errors, the search climbs to better balls. The best one then
+        grows while its evidence falls short by less than a part of its price, as the search
+        flatters the ball that it picks by about its price, and small balls most.
         """
         n = len(self.points)
         left = _left(alive[:n], gain[:n], self.least if n == len(alive) else FEW)
-        found = self._around(self.centres, self.arounds, MOVED, left)
-        climbed = self.threads.map(lambda ball: self._climbed(ball, left), _distinct(found))
-        top = max(climbed, key=lambda placed: placed.evidence, default=None)
+        found = self.threads.map(lambda ball: self._climbed(ball, left), self._started(left))
+        top = max(found, key=lambda placed: placed.evidence, default=None)
         return None if top is None else self._grown(top.centre, alive, gain)
+
+    def _started(self, left: Left) -> list[Placed]:
+        """Return the best few balls around errors of which none has its middle in a better one."""
+        tried = [near.best(left) for near in self.arounds]
+        kept: list[Placed] = []
+        for k in np.argsort([-evidence for evidence, _ in tried], kind="stable").tolist():
+            if len(kept) == CLIMBED or not tried[k][0] > 0:
+                break
+            row = self.starts[k]
+            if not any(row in ball.inside for ball in kept):
+                kept.append(Placed(self.points[row], self.arounds[k].order, *tried[k]))
+        return kept
 
     def _grown(self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray) -> Candidate:
         """Return the largest ball around a centre, among all rows, that has nearly the most."""
-        price = log(METRICS * RADII * (len(self.centres) + self.near))
+        price = log(METRICS * RADII * (len(self.starts) + NEAR))
         ball = ErrorBall(centre, self.weights, 0.0)
         d2 = ball.distances(self.Z, self.rows)
         near = Nearest.at(d2, float(centre @ centre))
-        evidence, last = near.best(_left(alive, gain, self.least), 0.5 * price)
+        evidence, last = near.best(_left(alive, gain, self.least), GROWTH * price)
         # There is a next row, as a ball holds a small part of the rows that are left.
         radius = float(np.sqrt(d2[near.order[last : last + 2]]).mean())
         inside = near.order[: last + 1].astype(np.intp)
@@ -127,55 +141,43 @@ class BallSearch:
         return Candidate(ball, inside[alive[inside]], evidence, price)
 
     def _climbed(self, ball: Placed, left: Left) -> Placed:
-        """Move the centre to the best of the rows inside, until none is better."""
+        """Move the centre to the best of the rows inside, of either half, until none is better."""
         while True:
             inside = ball.inside[left.alive[ball.inside]]
-            near = inside[:: -(-len(inside) // self.near)]
-            others = self._around(near, self._arounds(near), 1, left)
-            if not others or others[0].evidence <= ball.evidence:
+            edge = np.square(self.points[ball.order[ball.last]] - ball.centre).sum()
+            within = np.einsum("ij,ij->i", self.beside, self.beside)
+            within += ball.centre @ ball.centre - 2.0 * (self.beside @ ball.centre)
+            others = np.flatnonzero(within <= edge)
+            centres = np.vstack(
+                [self.points[_evenly(inside, NEAR)], self.beside[_evenly(others, NEAR)]]
+            )
+            best = max(self._compared(centres, ball, len(inside), left), key=lambda b: b.evidence)
+            if best.evidence <= ball.evidence:
                 return ball
-            ball = others[0]
+            ball = best
 
-    def _arounds(self, centres: np.ndarray) -> list[Nearest]:
-        """Return the rows around each centre."""
+    def _compared(self, centres: np.ndarray, ball: Placed, size: int, left: Left) -> list[Placed]:
+        """Return the best balls around the best few of some centres in a ball."""
+        local = ball.order[: max(AROUND * size, FEWEST_AROUND)]
+        nearby = left._replace(alive=left.alive[local], gain=left.gain[local])
+        distances = np.ascontiguousarray(ball_distances(self.points[local], centres).T)
+        tried = [
+            Nearest.at(d2, far, 1.0).best(nearby)[0]
+            for d2, far in zip(distances, offsets(centres), strict=True)
+        ]
+        top = np.argsort(-np.array(tried), kind="stable")[:COMPARED]
+        return self._placed(centres[top], left)
+
+    def _arounds(self, starts: np.ndarray) -> list[Nearest]:
+        """Return the rows around each start."""
 
         def some(block: slice) -> list[Nearest]:
-            points = self.points[centres[block]]
+            points = self.points[starts[block]]
             distances = np.ascontiguousarray(ball_distances(self.points, points).T)
             return [Nearest.at(*pair) for pair in zip(distances, offsets(points), strict=True)]
 
-        blocks = row_blocks(len(centres), TOGETHER)
+        blocks = row_blocks(len(starts), TOGETHER)
         return [near for block in self.threads.map(some, blocks) for near in block]
-
-    def _around(
-        self, centres: np.ndarray, arounds: list[Nearest], most: int, left: Left
-    ) -> list[Placed]:
-        """Return the best balls around the centres, best first, after ``most`` were moved."""
-        tried = np.array([near.best(left)[0] for near in arounds])
-        order = np.argsort(-tried, kind="stable")[:most]
-        rows = [int(centres[k]) for k in order if tried[k] > 0]
-        moved = self.threads.map(lambda row: self._moved(row, left), rows)
-        return sorted(moved, key=lambda ball: -ball.evidence)
-
-    def _moved(self, row: int, left: Left) -> Placed:
-        """Move the centre of a ball while this adds evidence.
-
-        The centre goes to the middle of the errors inside, and from there away from the middle of
-        the rows around that are right. So it also reaches the centre of a ball at the rim of the
-        data. An error counts by its gain, so that unexpected errors count most.
-        """
-        best = self._placed(self.points[row][None], left)[0]
-        while True:
-            inside = best.inside[left.alive[best.inside]]
-            around = best.order[: 2 * len(inside)]
-            right = around[(left.weight[around] == 0) & left.alive[around]]
-            middle = np.average(self.points[inside], axis=0, weights=left.weight[inside])
-            away = middle - (self.points[right].mean(axis=0) if len(right) else middle)
-            tried = self._placed(middle + np.outer(STEPS, away), left)
-            other = max(tried, key=lambda ball: ball.evidence)
-            if other.evidence <= best.evidence:
-                return best
-            best = other
 
     def _placed(self, centres: np.ndarray, left: Left) -> list[Placed]:
         """Return the best ball around each centre."""
@@ -189,17 +191,12 @@ class BallSearch:
 
 
 def _left(alive: np.ndarray, gain: np.ndarray, least: int) -> Left:
-    weight = np.where(alive, np.maximum(gain[:, MIDDLE], 0.0), 0.0)
-    return Left(alive, np.ascontiguousarray(gain), weight, least, LARGEST * int(alive.sum()))
+    return Left(alive, np.ascontiguousarray(gain), least, LARGEST * int(alive.sum()))
 
 
-def _distinct(balls: list[Placed]) -> list[Placed]:
-    """Return the best few balls of which none has its middle in the rows of a better one."""
-    kept: list[Placed] = []
-    for ball in balls:
-        if len(kept) < CLIMBED and not any(ball.order[0] in other.inside for other in kept):
-            kept.append(ball)
-    return kept
+def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most so many of the rows, evenly spaced."""
+    return rows[:: max(-(-len(rows) // most), 1)]
 
 
 def _places(

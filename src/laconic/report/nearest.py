@@ -20,8 +20,6 @@ class Left(NamedTuple):
     """Whether each row is left."""
     gain: np.ndarray
     """Gains of the rows, (n_rows, n_shares)."""
-    weight: np.ndarray
-    """How much each row counts as an error. 0 for rows that are right, or gone."""
     least: float
     """Smallest number of rows in a ball."""
     most: float
@@ -36,13 +34,13 @@ class Nearest(NamedTuple):
     """Whether the next row is as far as this one, up to rounding. No ball ends there."""
 
     @classmethod
-    def at(cls, d2: np.ndarray, offset: float) -> Nearest:
-        """Sort the squared distances of all rows, up to one that holds enough of them.
+    def at(cls, d2: np.ndarray, offset: float, share: float = SORTED) -> Nearest:
+        """Sort the squared distances of all rows, up to one that holds a share of them.
 
         ``offset`` is the squared distance between the centre and the origin that the distances were
         computed from.
         """
-        enough = int(SORTED * len(d2))
+        enough = int(share * len(d2))
         near = np.arange(len(d2))
         if enough + 1 < len(d2):
             near = np.flatnonzero(d2 <= np.partition(d2, enough)[enough])

@@ -150,7 +150,8 @@ def report_holes(
     rng = np.random.default_rng(random_state)
     labels = (truth, predicted) if losses is None else None
     with Threads():  # small products are quicker on one thread of BLAS
-        found, curve = search(table, outcome, order[~fresh[order]], n_clumps, min_rows, rng)
+        halves = order[~fresh[order]], order[fresh[order]]
+        found, curve = search(table, outcome, *halves, n_clumps, min_rows, rng)
         measured, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
     clumps = measured[:n_clumps]
     name = title or ("this model" if losses is not None else "this classifier")

@@ -43,6 +43,7 @@ def search(
     table: NamedTable,
     outcome: RowOutcome,
     rows: np.ndarray,
+    beside: np.ndarray,
     most: int,
     least: int,
     rng: np.random.Generator,
@@ -61,6 +62,8 @@ def search(
         Of all rows.
     rows : ndarray of int
         Rows to search, in an order that does not depend on that of the table.
+    beside : ndarray of int
+        Other rows, in such an order. The search knows where they are, but not which are errors.
     most, least : int
         Largest number of regions, and smallest number of rows in each.
     rng : Generator
@@ -85,7 +88,7 @@ def search(
             metrics = [np.ones(table.Z.shape[1]), focus(table, error, expected, rows)]
             metrics = metrics[:1] if np.ptp(metrics[1]) == 0 else metrics
             return [
-                *(BallSearch(table.Z, rows, weights, error, expected, least, rng, threads)
+                *(BallSearch(table.Z, rows, beside, weights, error, expected, least, rng, threads)
                   for weights in metrics),
                 *rules,
             ]  # fmt: skip
