@@ -28,25 +28,21 @@ def best_end(
     alive : ndarray of bool of shape (n_rows,)
         Rows that count.
     gain : ndarray of float64 of shape (n_rows, n_shares)
-    limits : ndarray of float64 of shape (3,)
-        Smallest and largest number of rows, and how much evidence a larger ball may fall short.
+    limits : ndarray of float64 of shape (2,)
+        Smallest and largest number of rows.
     sums : ndarray of float64 of shape (n_shares,)
         Room for the sums of the gains.
     out : ndarray of float64 of shape (2,)
-        The most evidence of a ball around this centre (0 if none has any), and the place of the
-        last row of the largest ball that falls short of it by at most the slack, or by half.
+        The most evidence of a ball around this centre (0 if none has any), and the place of its
+        last row.
     """
     shares = len(sums)
-    best, end = 0.0, 0
-    wanted = 0.0
-    for second in range(2):
-        held = 0
-        for k in range(shares):
-            sums[k] = 0.0
-        for place in range(len(order)):
-            row = order[place]
-            if not alive[row]:
-                continue
+    for k in range(shares):
+        sums[k] = 0.0
+    best, most, end, held = 0.0, 0.0, 0, 0
+    for place in range(len(order)):
+        row = order[place]
+        if alive[row]:
             held += 1
             if held > limits[1]:
                 break
@@ -54,14 +50,7 @@ def best_end(
             for k in range(shares):
                 sums[k] += gain[row, k]
                 most = max(most, sums[k])
-            if held < limits[0] or tied[place]:
-                continue
-            if second == 1:
-                if most >= wanted:
-                    end = place
-            elif most > best:
-                best, end = most, place
-        if limits[2] <= 0.0 or best <= 0.0:
-            break
-        wanted = best - min(limits[2], 0.5 * best)
+        # A ball may also end at a row that does not count, if this is as far as one that does.
+        if most > best and held >= limits[0] and not tied[place]:
+            best, end = most, place
     out[0], out[1] = best, end

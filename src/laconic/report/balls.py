@@ -32,8 +32,6 @@ CLIMBED, NEAR = 4, 256
 # To compare these centres, rows up to so many times as many as the ball holds, and at least so
 # many. The best few are then compared on all rows.
 AROUND, FEWEST_AROUND, COMPARED = 8, 500, 4
-# How much evidence the last ball may lose as it grows, in units of its price.
-GROWTH = 0.25
 # Centres whose distances are computed together, and rows whose distances from one centre are.
 TOGETHER, ROWS = 64, 8192
 
@@ -105,15 +103,14 @@ class BallSearch:
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the ball with the most evidence among the rows left.
 
-        From the best few balls around errors, the search climbs to better balls. The best one then
-        grows while its evidence falls short by less than a part of its price, as the search
-        flatters the ball that it picks by about its price, and small balls most.
+        From the best few balls around errors, the search climbs to better balls. All rows then
+        choose the radius of the best one.
         """
         n = len(self.points)
         left = _left(alive[:n], gain[:n], self.least if n == len(alive) else FEW)
         found = self.threads.map(lambda ball: self._climbed(ball, left), self._started(left))
         top = max(found, key=lambda placed: placed.evidence, default=None)
-        return None if top is None else self._grown(top.centre, alive, gain)
+        return None if top is None else self._whole(top.centre, alive, gain)
 
     def _started(self, left: Left) -> list[Placed]:
         """Return the best few balls around errors of which none has its middle in a better one."""
@@ -127,13 +124,13 @@ class BallSearch:
                 kept.append(Placed(self.points[row], self.arounds[k].order, *tried[k]))
         return kept
 
-    def _grown(self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray) -> Candidate:
-        """Return the largest ball around a centre, among all rows, that has nearly the most."""
+    def _whole(self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray) -> Candidate:
+        """Return the best ball around a centre among all rows."""
         price = log(METRICS * RADII * (len(self.starts) + NEAR))
         ball = ErrorBall(centre, self.weights, 0.0)
         d2 = ball.distances(self.Z, self.rows)
         near = Nearest.at(d2, float(centre @ centre))
-        evidence, last = near.best(_left(alive, gain, self.least), GROWTH * price)
+        evidence, last = near.best(_left(alive, gain, self.least))
         # There is a next row, as a ball holds a small part of the rows that are left.
         radius = float(np.sqrt(d2[near.order[last : last + 2]]).mean())
         inside = near.order[: last + 1].astype(np.intp)

@@ -51,14 +51,11 @@ class Nearest(NamedTuple):
         tied = np.append(np.diff(distance) <= TIE * noise[1:], len(order) < len(d2))
         return cls(order.astype(np.int32), tied)
 
-    def best(self, left: Left, slack: float = 0.0) -> tuple[float, int]:
-        """Return the evidence of the best ball, and the place of its last row.
-
-        With ``slack``, the ball is the largest one that has nearly the most evidence.
-        """
+    def best(self, left: Left) -> tuple[float, int]:
+        """Return the evidence of the best ball, and the place of its last row."""
         from laconic.report.ball_kernels import best_end
 
-        out, limits = np.zeros(2), np.array([left.least, left.most, slack])
+        out, limits = np.zeros(2), np.array([left.least, left.most], dtype=np.float64)
         best_end(*self, left.alive, left.gain, limits, np.empty(left.gain.shape[1]), out)
         return float(out[0]), int(out[1])
 
