@@ -27,11 +27,11 @@ METRICS, RADII = 2, 16
 # Largest share of the rows that a ball may hold.
 LARGEST = 0.2
 # Balls from which the search climbs, and most rows of either half in a ball that are tried as its
-# next centre.
-CLIMBED, NEAR = 4, 256
+# next centre: at first, and in the best ball.
+CLIMBED, NEAR, LAST = 4, 64, 256
 # To compare these centres, rows up to so many times as many as the ball holds, and at least so
 # many. The best few are then compared on all rows.
-AROUND, FEWEST_AROUND, COMPARED = 8, 500, 4
+AROUND, FEWEST_AROUND, COMPARED = 4, 500, 4
 # Centres whose distances are computed together, and rows whose distances from one centre are.
 TOGETHER, ROWS = 64, 8192
 
@@ -108,9 +108,11 @@ class BallSearch:
         """
         n = len(self.points)
         left = _left(alive[:n], gain[:n], self.least if n == len(alive) else FEW)
-        found = self.threads.map(lambda ball: self._climbed(ball, left), self._started(left))
+        found = self.threads.map(lambda ball: self._climbed(ball, left, NEAR), self._started(left))
         top = max(found, key=lambda placed: placed.evidence, default=None)
-        return None if top is None else self._whole(top.centre, alive, gain)
+        if top is None:
+            return None
+        return self._whole(self._climbed(top, left, LAST).centre, alive, gain)
 
     def _started(self, left: Left) -> list[Placed]:
         """Return the best few balls around errors of which none has its middle in a better one."""
@@ -126,7 +128,7 @@ class BallSearch:
 
     def _whole(self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray) -> Candidate:
         """Return the best ball around a centre among all rows."""
-        price = log(METRICS * RADII * (len(self.starts) + NEAR))
+        price = log(METRICS * RADII * (len(self.starts) + LAST))
         ball = ErrorBall(centre, self.weights, 0.0)
         d2 = ball.distances(self.Z, self.rows)
         near = Nearest.at(d2, float(centre @ centre))
@@ -137,7 +139,7 @@ class BallSearch:
         ball = ErrorBall(centre, self.weights, radius)
         return Candidate(ball, inside[alive[inside]], evidence, price)
 
-    def _climbed(self, ball: Placed, left: Left) -> Placed:
+    def _climbed(self, ball: Placed, left: Left, most: int) -> Placed:
         """Move the centre to the best of the rows inside, of either half, until none is better."""
         while True:
             inside = ball.inside[left.alive[ball.inside]]
@@ -146,7 +148,7 @@ class BallSearch:
             within += ball.centre @ ball.centre - 2.0 * (self.beside @ ball.centre)
             others = np.flatnonzero(within <= edge)
             centres = np.vstack(
-                [self.points[_evenly(inside, NEAR)], self.beside[_evenly(others, NEAR)]]
+                [self.points[_evenly(inside, most)], self.beside[_evenly(others, most)]]
             )
             best = max(self._compared(centres, ball, len(inside), left), key=lambda b: b.evidence)
             if best.evidence <= ball.evidence:
