@@ -102,6 +102,24 @@ def test_the_number_of_threads_and_the_order_of_columns_change_nothing():
     assert rules[0][1] == pytest.approx(rules[1][1])
 
 
+def test_a_sample_picks_the_pairs_of_a_large_table(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 30))
+    pocket = (X[:, 7] > 0.8) & (X[:, 20] < -0.6)
+    error = (rng.random(4000) < np.where(pocket, 0.7, 0.1)).astype(float)
+    gain = gains(error, np.full(4000, error.mean()))
+    every = np.ones(4000, dtype=bool)
+    whole = RuleSearch(read_columns(X), np.arange(4000), 10, Threads(1))
+    best = whole.best(every, gain)
+    for name, value in (("CELLS", 435_000), ("FEWEST", 20), ("SAMPLE", 500)):
+        monkeypatch.setattr(f"laconic.report.rules.{name}", value)
+    sampled = RuleSearch(read_columns(X), np.arange(4000), 10, Threads(1))
+    found = sampled.best(every, gain)
+    assert (len(whole.pairs), len(sampled.pairs)) == (435, 8 * 30)
+    assert {condition.column.name for condition in found.shape.conditions} == {"x7", "x20"}
+    assert str(found.shape) == str(best.shape)
+
+
 def test_a_row_twice_counts_twice():
     frame, error = small_table(1)
     gain = gains(error, np.full(len(error), error.mean()))
