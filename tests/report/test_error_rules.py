@@ -10,7 +10,7 @@ import pytest
 from laconic.numeric.threads import Threads
 from laconic.report.bins import COARSE, cut_points, in_bins
 from laconic.report.columns import read_columns
-from laconic.report.conditions import Condition, ErrorRule
+from laconic.report.conditions import ErrorRule, RuleCondition
 from laconic.report.rules import MOST, RuleSearch
 from laconic.report.scan import gains
 
@@ -174,22 +174,22 @@ def test_filters_select_the_rows_of_the_rule():
     columns = {column.name: column for column in read_columns(AWKWARD)}
     work = columns["work class"].names
     conditions = [
-        Condition(columns["age"], low=45.0),
-        Condition(columns["age"], low=30.0, high=50.0),
-        Condition(columns["age"], high=45.5),
-        Condition(columns["age"], low=45.0, high=46.0),
-        Condition(columns["work class"], category=work.index("Local-gov")),
-        Condition(columns["work class"], category=work.index('it\'s "own"')),
-        Condition(columns["work class"]),
-        Condition(columns['say "hi"'], low=0.2, high=0.6),
-        Condition(columns['say "hi"']),
-        Condition(columns["flag"], low=0.5),
+        RuleCondition(columns["age"], low=45.0),
+        RuleCondition(columns["age"], low=30.0, high=50.0),
+        RuleCondition(columns["age"], high=45.5),
+        RuleCondition(columns["age"], low=45.0, high=46.0),
+        RuleCondition(columns["work class"], category=work.index("Local-gov")),
+        RuleCondition(columns["work class"], category=work.index('it\'s "own"')),
+        RuleCondition(columns["work class"]),
+        RuleCondition(columns['say "hi"'], low=0.2, high=0.6),
+        RuleCondition(columns['say "hi"']),
+        RuleCondition(columns["flag"], low=0.5),
     ]
     for some in (*((c,) for c in conditions), *combinations(conditions, 2)):
         rule = ErrorRule(some)
         rows = np.flatnonzero(rule.holds()).tolist()
         assert selected(rule, AWKWARD) == (rows, rows), str(rule)
-    dated = ErrorRule((Condition(columns["when"], low=float(columns["when"].values[1])),))
+    dated = ErrorRule((RuleCondition(columns["when"], low=float(columns["when"].values[1])),))
     assert selected(dated, AWKWARD)[0] == np.flatnonzero(dated.holds()).tolist() == [2, 3, 4, 5]
     said = [str(condition) for condition in conditions]
     assert said[:4] == ["age > 45", "30 < age ≤ 50", "age ≤ 45.5", "age is 46"]
@@ -205,9 +205,9 @@ def test_filters_of_codes_and_of_numbers_as_text():
         {"zip": pd.Categorical([1004, 1004, 2000, 2000]), "n": ["1", "2", "10", "30"]}
     )
     zips, numbers = read_columns(frame)
-    for condition in (Condition(numbers, low=5.0), Condition(numbers, low=1.0, high=10.0)):
+    for condition in (RuleCondition(numbers, low=5.0), RuleCondition(numbers, low=1.0, high=10.0)):
         rows = np.flatnonzero(condition.holds()).tolist()
         assert selected(ErrorRule((condition,)), frame) == (rows, rows)
     if zips.names is not None:
-        rule = ErrorRule((Condition(zips, category=0),))
+        rule = ErrorRule((RuleCondition(zips, category=0),))
         assert selected(rule, frame)[0] == np.flatnonzero(rule.holds()).tolist()

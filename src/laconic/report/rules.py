@@ -22,7 +22,7 @@ import numpy as np
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.report.bins import COARSE, FINE, Bins, in_bins
 from laconic.report.columns import TableColumn
-from laconic.report.conditions import Condition, ErrorRule
+from laconic.report.conditions import ErrorRule, RuleCondition
 from laconic.report.scan import Candidate
 
 # Largest share of the rows that a rule may hold.
@@ -86,9 +86,9 @@ class RuleSearch:
 
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the rule with the most evidence beyond its price, among the rows left."""
-        scan = _Scan(self, np.flatnonzero(alive), gain)
-        if not scan.possible:
+        if not self.columns or self.least > MOST * int(alive.sum()):
             return None
+        scan = _Scan(self, np.flatnonzero(alive), gain)
         ones = scan.joined(())
         twos = scan.twos(self._pairs(scan, ones), ones)
         width = min(BEAM, max(EXTENDED // len(self.columns), 1))
@@ -124,19 +124,19 @@ class RuleSearch:
             self.fine[column] = Bins.of([in_bins(self.columns[column], self.rows, FINE)])
         return self.fine[column]
 
-    def condition(self, part: BinRange) -> Condition:
+    def condition(self, part: BinRange) -> RuleCondition:
         """Return a condition of fine bins as users see it."""
         column, binned = self.columns[part.column], self.binned(part.column, True)
         cuts = binned.cuts[0]
         if part.first == binned.sizes[0] - 1:
-            return Condition(column)
+            return RuleCondition(column)
         if column.names is not None:
-            return Condition(column, category=part.first)
+            return RuleCondition(column, category=part.first)
         low = float(cuts[part.first - 1]) if part.first > 0 else None
         high = float(cuts[part.last]) if part.last < len(cuts) else None
         if low is None and high is None:  # all numbers: only missing values are outside
             low = float(np.nextafter(column.known.min(), -np.inf))
-        return Condition(column, low=low, high=high)
+        return RuleCondition(column, low=low, high=high)
 
 
 class _Scan:
@@ -148,11 +148,6 @@ class _Scan:
         self.least = search.least
         self.coarse = search.coarse.codes[:, rows]
         self.fine: dict[int, np.ndarray] = {}
-
-    @property
-    def possible(self) -> bool:
-        """Whether a rule can have rows enough."""
-        return len(self.coarse) > 0 and self.least <= MOST * len(self.rows)
 
     @property
     def limits(self) -> np.ndarray:
