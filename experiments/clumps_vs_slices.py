@@ -212,7 +212,8 @@ def regions(shapes: tuple[str, ...]) -> Finder:
 
     def find(rows: NamedTable, wrong: np.ndarray, given: np.ndarray) -> list[np.ndarray]:
         rng = np.random.default_rng(SEEDS_OF_CENTRES)
-        found, _ = search(rows, RowOutcome(wrong), given, REGIONS, LEAST, rng, shapes)
+        others = np.setdiff1d(np.arange(len(rows)), given)
+        found, _ = search(rows, RowOutcome(wrong), given, others, REGIONS, LEAST, rng, shapes)
         return [np.flatnonzero(members(rows, kept.region.shape)) for kept in found]
 
     return find

@@ -88,17 +88,18 @@ def main() -> None:
     if {"pockets", "plain", "null"} & set(parts):
         given = {(name, model): one for name in args.sets.split(",")
                  for model, one in predictions(args, name)}  # fmt: skip
-    if "pockets" in parts:
-        results["pockets"] = pockets(given, args, with_probabilities=True)
-        show_pockets("pockets in the rows of a model", results["pockets"])
-    if "plain" in parts:
-        results["plain"] = pockets(given, args, with_probabilities=False)
-        show_pockets("the same without probabilities", results["plain"])
-    if "null" in parts:
-        results["null"] = null_tables(given, args)
-    if "speed" in parts:
-        results["speed"] = speed(args)
-    save(args.json, args, ["lightgbm", "pandas"], results)
+    for part in parts:
+        if part == "pockets":
+            results[part] = pockets(given, args, with_probabilities=True)
+            show_pockets("pockets in the rows of a model", results[part])
+        elif part == "plain":
+            results[part] = pockets(given, args, with_probabilities=False)
+            show_pockets("the same without probabilities", results[part])
+        elif part == "null":
+            results[part] = null_tables(given, args)
+        elif part == "speed":
+            results[part] = speed(args)
+        save(args.json, args, ["lightgbm", "pandas"], results)
 
 
 # -- models ------------------------------------------------------------------------------------

@@ -47,6 +47,13 @@ def tables(tmp_path, monkeypatch):
         rows.assign(label=label).to_csv(tmp_path / name, index=False)
     model = LogisticRegression().fit(rows, label)
     joblib.dump(model, tmp_path / "model.joblib")
+    given = rows.assign(label=label, said=model.predict(rows))
+    chances = model.predict_proba(rows)
+    given.assign(sure=chances.max(axis=1)).to_csv(tmp_path / "scored.csv", index=False)
+    given.assign(p_no=chances[:, 0], p_yes=chances[:, 1]).to_csv(
+        tmp_path / "probabilities.csv", index=False
+    )
+    rows.assign(absolute_error=1 - chances.max(axis=1)).to_csv(tmp_path / "losses.csv", index=False)
     digits = load_digits(as_frame=True).frame[:400].rename(columns={"target": "digit"})
     digits.to_csv(tmp_path / "digits.csv", index=False)
     reader = ShareBoostClassifier(5).fit(digits.drop(columns="digit"), digits["digit"])

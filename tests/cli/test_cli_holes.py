@@ -408,6 +408,28 @@ def test_predictions_from_elsewhere(scored, table, model, tmp_path, capsys):
     assert "confirmed" in texts[0]
 
 
+def test_options_may_stand_between_the_files(scored, table, model, tmp_path, capsys):
+    file = tmp_path / "model.joblib"
+    joblib.dump(model, file)
+    with_model = [
+        ["holes", file, table, "--target", "label", "--trust"],
+        ["holes", file, "--target", "label", table, "--trust"],
+        ["holes", "--trust", "--target", "label", file, table],
+        ["holes", "--trust", file, "--target", "label", table],
+    ]
+    without = [
+        ["holes", scored, "--target", "label", "--predicted", "said"],
+        ["holes", "--target", "label", "--predicted", "said", scored],
+        ["holes", "--target", "label", scored, "--predicted", "said"],
+    ]
+    for ways in (with_model, without):
+        texts = []
+        for way in ways:
+            assert run(*way) == 0
+            texts.append(capsys.readouterr().out)
+        assert len(set(texts)) == 1
+
+
 def test_losses_from_a_column(scored, tmp_path, capsys):
     frame = pd.read_csv(scored)
     rng = np.random.default_rng(0)

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from laconic.numeric.threads import Threads
 from laconic.report.bins import COARSE, cut_points, in_bins
 from laconic.report.columns import read_columns
-from laconic.report.conditions import Condition, ErrorRule
+from laconic.report.conditions import ErrorRule, RuleCondition
 from laconic.report.rules import MOST, RuleSearch
 from laconic.report.scan import gains
 
@@ -35,9 +36,9 @@ def best_of_all(search, gain, most):
     """Try every rule of up to ``most`` conditions, one by one."""
     n = len(gain)
     masks = {}
-    for column, binned in search.coarse.items():
-        codes = binned.codes
-        masks[column] = [(codes >= low) & (codes <= high) for low, high in binned.ranges]
+    for column, codes in enumerate(search.coarse.codes):
+        ranges = search.coarse.only(column).ranges
+        masks[column] = [(codes >= low) & (codes <= high) for low, high in ranges]
     best = {}
     for size in range(1, most + 1):
         best[size] = 0.0
@@ -50,12 +51,12 @@ def best_of_all(search, gain, most):
 
 
 def scanned(search, gain):
-    from laconic.numeric.threads import Threads
     from laconic.report.rules import _Scan
 
     scan = _Scan(search, np.arange(len(gain)), gain)
-    ones = scan.ones()
-    twos = scan.twos(list(combinations(search.coarse, 2)), Threads(1))
+    ones = scan.joined(())
+    pairs = np.array(list(combinations(range(len(search.columns)), 2)))
+    twos = scan.twos(pairs, ones)
     threes = [three for two in twos for three in scan.extended(two)]
     return [max(found.evidence for found in some) for some in (ones, twos, threes)]
 
@@ -64,7 +65,7 @@ def scanned(search, gain):
 def test_one_and_two_conditions_are_exact(seed):
     frame, error = small_table(seed)
     gain = gains(error, np.full(len(error), error.mean()))
-    search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+    search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
     best = best_of_all(search, gain, 2)
     found = scanned(search, gain)
     assert found[0] == pytest.approx(best[1])
@@ -76,7 +77,7 @@ def test_the_beam_for_three_conditions_is_near_the_best():
     for seed in range(6):
         frame, error = small_table(seed, 200)
         gain = gains(error, np.full(len(error), error.mean()))
-        search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+        search = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
         best = best_of_all(search, gain, 3)
         ratios.append(scanned(search, gain)[2] / best[3])
         assert ratios[-1] <= 1 + 1e-9
@@ -94,19 +95,37 @@ def test_the_number_of_threads_and_the_order_of_columns_change_nothing():
     gain = gains(error, np.full(len(error), error.mean()))
     rules = []
     for columns in (list(frame), list(frame)[::-1]):
-        search = RuleSearch(read_columns(frame[columns]), np.arange(len(frame)), 8)
+        search = RuleSearch(read_columns(frame[columns]), np.arange(len(frame)), 8, Threads(1))
         found = search.best(np.ones(len(gain), dtype=bool), gain)
         rules.append((sorted(map(str, found.shape.conditions)), found.evidence))
     assert rules[0][0] == rules[1][0]
     assert rules[0][1] == pytest.approx(rules[1][1])
 
 
+def test_a_sample_picks_the_pairs_of_a_large_table(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 30))
+    pocket = (X[:, 7] > 0.8) & (X[:, 20] < -0.6)
+    error = (rng.random(4000) < np.where(pocket, 0.7, 0.1)).astype(float)
+    gain = gains(error, np.full(4000, error.mean()))
+    every = np.ones(4000, dtype=bool)
+    whole = RuleSearch(read_columns(X), np.arange(4000), 10, Threads(1))
+    best = whole.best(every, gain)
+    for name, value in (("CELLS", 435_000), ("FEWEST", 20), ("SAMPLE", 500)):
+        monkeypatch.setattr(f"laconic.report.rules.{name}", value)
+    sampled = RuleSearch(read_columns(X), np.arange(4000), 10, Threads(1))
+    found = sampled.best(every, gain)
+    assert (len(whole.pairs), len(sampled.pairs)) == (435, 8 * 30)
+    assert {condition.column.name for condition in found.shape.conditions} == {"x7", "x20"}
+    assert str(found.shape) == str(best.shape)
+
+
 def test_a_row_twice_counts_twice():
     frame, error = small_table(1)
     gain = gains(error, np.full(len(error), error.mean()))
-    once = RuleSearch(read_columns(frame), np.arange(len(frame)), 8)
+    once = RuleSearch(read_columns(frame), np.arange(len(frame)), 8, Threads(1))
     two = np.arange(2 * len(frame)) // 2
-    twice = RuleSearch(read_columns(frame.iloc[two]), np.arange(len(two)), 16)
+    twice = RuleSearch(read_columns(frame.iloc[two]), np.arange(len(two)), 16, Threads(1))
     alone = scanned(once, gain)
     double = scanned(twice, gain[two])
     assert double == pytest.approx([2 * evidence for evidence in alone])
@@ -155,22 +174,22 @@ def test_filters_select_the_rows_of_the_rule():
     columns = {column.name: column for column in read_columns(AWKWARD)}
     work = columns["work class"].names
     conditions = [
-        Condition(columns["age"], low=45.0),
-        Condition(columns["age"], low=30.0, high=50.0),
-        Condition(columns["age"], high=45.5),
-        Condition(columns["age"], low=45.0, high=46.0),
-        Condition(columns["work class"], category=work.index("Local-gov")),
-        Condition(columns["work class"], category=work.index('it\'s "own"')),
-        Condition(columns["work class"]),
-        Condition(columns['say "hi"'], low=0.2, high=0.6),
-        Condition(columns['say "hi"']),
-        Condition(columns["flag"], low=0.5),
+        RuleCondition(columns["age"], low=45.0),
+        RuleCondition(columns["age"], low=30.0, high=50.0),
+        RuleCondition(columns["age"], high=45.5),
+        RuleCondition(columns["age"], low=45.0, high=46.0),
+        RuleCondition(columns["work class"], category=work.index("Local-gov")),
+        RuleCondition(columns["work class"], category=work.index('it\'s "own"')),
+        RuleCondition(columns["work class"]),
+        RuleCondition(columns['say "hi"'], low=0.2, high=0.6),
+        RuleCondition(columns['say "hi"']),
+        RuleCondition(columns["flag"], low=0.5),
     ]
     for some in (*((c,) for c in conditions), *combinations(conditions, 2)):
         rule = ErrorRule(some)
         rows = np.flatnonzero(rule.holds()).tolist()
         assert selected(rule, AWKWARD) == (rows, rows), str(rule)
-    dated = ErrorRule((Condition(columns["when"], low=float(columns["when"].values[1])),))
+    dated = ErrorRule((RuleCondition(columns["when"], low=float(columns["when"].values[1])),))
     assert selected(dated, AWKWARD)[0] == np.flatnonzero(dated.holds()).tolist() == [2, 3, 4, 5]
     said = [str(condition) for condition in conditions]
     assert said[:4] == ["age > 45", "30 < age ≤ 50", "age ≤ 45.5", "age is 46"]
@@ -186,9 +205,9 @@ def test_filters_of_codes_and_of_numbers_as_text():
         {"zip": pd.Categorical([1004, 1004, 2000, 2000]), "n": ["1", "2", "10", "30"]}
     )
     zips, numbers = read_columns(frame)
-    for condition in (Condition(numbers, low=5.0), Condition(numbers, low=1.0, high=10.0)):
+    for condition in (RuleCondition(numbers, low=5.0), RuleCondition(numbers, low=1.0, high=10.0)):
         rows = np.flatnonzero(condition.holds()).tolist()
         assert selected(ErrorRule((condition,)), frame) == (rows, rows)
     if zips.names is not None:
-        rule = ErrorRule((Condition(zips, category=0),))
+        rule = ErrorRule((RuleCondition(zips, category=0),))
         assert selected(rule, frame)[0] == np.flatnonzero(rule.holds()).tolist()

@@ -17,8 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from laconic import ErrorClumpingClassifier, report_holes
 from laconic.look.numbers import percent
 from laconic.report.facts import Rate
-from laconic.report.features import as_table, feature_gaps, focus
+from laconic.report.features import as_table, focus
 from laconic.report.fix import try_fix
+from laconic.report.gaps import feature_gaps
 from problems import KnowsIncome, shop
 
 
@@ -422,7 +423,7 @@ def test_gaps_are_those_of_scipy():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3))
     X[:40, 1] += 1.0
-    gaps = feature_gaps(as_table(X), np.arange(40))
+    (gaps,) = feature_gaps(as_table(X), [np.arange(40)])
     assert gaps[0].name == "x1"
     assert gaps[0].gap == pytest.approx(ks_2samp(X[:40, 1], X[40:, 1]).statistic)
     assert sum(bar[1] for bar in gaps[0].bars) == pytest.approx(1.0)
@@ -437,7 +438,7 @@ def test_gaps_of_categories_truth_values_and_missing_ones():
             "gone": [np.nan] * 30 + [1.0] * 70,
         }
     )
-    said = [gap.sentence for gap in feature_gaps(as_table(frame), np.arange(30))]
+    said = [gap.sentence for gap in feature_gaps(as_table(frame), [np.arange(30)])[0]]
     assert "c is “a” in 100 % of the clump, in 0 % elsewhere." in said
     assert "t is 1 in 100 % of the clump, in 0 % elsewhere." in said
     assert "gone is missing in 100 % of the clump, in 0 % elsewhere." in said
@@ -465,7 +466,7 @@ def test_numbers_that_are_missing_more_often_are_told():
     number = rng.standard_normal(400)
     number[:100:2] = np.nan  # half of the clump, and a tenth of the others
     number[100::10] = np.nan
-    (gap,) = feature_gaps(as_table(pd.DataFrame({"n": number})), np.arange(100))
+    ((gap,),) = feature_gaps(as_table(pd.DataFrame({"n": number})), [np.arange(100)])
     assert gap.gap == pytest.approx(0.4)
     assert gap.sentence == "n is missing in 50 % of the clump, in 10 % elsewhere."
 

@@ -8,7 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from laconic import report_holes
-from laconic.report.features import as_table, feature_gaps, focus
+from laconic.report.features import as_table, focus
+from laconic.report.gaps import feature_gaps
 from problems import KnowsIncome, flipped, shop
 
 
@@ -26,7 +27,7 @@ def test_text_of_many_kinds_takes_few_columns():
     assert table.left_out == ["id"]
     weights = focus(table, np.arange(2000) < 500, np.full(2000, 0.25), np.arange(2000))
     assert weights.shape == (52,)
-    gaps = feature_gaps(table, np.flatnonzero(np.arange(2000) >= 800))
+    (gaps,) = feature_gaps(table, [np.flatnonzero(np.arange(2000) >= 800)])
     assert "id" not in [gap.name for gap in gaps]
     assert "town is any rarer value in" in next(g.sentence for g in gaps if g.name == "town")
     y = np.arange(2000) % 2
@@ -165,7 +166,7 @@ def test_every_day_a_row_is_a_date_and_no_number_of_rows():
     assert as_table(pd.DataFrame({"day": days})).left_out == []
     assert as_table(pd.DataFrame({"day": days.astype(str)})).left_out == []
     hours = pd.DataFrame({"at": pd.date_range("2022-01-01 00:00", periods=60, freq="h")})
-    (gap,) = feature_gaps(as_table(hours), np.arange(10))
+    ((gap,),) = feature_gaps(as_table(hours), [np.arange(10)])
     assert "the middle half of the clump has 2022-01-01 02:15 to 2022-01-01 06:45" in gap.sentence
 
 
@@ -233,7 +234,7 @@ def test_a_code_that_the_clump_has_is_named():
     rng = np.random.default_rng(0)
     code = rng.integers(1, 11, 2000)
     table = as_table(pd.DataFrame({"code": code, "n": rng.random(2000)}))
-    gap = feature_gaps(table, np.flatnonzero(code == 5))[0]
+    gap = feature_gaps(table, [np.flatnonzero(code == 5)])[0][0]
     assert gap.sentence == "code is 5 in 100 % of the clump, in 0 % elsewhere."
 
 

@@ -52,6 +52,18 @@ def test_a_pocket_is_told_from_what_is_hard():
     assert "SQL: WHERE" in text
 
 
+def test_clumps_share_no_row_and_say_how_many_their_shape_holds_too():
+    frame, y, predicted, probability, _ = risky(0, 4000)
+    report = report_holes(predicted, frame, y, probabilities=probability)
+    rows = np.concatenate([clump.rows for clump in report.clumps])
+    assert len(np.unique(rows)) == len(rows)
+    rules = [clump for clump in report.clumps if clump.rule is not None]
+    assert any(clump.shared for clump in rules)
+    for clump in rules:
+        assert clump.rule.holds().sum() == len(clump.rows) + clump.shared
+        assert clump.rule.holds()[clump.rows].all()
+
+
 @pytest.mark.parametrize("digits", [6, 1, 0])
 def test_a_shuffled_table_gives_the_same_report(digits):
     """Also if many rows are equally far from each other, or alike."""

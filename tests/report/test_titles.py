@@ -9,8 +9,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from laconic import report_holes
-from laconic.report.conditions import Condition, ErrorRule
-from laconic.report.features import as_table, feature_gaps
+from laconic.report.conditions import ErrorRule, RuleCondition
+from laconic.report.features import as_table
+from laconic.report.gaps import feature_gaps
 from laconic.report.titles import title
 from problems import flipped
 
@@ -19,7 +20,7 @@ def rule_title(frame, *conditions):
     """Return the title of a clump that is a rule."""
     table = as_table(frame)
     columns = {column.name: column for column in table.columns}
-    parts = [Condition(columns[name], **limits) for name, limits in conditions]
+    parts = [RuleCondition(columns[name], **limits) for name, limits in conditions]
     return title(SimpleNamespace(table=table), SimpleNamespace(rule=ErrorRule(parts)))
 
 
@@ -123,7 +124,7 @@ def test_sentences_name_what_is_there():
             "some": np.where(inside | (np.arange(1000) % 2 == 0), rng.normal(size=1000), np.nan),
         }
     )
-    gaps = {gap.name: gap for gap in feature_gaps(as_table(frame), np.flatnonzero(inside))}
+    gaps = {gap.name: gap for gap in feature_gaps(as_table(frame), [np.flatnonzero(inside)])[0]}
     assert gaps["kind"].sentence.startswith("kind is “")
     assert "“common”" not in gaps["kind"].sentence
     shares = [bar[1] for bar in gaps["kind"].bars]

@@ -16,7 +16,19 @@ WAY_OUT = (
 
 
 def add_given(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name columns of predictions."""
+    """Add the files, and the options that name columns of predictions."""
+    parser.add_argument(
+        "model", metavar="MODEL",
+        help="Laconic model, or scikit-learn model in a .skops, .joblib or .pkl file; leave it out "
+        "if the table holds predictions (--predicted) or losses (--loss)",
+    )  # fmt: skip
+    table = parser.add_argument(
+        "table", metavar="TABLE",
+        help="CSV or Parquet file of rows that the model was not trained on",
+    )  # fmt: skip
+    # One file alone is the table. (With nargs="?", no option could stand between two files.)
+    table.required = False
+    parser.add_argument("--target", metavar="COLUMN", help="column of true labels")
     parser.add_argument(
         "--predicted", metavar="COLUMN",
         help="column of predicted labels, in place of MODEL",
@@ -34,7 +46,9 @@ def add_given(parser: argparse.ArgumentParser) -> None:
 
 
 def check_given(args: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that do not go together. One file alone is the table."""
+    if args.table is None:
+        args.model, args.table = None, args.model
     if args.loss is not None:
         for value, name in (
             (args.model, "MODEL"), (args.target, "--target"), (args.predicted, "--predicted"),

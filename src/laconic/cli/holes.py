@@ -24,16 +24,6 @@ SUMMARY = "Show where a classifier's errors clump, what those rows share, and wh
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "model", metavar="MODEL", nargs="?",
-        help="Laconic model, or scikit-learn model in a .skops, .joblib or .pkl file; leave it out "
-        "if the table holds predictions (--predicted) or losses (--loss)",
-    )  # fmt: skip
-    parser.add_argument(
-        "table", metavar="TABLE",
-        help="CSV or Parquet file of rows that the model was not trained on",
-    )  # fmt: skip
-    parser.add_argument("--target", metavar="COLUMN", help="column of true labels")
     add_given(parser)
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN",

@@ -7,11 +7,18 @@ from math import log
 
 import numpy as np
 
-from laconic.holes.bad_balls import Around, offsets
+from laconic.holes.bad_balls import offsets
 from laconic.model.distances import ball_distances
+from laconic.numeric.threads import Threads, row_blocks
+from laconic.report.nearest import Left, Nearest, Placed
 from laconic.report.scan import MIDDLE, Candidate, gains
 
-# Most errors to try as centres, drawn at random if there are more, and most distances to compute.
+# Most numbers, rows times columns, among which balls are placed. In a larger table a sample of the
+# rows places them, and all rows choose their radius.
+PLACED = 6_000_000
+# Fewest rows of such a sample, and fewest of its rows in a ball.
+FEWEST, FEW = 4000, 3
+# Most errors to start from, drawn at random if there are more, and most distances to compute.
 CENTRES, DISTANCES = 400, 20_000_000
 # For the number of balls that are tried: ways to weigh the columns, and radii that count. Balls
 # around one centre overlap, so that far fewer count than are tried. (On tables without pockets the
@@ -19,14 +26,12 @@ CENTRES, DISTANCES = 400, 20_000_000
 METRICS, RADII = 2, 16
 # Largest share of the rows that a ball may hold.
 LARGEST = 0.2
-# Balls whose centre is moved to the middle of their errors. Of these, balls in which other centres
-# are tried, and most rows of each that are tried.
-MOVED, CLIMBED, NEAR = 8, 2, 64
-# How far a centre is moved away from rows that are right, in units of the distance between their
-# middle and that of the errors.
-STEPS = (0.0, 1.0, 3.0)
-# Share of the rows that are sorted by distance: those that a ball may hold, and some that are gone.
-SORTED = 0.4
+# Balls from which the search climbs, and most rows of either half in a ball that are tried as its
+# next centre: at first, and in the best ball.
+CLIMBED, NEAR, LAST = 4, 64, 256
+# To compare these centres, rows up to so many times as many as the ball holds, and at least so
+# many. The best few are then compared on all rows.
+AROUND, FEWEST_AROUND, COMPARED = 4, 500, 4
 # Centres whose distances are computed together, and rows whose distances from one centre are.
 TOGETHER, ROWS = 64, 8192
 
@@ -39,183 +44,158 @@ class ErrorBall:
     weights: np.ndarray
     radius: float
 
-    def distances(self, Z: np.ndarray) -> np.ndarray:
-        """Return the squared distance of every row from the centre."""
-        out = np.empty(len(Z))
-        for start in range(0, len(Z), ROWS):
-            part = Z[start : start + ROWS] * self.weights - self.centre
-            out[start : start + ROWS] = np.einsum("ij,ij->i", part, part)
+    def distances(self, Z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the squared distance from the centre, of every row or of some rows."""
+        n = len(Z) if rows is None else len(rows)
+        out = np.empty(n)
+        for block in row_blocks(n, ROWS):
+            part = Z[block if rows is None else rows[block]] * self.weights - self.centre
+            out[block] = np.einsum("ij,ij->i", part, part)
         return out
 
 
 class BallSearch:
-    """The search for balls among some rows.
+    """The search for balls around rows.
 
     Parameters
     ----------
-    points : ndarray of shape (n_rows, n_columns)
-        Rows to search, without weights.
+    Z : ndarray of shape (n_table, n_columns)
+        Rows of the table as points.
+    rows : ndarray of int of shape (n_rows,)
+        Rows to search, in random order.
+    beside : ndarray of int
+        Other rows that may be centres, in random order. It does not matter which are errors.
     weights : ndarray of shape (n_columns,)
         How much every column counts in distances.
     error, expected : ndarray of shape (n_rows,)
-        Errors become centres. If they are many, some are drawn: the more an error counts, the
-        likelier.
+        The search starts from errors. If they are many, some are drawn: the more an error counts,
+        the likelier.
     least : int
         Smallest number of rows in a ball.
     rng : Generator
-        Draws the centres.
+        Draws the errors.
+    threads : Threads
+        Their number does not change the result.
     """
 
     def __init__(
         self,
-        points: np.ndarray,
+        Z: np.ndarray,
+        rows: np.ndarray,
+        beside: np.ndarray,
         weights: np.ndarray,
         error: np.ndarray,
         expected: np.ndarray,
         least: int,
         rng: np.random.Generator,
-        most_centres: int = CENTRES,
+        threads: Threads,
     ) -> None:
-        self.points = points if (weights == 1).all() else points * weights
+        self.Z, self.rows, self.weights, self.least = Z, rows, weights, least
+        self.threads = threads
+        n = min(len(rows), max(PLACED // max(Z.shape[1], 1), FEWEST))
+        self.points, self.beside = Z[rows[:n]] * weights, Z[beside[:n]] * weights
         self.squares = np.einsum("ij,ij->i", self.points, self.points)
-        self.weights, self.least = weights, least
-        most = min(most_centres, max(DISTANCES // max(len(error), 1), 20))
+        most = min(CENTRES, max(DISTANCES // max(n, 1), 20))
         weight = error * np.maximum(gains(error, expected)[:, MIDDLE], 0.0)
-        self.centres = _places(self.points, weight, most, rng)
-        self.near = min(NEAR, max(DISTANCES // (4 * max(len(error), 1)), 20))
-        self.moved = min(MOVED, max(DISTANCES // (20 * max(len(error), 1)), 3))
-        self.arounds = self._arounds(self.centres)
+        self.starts = _places(self.points, weight[:n], most, rng)
+        self.arounds = self._arounds(self.starts)
 
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the ball with the most evidence among the rows left.
 
-        The best balls around errors are moved to the middle of their errors. In the best of these,
-        every row is tried as a centre, or ``NEAR`` of them, until none is better. The ball then
-        grows while its evidence falls short by less than half its price, as the search flatters the
-        ball that it picks by about its price, and small balls most.
+        From the best few balls around errors, the search climbs to better balls. All rows then
+        choose the radius of the best one.
         """
-        left = np.where(alive[:, None], gain, 0.0)
-        moved = self._around(self.centres, self.arounds, self.moved, alive, left)
-        climbed = [self._climbed(ball, alive, left) for ball in _distinct(moved)]
-        top = max(climbed, key=lambda candidate: candidate.evidence, default=None)
+        n = len(self.points)
+        left = _left(alive[:n], gain[:n], self.least if n == len(alive) else FEW)
+        found = self.threads.map(lambda ball: self._climbed(ball, left, NEAR), self._started(left))
+        top = max(found, key=lambda placed: placed.evidence, default=None)
         if top is None:
             return None
-        return self._balls(top.shape.centre[None], alive, left, 0.5 * top.price)[0][0]
+        return self._whole(self._climbed(top, left, LAST).centre, alive, gain)
 
-    def _climbed(self, ball: Candidate, alive: np.ndarray, gain: np.ndarray) -> Candidate:
-        """Move the centre to the best of the rows inside, until none is better."""
+    def _started(self, left: Left) -> list[Placed]:
+        """Return the best few balls around errors of which none has its middle in a better one."""
+        tried = [near.best(left) for near in self.arounds]
+        kept: list[Placed] = []
+        for k in np.argsort([-evidence for evidence, _ in tried], kind="stable").tolist():
+            if len(kept) == CLIMBED or not tried[k][0] > 0:
+                break
+            row = self.starts[k]
+            if not any(row in ball.inside for ball in kept):
+                kept.append(Placed(self.points[row], self.arounds[k].order, *tried[k]))
+        return kept
+
+    def _whole(self, centre: np.ndarray, alive: np.ndarray, gain: np.ndarray) -> Candidate:
+        """Return the best ball around a centre among all rows."""
+        price = log(METRICS * RADII * (len(self.starts) + LAST))
+        ball = ErrorBall(centre, self.weights, 0.0)
+        d2 = ball.distances(self.Z, self.rows)
+        near = Nearest.at(d2, float(centre @ centre))
+        evidence, last = near.best(_left(alive, gain, self.least))
+        # There is a next row, as a ball holds a small part of the rows that are left.
+        radius = float(np.sqrt(d2[near.order[last : last + 2]]).mean())
+        inside = near.order[: last + 1].astype(np.intp)
+        ball = ErrorBall(centre, self.weights, radius)
+        return Candidate(ball, inside[alive[inside]], evidence, price)
+
+    def _climbed(self, ball: Placed, left: Left, most: int) -> Placed:
+        """Move the centre to the best of the rows inside, of either half, until none is better."""
         while True:
-            near = ball.inside[:: -(-len(ball.inside) // self.near)]
-            others = self._around(near, self._arounds(near), 1, alive, gain)
-            if not others or others[0].evidence <= ball.evidence:
+            inside = ball.inside[left.alive[ball.inside]]
+            edge = np.square(self.points[ball.order[ball.last]] - ball.centre).sum()
+            within = np.einsum("ij,ij->i", self.beside, self.beside)
+            within += ball.centre @ ball.centre - 2.0 * (self.beside @ ball.centre)
+            others = np.flatnonzero(within <= edge)
+            centres = np.vstack(
+                [self.points[_evenly(inside, most)], self.beside[_evenly(others, most)]]
+            )
+            best = max(self._compared(centres, ball, len(inside), left), key=lambda b: b.evidence)
+            if best.evidence <= ball.evidence:
                 return ball
-            ball = others[0]
+            ball = best
 
-    def _arounds(self, centres: np.ndarray) -> list[Around]:
-        """Return the rows around each centre."""
-        out: list[Around] = []
-        for start in range(0, len(centres), TOGETHER):
-            some = self.points[centres[start : start + TOGETHER]]
-            distances = np.ascontiguousarray(ball_distances(self.points, some).T)
-            pairs = zip(distances, offsets(some), strict=True)
-            out += [_nearest(d2, offset) for d2, offset in pairs]
-        return out
+    def _compared(self, centres: np.ndarray, ball: Placed, size: int, left: Left) -> list[Placed]:
+        """Return the best balls around the best few of some centres in a ball."""
+        local = ball.order[: max(AROUND * size, FEWEST_AROUND)]
+        nearby = left._replace(alive=left.alive[local], gain=left.gain[local])
+        distances = np.ascontiguousarray(ball_distances(self.points[local], centres).T)
+        tried = [
+            Nearest.at(d2, far, 1.0).best(nearby)[0]
+            for d2, far in zip(distances, offsets(centres), strict=True)
+        ]
+        top = np.argsort(-np.array(tried), kind="stable")[:COMPARED]
+        return self._placed(centres[top], left)
 
-    def _around(
-        self,
-        centres: np.ndarray,
-        arounds: list[Around],
-        most: int,
-        alive: np.ndarray,
-        gain: np.ndarray,
-    ) -> list[Candidate]:
-        """Return the best balls around the centres, best first, after ``most`` were moved."""
-        tried = [self._at(around, alive, gain) for around in arounds]
-        order = np.argsort([-found[0] for found in tried], kind="stable")[:most]
-        moved = [self._moved(int(centres[k]), alive, gain) for k in order if tried[k][0] > 0]
-        return sorted(moved, key=lambda candidate: -candidate.evidence)
+    def _arounds(self, starts: np.ndarray) -> list[Nearest]:
+        """Return the rows around each start."""
 
-    def _at(
-        self, around: Around, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
-    ) -> tuple[float, int]:
-        """Return the evidence of the best ball around a centre, and the place of its last row.
+        def some(block: slice) -> list[Nearest]:
+            points = self.points[starts[block]]
+            distances = np.ascontiguousarray(ball_distances(self.points, points).T)
+            return [Nearest.at(*pair) for pair in zip(distances, offsets(points), strict=True)]
 
-        With ``slack``, the ball is the largest one that has nearly the most evidence.
-        """
-        left = int(alive.sum())
-        # Rows that a ball may hold, and all that are gone.
-        reach = int(LARGEST * left) + len(alive) - left
-        order, ties = around.order[:reach], around.ties[: np.searchsorted(around.ties, reach)]
-        held = np.cumsum(alive[order])
-        fits = (held >= self.least) & (held <= LARGEST * left)
-        fits[ties] = False  # a ball holds all rows at the same distance or none
-        ends = np.flatnonzero(fits)
-        if len(ends) == 0:
-            return 0.0, 0
-        found = np.cumsum(gain[order], axis=0)[ends].max(axis=1)
-        top = int(np.argmax(found))
-        if slack:
-            top = int(np.flatnonzero(found >= found[top] - min(slack, 0.5 * found[top]))[-1])
-        return float(found.max()), int(ends[top])
+        blocks = row_blocks(len(starts), TOGETHER)
+        return [near for block in self.threads.map(some, blocks) for near in block]
 
-    def _moved(self, row: int, alive: np.ndarray, gain: np.ndarray) -> Candidate:
-        """Move the centre of a ball while this adds evidence.
-
-        The centre goes to the middle of the errors inside, and from there away from the middle of
-        the rows around that are right. So it also reaches the centre of a ball at the rim of the
-        data. An error counts by its gain, so that unexpected errors count most.
-        """
-        weight = np.maximum(gain[:, MIDDLE], 0.0)
-        best, order = self._balls(self.points[row][None], alive, gain)[0]
-        while True:
-            inside = best.inside
-            around = order[: 2 * len(inside)]
-            right = around[(weight[around] == 0) & alive[around]]
-            middle = np.average(self.points[inside], axis=0, weights=weight[inside])
-            away = middle - (self.points[right].mean(axis=0) if len(right) else middle)
-            tried = self._balls(middle + np.outer(STEPS, away), alive, gain)
-            other = max(tried, key=lambda ball: ball[0].evidence)
-            if other[0].evidence <= best.evidence:
-                return best
-            best, order = other
-
-    def _balls(
-        self, centres: np.ndarray, alive: np.ndarray, gain: np.ndarray, slack: float = 0.0
-    ) -> list[tuple[Candidate, np.ndarray]]:
-        """Return the best ball around each centre, and the rows around it, nearest first."""
+    def _placed(self, centres: np.ndarray, left: Left) -> list[Placed]:
+        """Return the best ball around each centre."""
         offset = np.einsum("ij,ij->i", centres, centres)
         distances = self.squares - 2.0 * (centres @ self.points.T) + offset[:, None]
-        price = log(METRICS * RADII * (len(self.centres) + self.near))
         out = []
         for centre, d2, far in zip(centres, np.maximum(distances, 0.0), offset, strict=True):
-            around = _nearest(d2, far)
-            found, last = self._at(around, alive, gain, slack)
-            # There is a next row, as a ball holds a small part of the rows that are left.
-            edge = float(np.sqrt(d2[around.order[last : last + 2]]).mean())
-            inside = around.order[: last + 1].astype(np.intp)
-            ball = ErrorBall(centre.astype(np.float64), self.weights, edge)
-            out.append((Candidate(ball, inside[alive[inside]], found, price), around.order))
+            near = Nearest.at(d2, float(far))
+            out.append(Placed(centre, near.order, *near.best(left)))
         return out
 
 
-def _distinct(balls: list[Candidate]) -> list[Candidate]:
-    """Return the best few balls of which none has its middle in the rows of a better one."""
-    kept: list[Candidate] = []
-    for ball in balls:
-        if len(kept) < CLIMBED and not any(ball.inside[0] in other.inside for other in kept):
-            kept.append(ball)
-    return kept
+def _left(alive: np.ndarray, gain: np.ndarray, least: int) -> Left:
+    return Left(alive, np.ascontiguousarray(gain), least, LARGEST * int(alive.sum()))
 
 
-def _nearest(d2: np.ndarray, offset: float = 0.0) -> Around:
-    """Return the nearest rows of `Around.at`: all rows up to a distance that holds enough."""
-    enough = int(SORTED * len(d2))
-    if enough + 1 >= len(d2):
-        return Around.at(d2, offset)
-    near = np.flatnonzero(d2 <= np.partition(d2, enough)[enough]).astype(np.int32)
-    around = Around.at(d2[near], offset)
-    # Where the list ends, the next row may be as far.
-    return Around(near[around.order], np.append(around.ties, len(near) - 1))
+def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most so many of the rows, evenly spaced."""
+    return rows[:: max(-(-len(rows) // most), 1)]
 
 
 def _places(

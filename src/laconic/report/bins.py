@@ -27,6 +27,43 @@ class Binned(NamedTuple):
     """Number of bins."""
 
 
+class Bins(NamedTuple):
+    """Several columns of some rows in bins."""
+
+    codes: np.ndarray
+    """Bin of every row, (n_columns, n_rows)."""
+    ranges: np.ndarray
+    """Conditions on all columns, one column after the other."""
+    starts: np.ndarray
+    """Where the conditions of each column start, and their number."""
+    sizes: np.ndarray
+    """Number of bins of each column."""
+    cuts: list[np.ndarray]
+    """Cuts of each column."""
+
+    @classmethod
+    def of(cls, columns: list[Binned]) -> Bins:
+        """Put columns side by side."""
+        return cls(
+            np.array([column.codes for column in columns], dtype=np.uint8),
+            np.concatenate([np.empty((0, 2), np.int64), *(column.ranges for column in columns)]),
+            np.cumsum([0, *(len(column.ranges) for column in columns)]),
+            np.array([column.size for column in columns], dtype=np.int64),
+            [column.cuts for column in columns],
+        )
+
+    def only(self, column: int) -> Bins:
+        """Return one of the columns."""
+        conditions = slice(self.starts[column], self.starts[column + 1])
+        return Bins(
+            self.codes[column : column + 1],
+            self.ranges[conditions],
+            np.array([0, conditions.stop - conditions.start]),
+            self.sizes[column : column + 1],
+            self.cuts[column : column + 1],
+        )
+
+
 def in_bins(column: TableColumn, rows: np.ndarray, most: int) -> Binned:
     """Cut a column into at most ``most`` bins of numbers, or into its categories.
 

@@ -12,7 +12,7 @@ from laconic.report.columns import TableColumn
 
 
 @dataclass(frozen=True)
-class Condition:
+class RuleCondition:
     """One condition on one column: a category, an interval of numbers, or a missing value."""
 
     column: TableColumn
@@ -112,7 +112,7 @@ class Condition:
 class ErrorRule:
     """Rows that meet all of a few conditions."""
 
-    conditions: Sequence[Condition]
+    conditions: Sequence[RuleCondition]
 
     def holds(self) -> np.ndarray:
         """Return which rows of the table meet all conditions."""

@@ -19,7 +19,9 @@ def given_labels(labels: Any) -> np.ndarray:
     if predicted.ndim == 0:
         what = "None" if labels is None else f"an object of type {type(labels).__name__}"
         raise ValueError(
-            f"{what} is not a classifier: it has no predict, and is not a list of labels."
+            f"{what} is not a classifier: it has no predict, and is not a list of labels. If a "
+            "model cannot be run here, give the labels that it predicted in its place, and their "
+            "probabilities."
         )
     return predicted
 

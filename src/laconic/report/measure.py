@@ -11,8 +11,9 @@ from laconic.numeric.threads import row_blocks
 from laconic.report.balls import ErrorBall
 from laconic.report.expected import Recalibration
 from laconic.report.facts import CONFIRMED, ClumpFacts, Rate
-from laconic.report.features import NamedTable, feature_gaps
+from laconic.report.features import NamedTable
 from laconic.report.fix import LocalFix, try_fix
+from laconic.report.gaps import feature_gaps
 from laconic.report.search import SURPRISING, Kept, RowOutcome
 from laconic.report.tails import falling, higher_losses, holm, spread_evenly, surprise
 
@@ -68,7 +69,9 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
     confirmed, others, rest = _members(rows, found, curve)
     facts = []
     better = None if rows.labels is None else rows.labels[1].copy()
-    for member in (*confirmed, *others):
+    members = [*confirmed, *others]
+    gaps = feature_gaps(rows.table, [member.rows for member in members])
+    for member, differs in zip(members, gaps, strict=True):
         inside = member.rows
         old, new = inside[~rows.fresh[inside]], inside[rows.fresh[inside]]
         fix = None if rows.labels is None else try_fix(rows.table.Z, *rows.labels, old, new)
@@ -86,7 +89,7 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
                 chance=member.chance,
                 adjusted=member.adjusted,
                 mistakes=_mistakes(rows, inside),
-                gaps=feature_gaps(rows.table, inside),
+                gaps=differs,
                 fix=fix or LocalFix.none(len(new)),
                 shared=member.shared,
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from laconic.clumping.score import ClumpScore, clump_score
 from laconic.data.labels import check_labels
+from laconic.numeric.threads import Threads
 from laconic.report.columns import without
 from laconic.report.facts import HolesReport
 from laconic.report.features import as_table
@@ -147,9 +148,11 @@ def report_holes(
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     rng = np.random.default_rng(random_state)
-    found, curve = search(table, outcome, order[~fresh[order]], n_clumps, min_rows, rng)
     labels = (truth, predicted) if losses is None else None
-    measured, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
+    with Threads():  # small products are quicker on one thread of BLAS
+        halves = order[~fresh[order]], order[fresh[order]]
+        found, curve = search(table, outcome, *halves, n_clumps, min_rows, rng)
+        measured, fixed = measure(ReportRows(table, outcome, labels, fresh, place), found, curve)
     clumps = measured[:n_clumps]
     name = title or ("this model" if losses is not None else "this classifier")
     report = HolesReport(

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.numeric.threads import Threads
-from laconic.report.bins import COARSE, FINE, Binned, in_bins
+from laconic.numeric.threads import Threads, row_blocks
+from laconic.report.bins import COARSE, FINE, Bins, in_bins
 from laconic.report.columns import TableColumn
-from laconic.report.conditions import Condition, ErrorRule
+from laconic.report.conditions import ErrorRule, RuleCondition
 from laconic.report.scan import Candidate
 
 # Largest share of the rows that a rule may hold.
@@ -36,7 +36,7 @@ BEAM, EXTENDED, POLISHED = 64, 4000, 12
 # Most times that a rule is polished.
 SWEEPS = 8
 # Pairs of columns that one thread takes at a time.
-TOGETHER = 256
+TOGETHER = 128
 
 
 class BinRange(NamedTuple):
@@ -65,16 +65,20 @@ class RuleSearch:
         Rows to search. The order of the rows may not depend on that of the table.
     least : int
         Smallest number of rows in a rule.
+    threads : Threads
+        Their number does not change the result.
     """
 
-    def __init__(self, columns: list[TableColumn], rows: np.ndarray, least: int) -> None:
-        self.columns, self.rows, self.least = columns, rows, least
-        used = [i for i, column in enumerate(columns) if not column.left_out]
-        coarse = {i: in_bins(columns[i], rows, COARSE) for i in used}
-        self.coarse = {i: binned for i, binned in coarse.items() if len(binned.ranges)}
-        self.fine: dict[int, Binned] = {}
-        self.conditions = sum(len(binned.ranges) for binned in self.coarse.values())
-        self.pairs: list[tuple[int, int]] | None = None
+    def __init__(
+        self, columns: list[TableColumn], rows: np.ndarray, least: int, threads: Threads
+    ) -> None:
+        self.rows, self.least, self.threads = rows, least, threads
+        binned = [(c, in_bins(c, rows, COARSE)) for c in columns if not c.left_out]
+        self.columns = [column for column, bins in binned if len(bins.ranges)]
+        self.coarse = Bins.of([bins for _, bins in binned if len(bins.ranges)])
+        self.fine: dict[int, Bins] = {}
+        self.conditions = len(self.coarse.ranges)
+        self.pairs: np.ndarray | None = None
 
     def price(self, parts: int) -> float:
         """Return the logarithm of the number of rules of so many conditions."""
@@ -82,15 +86,14 @@ class RuleSearch:
 
     def best(self, alive: np.ndarray, gain: np.ndarray) -> Candidate | None:
         """Return the rule with the most evidence beyond its price, among the rows left."""
-        scan = _Scan(self, np.flatnonzero(alive), gain)
-        if not scan.possible:
+        if not self.columns or self.least > MOST * int(alive.sum()):
             return None
-        ones = scan.ones()
-        with Threads() as threads:
-            twos = scan.twos(self._pairs(scan, threads), threads)
-        width = min(BEAM, max(EXTENDED // len(self.coarse), 1))
+        scan = _Scan(self, np.flatnonzero(alive), gain)
+        ones = scan.joined(())
+        twos = scan.twos(self._pairs(scan, ones), ones)
+        width = min(BEAM, max(EXTENDED // len(self.columns), 1))
         beam = sorted(twos, key=lambda found: -found.evidence)[:width]
-        threes = [three for two in beam for three in scan.extended(two)]
+        threes = [three for some in self.threads.map(scan.extended, beam) for three in some]
         every = sorted([*ones, *twos, *threes], key=lambda found: -scan.worth(found))
         polished = [scan.polished(found) for found in every[:POLISHED]]
         if not polished:
@@ -100,39 +103,40 @@ class RuleSearch:
         rule = ErrorRule(tuple(self.condition(part) for part in top.parts))
         return Candidate(rule, inside, top.evidence, self.price(len(top.parts)))
 
-    def _pairs(self, scan: _Scan, threads: Threads) -> list[tuple[int, int]]:
+    def _pairs(self, scan: _Scan, ones: list[FoundRule]) -> np.ndarray:
         """Return the pairs of columns to try on all rows."""
         if self.pairs is None:
-            every = list(combinations(self.coarse, 2))
+            every = np.array(list(combinations(range(len(self.columns)), 2))).reshape(-1, 2)
             self.pairs = every
             if len(every) * len(scan.rows) > CELLS:
-                few = max(CELLS // len(every), SAMPLE)
-                sample = scan.first(few)
-                best = sorted(sample.twos(every, threads), key=lambda found: -found.evidence)
-                kept = best[: max(FEWEST, 8 * len(self.coarse))]
-                self.pairs = [(f.parts[0].column, f.parts[1].column) for f in kept]
+                sample = scan.first(max(CELLS // len(every), SAMPLE))
+                found = sample.twos(every, sample.joined(()))
+                best = sorted(found, key=lambda found: -found.evidence)
+                kept = best[: max(FEWEST, 8 * len(self.columns))]
+                self.pairs = np.array([[p.column for p in f.parts] for f in kept]).reshape(-1, 2)
         return self.pairs
 
-    def binned(self, column: int, fine: bool) -> Binned:
+    def binned(self, column: int, fine: bool) -> Bins:
         """Return a column in coarse or fine bins."""
         if not fine:
-            return self.coarse[column]
+            return self.coarse.only(column)
         if column not in self.fine:
-            self.fine[column] = in_bins(self.columns[column], self.rows, FINE)
+            self.fine[column] = Bins.of([in_bins(self.columns[column], self.rows, FINE)])
         return self.fine[column]
 
-    def condition(self, part: BinRange) -> Condition:
+    def condition(self, part: BinRange) -> RuleCondition:
         """Return a condition of fine bins as users see it."""
         column, binned = self.columns[part.column], self.binned(part.column, True)
-        if part.first == binned.size - 1:
-            return Condition(column)
+        cuts = binned.cuts[0]
+        if part.first == binned.sizes[0] - 1:
+            return RuleCondition(column)
         if column.names is not None:
-            return Condition(column, category=part.first)
-        low = float(binned.cuts[part.first - 1]) if part.first > 0 else None
-        high = float(binned.cuts[part.last]) if part.last < len(binned.cuts) else None
+            return RuleCondition(column, category=part.first)
+        low = float(cuts[part.first - 1]) if part.first > 0 else None
+        high = float(cuts[part.last]) if part.last < len(cuts) else None
         if low is None and high is None:  # all numbers: only missing values are outside
             low = float(np.nextafter(column.known.min(), -np.inf))
-        return Condition(column, low=low, high=high)
+        return RuleCondition(column, low=low, high=high)
 
 
 class _Scan:
@@ -140,14 +144,15 @@ class _Scan:
 
     def __init__(self, search: RuleSearch, rows: np.ndarray, gain: np.ndarray) -> None:
         self.search, self.rows, self.given = search, rows, gain
-        self.gain = gain[rows]
+        self.gain = np.ascontiguousarray(gain[rows])
         self.least = search.least
-        self.codes: dict[tuple[int, bool], np.ndarray] = {}
+        self.coarse = search.coarse.codes[:, rows]
+        self.fine: dict[int, np.ndarray] = {}
 
     @property
-    def possible(self) -> bool:
-        """Whether a rule can have rows enough."""
-        return bool(self.search.coarse) and self.least <= MOST * len(self.rows)
+    def limits(self) -> np.ndarray:
+        """Smallest and largest number of rows of a rule."""
+        return np.array([self.least, MOST * len(self.rows)])
 
     def first(self, few: int) -> _Scan:
         """Return a scan of the first rows only. Their order is random."""
@@ -161,9 +166,11 @@ class _Scan:
 
     def code(self, column: int, fine: bool) -> np.ndarray:
         """Return the bins of a column in these rows."""
-        if (column, fine) not in self.codes:
-            self.codes[column, fine] = self.search.binned(column, fine).codes[self.rows]
-        return self.codes[column, fine]
+        if not fine:
+            return self.coarse[column]
+        if column not in self.fine:
+            self.fine[column] = self.search.binned(column, True).codes[0][self.rows]
+        return self.fine[column]
 
     def inside(self, parts: tuple[BinRange, ...], fine: bool) -> np.ndarray:
         """Return the numbers, among these rows, of the rows that meet all conditions."""
@@ -173,51 +180,59 @@ class _Scan:
             met &= (code >= first) & (code <= last)
         return np.flatnonzero(met)
 
-    def ones(self) -> list[FoundRule]:
-        """Return the best condition of every column."""
-        every = np.arange(len(self.rows))
-        tried = [self.joined((), column, every, False) for column in self.search.coarse]
-        return [found for found in tried if found is not None]
+    def joined(self, parts: tuple[BinRange, ...], fine: int | None = None) -> list[FoundRule]:
+        """Return the rule ``parts`` with the best further condition on every column.
 
-    def twos(self, pairs: list[tuple[int, int]], threads: Threads) -> list[FoundRule]:
-        """Return the best two conditions of every pair of columns."""
-        for column in self.search.coarse:  # before threads ask for them
-            self.code(column, False)
-        blocks = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
-        found = threads.map(self._some_twos, blocks)
-        return [two for block in found for two in block]
+        With ``fine``, the parts are in fine bins, and only this column is tried, in fine bins.
+        """
+        from laconic.report.rule_kernels import best_joined
 
-    def _some_twos(self, pairs: list[tuple[int, int]]) -> list[FoundRule]:
-        out = []
-        for a, b in pairs:
-            binned = self.search.binned(a, False), self.search.binned(b, False)
-            best = self._kernel(self.code(a, False), self.code(b, False), *binned, None)
-            if best is not None:
-                evidence, first, second = best
-                out.append(FoundRule((BinRange(a, *first), BinRange(b, *second)), evidence))
-        return out
+        bins = self.search.coarse if fine is None else self.search.binned(fine, True)
+        codes = self.coarse if fine is None else self.code(fine, True)[None]
+        out = np.empty((len(codes), 2))
+        sums = np.empty((bins.sizes.max(initial=0) + 1, self.gain.shape[1] + 1))
+        rows = self.inside(parts, fine is not None)
+        best_joined(codes, rows, self.gain, bins.ranges, bins.starts, sums, self.limits, out)
+        columns = range(len(codes)) if fine is None else (fine,)
+        return [
+            FoundRule((*parts, BinRange(column, *bins.ranges[int(which)].tolist())), evidence)
+            for column, (evidence, which) in zip(columns, out.tolist(), strict=True)
+            if evidence > 0
+        ]
+
+    def twos(self, pairs: np.ndarray, ones: list[FoundRule]) -> list[FoundRule]:
+        """Return the best two conditions of every pair of columns.
+
+        Pairs that are no better than the rules ``ones`` on either column are left out.
+        """
+        from laconic.report.rule_kernels import best_pairs
+
+        bins, width = self.search.coarse, self.gain.shape[1] + 1
+        alone = np.zeros(len(bins.sizes))
+        for found in ones:
+            alone[found.parts[0].column] = found.evidence
+        most = bins.sizes.max(initial=0) + 1
+
+        def some(block: slice) -> np.ndarray:
+            out = np.empty((len(pairs[block]), 3))
+            best_pairs(
+                self.coarse, pairs[block], self.gain, bins.ranges, bins.starts, bins.sizes, alone,
+                np.empty((most, most, width)), np.empty((most, width)), self.limits, out,
+            )  # fmt: skip
+            return out
+
+        blocks = row_blocks(len(pairs), TOGETHER)
+        out = np.vstack([np.empty((0, 3)), *self.search.threads.map(some, blocks)])
+        return [
+            FoundRule(tuple(BinRange(column, *bins.ranges[int(which)].tolist())
+                            for column, which in zip(pair, out[k, 1:], strict=True)), out[k, 0])
+            for k, pair in enumerate(pairs.tolist()) if out[k, 0] > 0
+        ]  # fmt: skip
 
     def extended(self, found: FoundRule) -> list[FoundRule]:
         """Return the rule with the best further condition on every other column."""
-        inside = self.inside(found.parts, False)
         taken = {part.column for part in found.parts}
-        others = [column for column in self.search.coarse if column not in taken]
-        tried = [self.joined(found.parts, column, inside, False) for column in others]
-        return [three for three in tried if three is not None]
-
-    def joined(
-        self, parts: tuple[BinRange, ...], column: int, inside: np.ndarray, fine: bool
-    ) -> FoundRule | None:
-        """Return the rule ``parts``, which holds ``inside``, with one more condition."""
-        whole = len(inside) == len(self.rows)
-        code = self.code(column, fine) if whole else self.code(column, fine)[inside]
-        alone = Binned(np.zeros(len(code), np.uint8), np.zeros((1, 2), np.int64), np.empty(0), 1)
-        binned = self.search.binned(column, fine)
-        best = self._kernel(code, alone.codes, binned, alone, None if whole else inside)
-        if best is None:
-            return None
-        evidence, (first, last), _ = best
-        return FoundRule((*parts, BinRange(column, first, last)), evidence)
+        return [three for three in self.joined(found.parts) if three.parts[-1].column not in taken]
 
     def polished(self, found: FoundRule) -> FoundRule:
         """Improve one condition at a time until nothing is better; drop those that do not pay."""
@@ -229,11 +244,10 @@ class _Scan:
                 if place >= len(best.parts):
                     break
                 others = best.parts[:place] + best.parts[place + 1 :]
-                inside = self.inside(others, True)
-                other = self.joined(others, best.parts[place].column, inside, True)
-                if other is not None and other.evidence > best.evidence + 1e-9:
-                    moved = (*other.parts[:place], other.parts[-1], *other.parts[place:-1])
-                    best = FoundRule(moved, other.evidence)
+                for other in self.joined(others, best.parts[place].column):
+                    if other.evidence > best.evidence + 1e-9:
+                        moved = (*other.parts[:place], other.parts[-1], *other.parts[place:-1])
+                        best = FoundRule(moved, other.evidence)
                 if others:
                     fewer = FoundRule(others, self._evidence(others))
                     best = fewer if self.worth(fewer) > self.worth(best) else best
@@ -246,8 +260,8 @@ class _Scan:
         coarse, fine = (self.search.binned(part.column, f) for f in (False, True))
         code = self.code(part.column, False)
         held = (code >= part.first) & (code <= part.last)
-        if part.first == coarse.size - 1:
-            return BinRange(part.column, fine.size - 1, fine.size - 1)
+        if part.first == coarse.sizes[0] - 1:
+            return BinRange(part.column, int(fine.sizes[0]) - 1, int(fine.sizes[0]) - 1)
         inside = self.code(part.column, True)[held]
         return BinRange(part.column, int(inside.min()), int(inside.max()))
 
@@ -256,22 +270,3 @@ class _Scan:
         if not self.least <= len(inside) <= MOST * len(self.rows):
             return -np.inf
         return float(self.gain[inside].sum(axis=0).max())
-
-    def _kernel(
-        self, a: np.ndarray, b: np.ndarray, of_a: Binned, of_b: Binned, inside: np.ndarray | None
-    ) -> tuple[float, tuple[int, int], tuple[int, int]] | None:
-        """Return the best ranges of two columns in some rows: the evidence, and two ranges."""
-        from laconic.report.rule_kernels import best_ranges
-
-        gain = self.gain if inside is None else self.gain[inside]
-        width = gain.shape[1] + 1
-        out = np.zeros(3)
-        limits = np.array([self.least, MOST * len(self.rows)])
-        line = np.empty((of_b.size + 1, width))
-        sums = np.empty((of_a.size + 1, *line.shape))
-        ranges = of_a.ranges, of_b.ranges
-        best_ranges(a, b, gain, *ranges, sums, line, limits, out)
-        if not out[0] > 0:
-            return None
-        first, second = ranges[0][int(out[1])], ranges[1][int(out[2])]
-        return float(out[0]), (int(first[0]), int(first[1])), (int(second[0]), int(second[1]))

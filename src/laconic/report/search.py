@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from laconic.numeric.threads import Threads
 from laconic.report.balls import BallSearch
 from laconic.report.expected import NEAREST, Recalibration, recalibrate
 from laconic.report.features import NamedTable, focus
@@ -42,6 +43,7 @@ def search(
     table: NamedTable,
     outcome: RowOutcome,
     rows: np.ndarray,
+    beside: np.ndarray,
     most: int,
     least: int,
     rng: np.random.Generator,
@@ -60,6 +62,8 @@ def search(
         Of all rows.
     rows : ndarray of int
         Rows to search, in an order that does not depend on that of the table.
+    beside : ndarray of int
+        Other rows, in such an order. The search knows where they are, but not which are errors.
     most, least : int
         Largest number of regions, and smallest number of rows in each.
     rng : Generator
@@ -73,39 +77,42 @@ def search(
         error = outcome.wrong[rows].astype(np.float64)
     if not 0 < error.sum() < len(error) or np.ptp(error) == 0:
         return [], None
-    points = table.Z[rows]
-    rules: list[RegionSearch] = []
-    if RULES in shapes and table.image_shape is None:
-        rules.append(RuleSearch(table.columns, rows, least))
+    with Threads() as threads:
+        rules: list[RegionSearch] = []
+        if RULES in shapes and table.image_shape is None:
+            rules.append(RuleSearch(table.columns, rows, least, threads))
 
-    def searches(expected: np.ndarray) -> list[RegionSearch]:
-        if BALLS not in shapes:
-            return rules
-        metrics = [np.ones(points.shape[1]), focus(table, error, expected, rows)]
-        metrics = metrics[:1] if np.ptp(metrics[1]) == 0 else metrics
-        balls = [BallSearch(points, weights, error, expected, least, rng) for weights in metrics]
-        return [*balls, *rules]
+        def searches(expected: np.ndarray) -> list[RegionSearch]:
+            if BALLS not in shapes:
+                return rules
+            metrics = [np.ones(table.Z.shape[1]), focus(table, error, expected, rows)]
+            metrics = metrics[:1] if np.ptp(metrics[1]) == 0 else metrics
+            return [
+                *(BallSearch(table.Z, rows, beside, weights, error, expected, least, rng, threads)
+                  for weights in metrics),
+                *rules,
+            ]  # fmt: skip
 
-    def even(alive: np.ndarray) -> np.ndarray:
-        share = np.clip(error[alive].mean(), NEAREST, 1.0 - NEAREST)
-        return np.full(len(error), share)
+        def even(alive: np.ndarray) -> np.ndarray:
+            share = np.clip(error[alive].mean(), NEAREST, 1.0 - NEAREST)
+            return np.full(len(error), share)
 
-    every = np.ones(len(rows), dtype=bool)
-    if outcome.own is None:
-        unit = 1.0 if outcome.losses is None else RANKS
-        found = find_regions(searches(even(every)), error, even, most, unit=unit)
-        return [Kept(PLAIN, region) for region in found], None
-    own = outcome.own[rows]
+        every = np.ones(len(rows), dtype=bool)
+        if outcome.own is None:
+            unit = 1.0 if outcome.losses is None else RANKS
+            found = find_regions(searches(even(every)), error, even, most, unit=unit)
+            return [Kept(PLAIN, region) for region in found], None
+        own = outcome.own[rows]
 
-    def expect(alive: np.ndarray) -> np.ndarray:
-        return recalibrate(own[alive], error[alive]).expected(own)
+        def expect(alive: np.ndarray) -> np.ndarray:
+            return recalibrate(own[alive], error[alive]).expected(own)
 
-    curve = recalibrate(own, error)
-    odd = find_regions(searches(curve.expected(own)), error, expect, most)
-    for region in odd:
-        if region.worth > region.price:
-            every[region.inside] = False
-    hard = []
-    if 0 < error[every].sum() < every.sum():
-        hard = find_regions(searches(even(every)), error, even, most, every)
-    return [*(Kept(SURPRISING, r) for r in odd), *(Kept(HARD, r) for r in hard)], curve
+        curve = recalibrate(own, error)
+        odd = find_regions(searches(curve.expected(own)), error, expect, most)
+        for region in odd:
+            if region.worth > region.price:
+                every[region.inside] = False
+        hard = []
+        if 0 < error[every].sum() < every.sum():
+            hard = find_regions(searches(even(every)), error, even, most, every)
+        return [*(Kept(SURPRISING, r) for r in odd), *(Kept(HARD, r) for r in hard)], curve

@@ -10,11 +10,11 @@ import numpy as np
 
 from laconic.data.dates import DATE, date_text
 from laconic.model.card import shorten
-from laconic.report.features import MOSTLY
+from laconic.report.gaps import MOSTLY
 
 if TYPE_CHECKING:
     from laconic.report.columns import TableColumn
-    from laconic.report.conditions import Condition
+    from laconic.report.conditions import RuleCondition
     from laconic.report.facts import ClumpFacts, HolesReport
 
 # Most features in the title of a ball, and the share of its rows that a category needs to be one.
@@ -63,7 +63,7 @@ def _joined(parts: list[tuple[str, TableColumn]]) -> str:
     return ", ".join(part for part, _ in sorted(parts, key=lambda pair: pair[1].names is None))
 
 
-def _of_condition(report: HolesReport, condition: Condition) -> str:
+def _of_condition(report: HolesReport, condition: RuleCondition) -> str:
     column = condition.column
     name = shorten(column.name, LONGEST)
     if condition.missing:
