@@ -118,7 +118,7 @@ EVIL = "</script><script>alert(1)</script>"
 def hostile_rows(n=2000):
     """Draw rows with all kinds of columns, some with names of the report's own or hostile text.
 
-    Return the frame, the labels, and predictions that are wrong in a pocket.
+    Return the frame, the labels, and predictions that are wrong in two pockets.
     """
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -134,5 +134,6 @@ def hostile_rows(n=2000):
     frame.loc[rng.random(n) < 0.1, ["wrong", "x"]] = None
     y = rng.choice(["no", "yes"], n)
     odd = (frame.x > 0.6).to_numpy() & (frame.wrong == EVIL).to_numpy()
+    odd |= (frame.wait > pd.Timedelta("70h")).to_numpy() & (frame.row < 3).to_numpy()
     wrong = rng.random(n) < np.where(odd, 0.8, 0.03)
     return frame, y, np.where(wrong, np.where(y == "yes", "no", "yes"), y)
