@@ -6,6 +6,7 @@ import clumps_vs_slices as slices
 import holes_mnist
 import holes_vs_peers as peers
 import numpy as np
+import pockets
 import pytest
 from _common import Task
 
@@ -153,3 +154,34 @@ def test_numbers_of_a_tree_with_linear_leaves():
     leaf = {"leaf_coeff": [1.0, 2.0]}
     tree = {"left_child": leaf, "right_child": {"left_child": leaf, "right_child": {}}}
     assert peers._tree_numbers(tree) == 2 + 5 + 2 + 5 + 1
+
+
+def predicted(n=4000):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 4))
+    y = (rng.random(n) < 1 / (1 + np.exp(-6 * X[:, 0]))).astype(int)
+    p = 1 / (1 + np.exp(-6 * X[:, 0]))
+    return pockets.Predicted(X, y, np.column_stack([1 - p, p]))
+
+
+@pytest.mark.parametrize("shape", pockets.SHAPES)
+def test_pockets_are_of_the_promised_size_and_found(shape):
+    one = predicted()
+    every = pockets.tables({("made up", "none"): one}, Namespace(seed=0, repeats=1))
+    (pocket,) = (pocket for pocket in every if pocket.of["shape"] == shape)
+    assert 2 * pockets.LEAST <= pocket.inside.sum() <= 0.06 * len(one.y)
+    moved = pocket.truth != one.y
+    assert not moved[~pocket.inside].any()
+    assert 0.25 < moved[pocket.inside].mean() < 0.55
+    found = pockets.first_clump(pocket)
+    assert found["found"]
+    assert found["fewest in a half"] >= pockets.LEAST
+    assert found["oracle"] < 0.01
+
+
+def test_a_model_of_difficulty_finds_what_is_hard():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((2000, 3))
+    wrong = rng.random(2000) < np.where(Z[:, 1] > 1, 0.5, 0.05)
+    chance = pockets.difficulty(Z, wrong)
+    assert chance[Z[:, 1] > 1].mean() > 4 * chance[Z[:, 1] <= 1].mean()
