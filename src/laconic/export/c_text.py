@@ -97,9 +97,22 @@ def quoted(text: Any) -> str:
     return f'"{harmless("".join(signs))}"'
 
 
+_SIGNS = {"<=": "up_to", ">=": "at_least", "<": "below", ">": "above"}
+
+
 def identifier(text: Any) -> str:
-    """Return the letters and digits of a text as part of a C name, in capitals."""
+    """Return the letters and digits of a text as part of a C name, in capitals.
+
+    Signs that tell labels apart become words.
+
+    Examples
+    --------
+    >>> identifier("<=50K"), identifier(">50K"), identifier("-1")
+    ('UP_TO_50K', 'ABOVE_50K', 'MINUS_1')
+    """
     plain = str(text).replace("-", "_minus_") if re.fullmatch(r"-\d+", str(text)) else str(text)
+    for sign, word in _SIGNS.items():
+        plain = plain.replace(sign, f"_{word}_")
     words = re.findall(r"[A-Za-z0-9]+", plain)
     return "_".join(words).upper() or "EMPTY"
 
