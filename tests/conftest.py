@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 import laconic
 
@@ -58,6 +59,14 @@ def three_classes():
     scores = (X / np.abs(X).max(axis=0))[:, :4] @ rng.standard_normal((4, 3)) + [0.3, 0, -0.3]
     y = (scores + 0.15 * rng.standard_normal(scores.shape)).argmax(axis=1)
     return X, y
+
+
+@pytest.fixture
+def few_digits(monkeypatch):
+    """The demonstration has 300 of its digits."""
+    X, y = sklearn.datasets.load_digits(return_X_y=True)
+    few = X[:300], y[:300]
+    monkeypatch.setattr(sklearn.datasets, "load_digits", lambda return_X_y: few)
 
 
 # A process that imports the package once and forks a child for each case. The child runs `die`,
