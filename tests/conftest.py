@@ -21,10 +21,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def pytest_collection_modifyitems(items):
-    """Mark every test that uses the real data sets as a ``data`` test."""
+    """Mark every test that uses the real data sets as a ``data`` test. Slow tests come first.
+
+    A slow test at the end would run alone, with the other workers idle.
+    """
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
