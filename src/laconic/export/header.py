@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.export.c_atoms import atom_lines
+from laconic.export.c_atoms import segment_lines
 from laconic.export.c_code import Code, function
 from laconic.export.c_text import Rom, check_name, comment, distinct, identifier, quoted
 from laconic.export.labels import Named, label_names, label_values
@@ -57,7 +57,7 @@ class CHeader:
         )  # fmt: skip
         self._rom = Rom(name)
         self._code = Code(self.program, self.integers, self._rom)
-        functions = self._code.functions(atom_lines)
+        functions = self._code.functions(segment_lines)
         functions.append(self._predict())
         if probabilities:
             functions.append(probability_function(predictor, self._code))
