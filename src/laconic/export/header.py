@@ -26,7 +26,7 @@ MOST_NAMES = 1000
 # Names of macros that columns and categories cannot have.
 RESERVED = (
     "H", "ROM", "N_FEATURES", "N_CLASSES", "N_SCORES", "MISSING", "UNIT",
-    "U8", "I8", "U16", "I16", "I32", "I64", "F32",
+    "APART", "U8", "I8", "U16", "I16", "I32", "I64", "F32",
 )  # fmt: skip
 # Width of a card in a comment.
 WIDTH = 96
@@ -108,6 +108,8 @@ class CHeader:
             *functions,
             f"#endif /* {NAME}_H */",
         ]
+        if any(segment.kind == "windows" for segment in self.program.segments):
+            parts.insert(3, _APART.format(NAME=NAME))
         if self.integers is None:
             parts.insert(2, _CONTRACT)
         return "\n\n".join(parts) + "\n"
@@ -225,6 +227,14 @@ class CHeader:
             lines,
         )
 
+
+# Two words for a function that a compiler must not merge into its caller.
+_APART = """\
+#if defined(__GNUC__)
+#define {NAME}_APART __attribute__((noinline, unused))
+#else
+#define {NAME}_APART inline
+#endif"""
 
 _CONTRACT = """\
 #if defined(__clang__)

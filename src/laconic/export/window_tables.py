@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from laconic.export.c_text import smallest
 from laconic.export.mask_sheets import Place, Sheets, bytes_of, make_sheets
 from laconic.model.integers import MASK
 from laconic.model.segments import Segment, Tables, by_template
@@ -33,21 +34,19 @@ class WindowTables(NamedTuple):
     place: np.ndarray
     """Number of the place of each atom in the sheets."""
     sheets: Sheets
+    of_weight: int
+    """Bytes of a weight of a mask."""
 
-    @property
-    def most(self) -> int:
-        """Most atoms of a group."""
-        return int(np.diff(self.first).max())
-
-    def bytes(self, of_pixel: int, of_weight: int) -> int:
-        """Return the bytes of the tables, without what atoms add to the scores."""
-        total = of_pixel * self.segment.tables["pixel"].size + self.sheets.bytes(of_weight)
-        tables = (self.first, self.size, self.pixel, self.place)
-        return total + sum(map(bytes_of, tables))
+    def bytes(self, of_pixel: int) -> int:
+        """Return the bytes of the tables. Weights and shifts of atoms are not among them."""
+        tables = (self.size, self.pixel, self.place)
+        first = smallest(self.first).itemsize * len(self.first)
+        pixels = of_pixel * self.segment.tables["pixel"].size
+        return pixels + first + sum(map(bytes_of, tables)) + self.sheets.bytes(self.of_weight)
 
 
 def window_tables(segment: Segment, of_weight: int) -> WindowTables:
-    """Return the tables of a segment of windows. ``of_weight`` are the bytes of a mask's weight."""
+    """Return the tables of a segment of windows; see `WindowTables`."""
     segment = by_template(segment)
     tables, n = segment.tables, segment.n_atoms
     runs = np.flatnonzero(np.diff(tables["template"]) != 0) + 1
@@ -66,12 +65,15 @@ def window_tables(segment: Segment, of_weight: int) -> WindowTables:
         np.cumsum([0, *np.square(tables["size"])])[template],
         place,
         sheets,
+        of_weight,
     )
 
 
 def whole_masks(segment: Segment) -> Segment:
-    """Return a segment whose masks are those of the integer model, before its weights are known."""
-    weight = np.rint(segment.tables["weight"] * MASK)
+    """Return a segment with the masks that the integer model has, before its weights are known."""
+    weight = segment.tables["weight"]
+    if weight.dtype.kind == "f":
+        weight = np.rint(weight * MASK)
     return segment._replace(tables=segment.tables | {"weight": weight})
 
 
