@@ -38,11 +38,12 @@ class Place(NamedTuple):
     """A mask at a place of an image.
 
     Its ``middle`` may lie between two positions or beyond all of them. ``weights`` are the bytes of
-    the mask at all positions in float64.
+    the mask at all positions in float64. Only masks of one ``sigma`` share a sheet.
     """
 
     shape: tuple[int, int]
     middle: tuple[float, float]
+    sigma: float
     weights: bytes
 
     def mask(self) -> np.ndarray:
@@ -122,6 +123,8 @@ def _axes(place: Place, most: int) -> tuple[Axis, ...]:
     axes = tuple(_axis(middle, most) for middle in place.middle)
     mask = place.mask()
     for axis, own in enumerate(axes):
+        if own[1] == PLAIN:
+            continue
         reads = _entries(np.arange(mask.shape[axis]), *own)
         again = np.unique(reads, return_index=True, return_inverse=True)[1:]
         if not np.array_equal(mask, mask.take(again[0][again[1]], axis)):
@@ -179,8 +182,6 @@ class _Sheet(NamedTuple):
 
     def joined(self, other: _Sheet) -> _Sheet | None:
         """Return one sheet for both, or None if they differ or if that would take more weights."""
-        if (self.step, self.turn) != (other.step, other.turn):
-            return None
         low = np.minimum(self.low, other.low)
         shape = np.max([np.add(own.low, own.weights.shape) for own in (self, other)], axis=0) - low
         whole = np.full((2, *shape), np.nan)
@@ -209,17 +210,25 @@ def _sheet(place: Place, axes: tuple[Axis, ...]) -> _Sheet:
 def _joined(places: tuple[Place, ...], axes: tuple[tuple[Axis, ...], ...]) -> Sheets:
     """Return the sheets of all places. Each place joins the first sheet that it agrees with."""
     found: list[_Sheet] = []
+    alike: dict[tuple[object, ...], list[int]] = {}
     of = []
     for place, own in zip(places, axes, strict=True):
         sheet = _sheet(place, own)
-        for number, other in enumerate(found):
-            joined = other.joined(sheet)
+        # Plain sheets differ if the middles of their masks lie differently between positions.
+        parts = [
+            round(middle % 1, 3) if axis[1] == PLAIN else 0
+            for middle, axis in zip(place.middle, own, strict=True)
+        ]
+        near = alike.setdefault((place.sigma, sheet.step, sheet.turn, *parts), [])
+        for number in near:
+            joined = found[number].joined(sheet)
             if joined is not None:
                 found[number] = joined
                 of.append(number)
                 break
         else:
             of.append(len(found))
+            near.append(len(found))
             found.append(sheet)
     kept, rows = zip(*(sheet.rows() for sheet in found), strict=True)
     lengths = [len(row) for of_sheet in rows for row in of_sheet]

@@ -80,12 +80,14 @@ def whole_masks(segment: Segment) -> Segment:
 def _sheets(tables: Tables, of_weight: int) -> tuple[np.ndarray, Sheets]:
     """Return the place of each atom, and the sheets of all places."""
     size = tables["size"][tables["template"]]
+    begins = np.cumsum([0, *(tables["rows"] * tables["columns"])]).tolist()
     keys = np.column_stack([tables["mask"], tables["top"], tables["left"], size])
     distinct, number = np.unique(keys, axis=0, return_inverse=True)
-    found = [_place(tables, *key) for key in distinct.tolist()]
+    found = [_place(tables, begins[key[0]], *key) for key in distinct.tolist()]
     # In an order of their own, so that models of the same masks have the same sheets.
     places = sorted(set(found))
-    place = np.array([places.index(own) for own in found])[number.ravel()]
+    order = {own: n for n, own in enumerate(places)}
+    place = np.array([order[own] for own in found])[number.ravel()]
     few = make_sheets(places, of_weight)
     own = few._replace(sheet=few.sheet[place], first=few.first[place])
     if own.bytes(of_weight) <= few.bytes(of_weight) + bytes_of(place):
@@ -93,12 +95,12 @@ def _sheets(tables: Tables, of_weight: int) -> tuple[np.ndarray, Sheets]:
     return place, few
 
 
-def _place(tables: Tables, mask: int, top: int, left: int, size: int) -> Place:
+def _place(tables: Tables, begin: int, mask: int, top: int, left: int, size: int) -> Place:
     rows, columns = int(tables["rows"][mask]), int(tables["columns"][mask])
-    first = int((tables["rows"][:mask] * tables["columns"][:mask]).sum())
     height, width = (int(n) + 1 - size for n in tables["shape"])
     whole = np.zeros((height, width))
-    cut = tables["weight"][first : first + rows * columns]
+    cut = tables["weight"][begin : begin + rows * columns]
     whole[top : top + rows, left : left + columns] = cut.reshape(rows, columns)
     down, across = tables["middle"][mask].tolist()
-    return Place((height, width), (top + down, left + across), whole.tobytes())
+    middle, sigma = (top + down, left + across), float(tables["sigma"][mask])
+    return Place((height, width), middle, sigma, whole.tobytes())

@@ -182,7 +182,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
     sizes, centres = np.asarray(p.size), np.asarray(p.centre, dtype=np.float64)
     tables: dict[str, list[Any]] = {name: [] for name in ("top", "left", "mask")}
     masks: dict[tuple[Any, ...], int] = {}
-    shapes, values, middles = [], [], []
+    shapes, values, middles, sigmas = [], [], [], []
     for t, (row, column), sigma in zip(p.template, centres, p.sigma, strict=True):
         whole = mask_weights((height, width), int(sizes[t]), row, column, float(sigma))
         y, x = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
@@ -194,6 +194,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
             values.append(cut.ravel())
             half = (int(sizes[t]) - 1) / 2
             middles.append((row - half - y[0], column - half - x[0]))
+            sigmas.append(float(sigma))
         tables["mask"].append(masks[key])
         tables["top"].append(y[0])
         tables["left"].append(x[0])
@@ -206,6 +207,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
         "columns": np.array([shape[1] for shape in shapes], dtype=np.int64),
         "weight": np.concatenate([np.empty(0, np.float32), *values]).astype(np.float64),
         "middle": np.array(middles, dtype=np.float64).reshape(-1, 2),
+        "sigma": np.array(sigmas, dtype=np.float64),
     }
     yield ("windows", height, width), out | {"shape": np.array([height, width])}, weights
 
