@@ -76,8 +76,12 @@ class Problem(NamedTuple):
 
 # Atoms of a model are fewer than this.
 MOST_ATOMS = {"tiny": 3, "small": 8, "large": 400}
-# Smallest and largest numbers of random rows of integers.
-RANGES = {"uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "few": (0, 12)}
+# Smallest numbers of random rows of integers, and those beyond the largest. Squared distances of
+# int16 fit 32 bits if the numbers are small.
+RANGES = {
+    "uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "wide int16": (-32768, 32767),
+    "few": (0, 12),
+}  # fmt: skip
 
 
 def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()):
@@ -96,7 +100,10 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
     scale = 10.0 ** rng.integers(-3, 4, n_features) if not whole else 1.0
     rows = rng.standard_normal((60, n_features)) * scale
     if whole:
-        rows = rng.integers(*RANGES[given or rng.choice(["uint8", "int8", "few"])], rows.shape)
+        numbers = given or rng.choice(["uint8", "int8", "few"])
+        if numbers == "int16" and rng.random() < 0.5:
+            numbers = "wide int16"
+        rows = rng.integers(*RANGES[numbers], rows.shape)
     rows = rows.astype(np.float64)
     make = {
         "windows": lambda: [some_windows(rng, side)],

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from export.random_models import COMPILERS, ListMap, differences, random_problem, run_all
-from export.random_models import Case, some_windows
+from export.random_models import (
+    COMPILERS,
+    Case,
+    ListMap,
+    differences,
+    random_problem,
+    run_all,
+    some_windows,
+)
 from laconic import Predictor
 from laconic.export.mask_sheets import Place, make_sheets
 from laconic.export.table_bytes import table_bytes
@@ -74,12 +81,12 @@ def test_a_mask_that_is_not_symmetric_is_read_plainly():
 
 
 def test_sixteen_masks_of_digits_are_one_quarter_of_a_gaussian():
-    """With half a pixel between middles and positions, the sheet has weights for 12 x 12 offsets."""
+    """Middles lie halfway between positions, so a quarter has 12 x 12 distances in a circle."""
     places = grid_of((28, 28), 5, (4, 4), 6.0)
     sheets = make_sheets(places, 1)
-    assert len(sheets.rows) == 1 and len(sheets.weight) == np.count_nonzero(
-        np.add.outer((np.arange(12) + 0.5) ** 2, (np.arange(12) + 0.5) ** 2) <= 144
-    )
+    assert len(sheets.rows) == 1
+    squares = (np.arange(12) + 0.5) ** 2
+    assert len(sheets.weight) == np.count_nonzero(np.add.outer(squares, squares) <= 144)
     assert sheets.bytes(1) < sum(np.count_nonzero(place.mask()) for place in places) / 20
 
 
@@ -99,7 +106,7 @@ def test_a_group_is_a_run_of_atoms_of_a_leaf_with_one_template():
     for a, b, size in zip(tables.first[:-1], tables.first[1:], tables.size, strict=True):
         assert 0 < b - a <= TOGETHER
         assert set(template[a:b].tolist()) == {size - 2}
-    assert tables.first[0] == 0 and tables.first[-1] == n
+    assert tables.first[[0, -1]].tolist() == [0, n]
     again = by_template(tables.segment)
     assert all(np.array_equal(again.tables[k], v) for k, v in tables.segment.tables.items())
 

@@ -99,7 +99,7 @@ class _Writer:
             self._axis(axis, place, sheet) for axis in range(2)
         )
         at = "row" if before == "0" else f"{before} + row"
-        own = [
+        fixed = [
             (f"const {code.code} *p", f"&q[y * {self.width}u]"),
             (f"const {self.pixel_type} *v", "pixels"),
             (f"{self.kept} *line", "line"),
@@ -110,8 +110,8 @@ class _Writer:
         ]
         named = [(f"{n} size", self.size), (f"{n} step", step_x), (f"{n} turn", turn_x)]
         more = [(name, name.split()[1]) for name, value in named if not _is_number(value)]
-        weigh = self._weigh([name for name, _ in (*own, *more)], step_x, turn_x)
-        given = ", ".join(value for _, value in (*own, *more))
+        weigh = self._weigh([name for name, _ in (*fixed, *more)], step_x, turn_x)
+        given = ", ".join(value for _, value in (*fixed, *more))
         return [
             *lines,
             f"{n} row = {f'{step_y} * ' if step_y != '1' else ''}y - ({y});",
@@ -138,42 +138,47 @@ class _Writer:
     def _weigh(self, parameters: list[str], step: str, turn: str) -> str:
         """Return the function for the largest masked response of an atom on a line."""
         step, turn = (
-            value if _is_number(value) else name
-            for value, name in ((step, "step"), (turn, "turn"))
+            value if _is_number(value) else name for value, name in ((step, "step"), (turn, "turn"))
         )
         size = self.size if _is_number(self.size) else "size"
         across = f"{self.width + 1 - int(size)}" if _is_number(size) else f"{self.width + 1} - size"
         if step != "1":
             across = f"{step} * ({across})"
-        at = self.code.rom.at(self.masks, "weights + column")
-        response = self._response()
+        weight = self.code.rom.at(self.masks, f"weights + (entry < 0 ? {turn} - entry : entry)")
+        response = f"{self._response()}(p, v{', size' if size == 'size' else ''})"
         weighed = [
+            f"{self.kept} r = *line;",
             f"{self.sum} masked;",
-            "if (*line < 0) {",
-            f"    *line = {response}(p, v{', size' if size == 'size' else ''});",
+            "if (r < 0) {",
+            f"    r = {response};",
+            "    *line = r;",
             "}",
-            f"masked = {'(int32_t)' if self.whole else ''}*line * {at};",
+            f"masked = {'(int32_t)' if self.whole else ''}r * {weight};",
             "if (masked > largest) {",
             "    largest = masked;",
             "}",
         ]
-        inside = "column < length"
         if (self.tables.sheets.weight == 0).any():
-            inside += f" && {at} > 0"
+            weighed = [f"if ({weight} > 0) {{", *indented(weighed), "}"]
+        low = f"{turn} - length"  # entries up to it are beyond the sheet
+        if (self.tables.sheets.turn > 0).any():
+            low = f"{turn} < length ? {low} : -1"
         return self.code.helper(
             f"weigh{self.suffix}",
             "/* The largest masked response of an atom on a line, or what was larger before. */\n"
             f"static {self.code.name.upper()}_APART {self.sum} {{}}({', '.join(parameters)})",
             [
+                f"const {self.number} low = {low};",
                 f"{self.number} end = entry + {across};",
                 "if (end > length) {",
                 "    end = length;",
                 "}",
+                f"for (; entry <= low && entry < end; entry += {step}) {{",
+                "    p++;",
+                "    line++;",
+                "}",
                 f"for (; entry < end; entry += {step}) {{",
-                f"    const {self.number} column = entry < 0 ? {turn} - entry : entry;",
-                f"    if ({inside}) {{",
-                *indented(indented(weighed)),
-                "    }",
+                *indented(weighed),
                 "    p++;",
                 "    line++;",
                 "}",

@@ -78,10 +78,8 @@ class Sheets(NamedTuple):
     def mask(self, place: int, shape: tuple[int, int]) -> np.ndarray:
         """Return the mask of a place, as C reads it."""
         out, of = np.zeros(shape), self.sheet[place]
-        row, across = (
-            _entries(np.arange(n), self.step[of, axis], self.turn[of, axis], self.first[place, axis])
-            for axis, n in enumerate(shape)
-        )
+        axes = zip(self.step[of], self.turn[of], self.first[place], strict=True)
+        row, across = (_entries(np.arange(n), *own) for n, own in zip(shape, axes, strict=True))
         for y in np.flatnonzero(row < self.rows[of]):
             start, end = self.starts[self.first_row[of] + row[y] :][:2]
             inside = across < end - start

@@ -198,7 +198,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
         tables["mask"].append(masks[key])
         tables["top"].append(y[0])
         tables["left"].append(x[0])
-    out = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
+    out: Tables = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
     out |= {
         "template": np.asarray(p.template),
         "size": sizes,
