@@ -79,7 +79,7 @@ MOST_ATOMS = {"tiny": 3, "small": 8, "large": 400}
 # Smallest numbers of random rows of integers, and those beyond the largest. Squared distances of
 # int16 fit 32 bits if the numbers are small.
 RANGES = {
-    "uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "wide int16": (-32768, 32767),
+    "uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "wide int16": (-32767, 32767),
     "few": (0, 12),
 }  # fmt: skip
 
