@@ -13,7 +13,7 @@ from export.random_models import (
     some_windows,
 )
 from laconic import Predictor
-from laconic.export.mask_sheets import Place, make_sheets
+from laconic.export.mask_sheets import PlacedMask, make_sheets
 from laconic.export.table_bytes import table_bytes
 from laconic.export.window_tables import TOGETHER, window_tables
 from laconic.model.integers import MASK
@@ -32,7 +32,7 @@ def place_of(shape, size, row, column, sigma, whole=True):
     weights = mask_weights(shape, size, row, column, sigma).astype(np.float64)
     weights = np.rint(MASK * weights) if whole else weights
     half = (size - 1) / 2
-    return Place(weights.shape, (row - half, column - half), sigma, weights.tobytes())
+    return PlacedMask(weights.shape, (row - half, column - half), sigma, weights.tobytes())
 
 
 def grid_of(shape, size, grid, sigma, whole=True):
@@ -72,11 +72,11 @@ def test_a_mask_that_is_not_symmetric_is_read_plainly():
     weights = np.arange(1.0, 26.0).reshape(5, 5)
     other = np.where(weights > 7, weights, 0)
     other[4, 4] = 0
-    places = [Place((5, 5), (2.0, 2.0), 1.0, own.tobytes()) for own in (weights, other)]
+    places = [PlacedMask((5, 5), (2.0, 2.0), 1.0, own.tobytes()) for own in (weights, other)]
     sheets = make_sheets(places, 1)
     assert_all_masks(places, sheets)
     assert len(sheets.rows) == 2  # they differ in weights that both read
-    nothing = Place((3, 4), (1.0, 1.5), 1.0, np.zeros((3, 4)).tobytes())
+    nothing = PlacedMask((3, 4), (1.0, 1.5), 1.0, np.zeros((3, 4)).tobytes())
     assert_all_masks([nothing], make_sheets([nothing], 1))
 
 
@@ -109,6 +109,22 @@ def test_a_group_is_a_run_of_atoms_of_a_leaf_with_one_template():
     assert tables.first[[0, -1]].tolist() == [0, n]
     again = by_template(tables.segment)
     assert all(np.array_equal(again.tables[k], v) for k, v in tables.segment.tables.items())
+
+
+def test_middles_far_from_the_image_take_no_memory():
+    """Masks of ones may be centred anywhere, and so may those that are nearly ones."""
+    centre = [[1e8, -1e8], [-1e8, 3.0], [2.0, 1e6]]
+    sigma = [np.inf, 1e9, 1e9]
+    patches = WindowMaximum((6, 7), [2, 3, 3], np.ones(22), [0, 1, 2], centre, sigma)
+    rows = np.random.default_rng(0).integers(0, 256, (30, 42))
+    p = Predictor(ListMap([patches]), np.eye(3), np.zeros(3), np.arange(3), "log", [1] * 3, 42)
+    p = p.quantise(rows, inputs="uint8")
+    (segment,) = p.integers.program.segments
+    sheets = window_tables(segment, 1).sheets
+    assert len(sheets.weight) <= 30 + 20 + 20
+    for compiler in COMPILERS:
+        found = [Case(p.to_c("far"), p.device_rows(rows), p.encoded_scores(rows))]
+        assert differences(found, run_all(found, compiler)) == []
 
 
 def routed(rng):

@@ -26,6 +26,8 @@ from laconic.export.c_text import smallest
 
 # Steps that are tried in each direction. A grid of g masks may need step g.
 STEPS = (1, 2, 3, 4, 5, 6)
+# In larger images than this, only step 1 is tried. Others would take much memory.
+MOST_POSITIONS = 1 << 16
 # A middle is on a grid if it is so near.
 NEAR = 1e-3
 # Sheets are cached if all masks together have at most this many bytes.
@@ -34,11 +36,11 @@ REMEMBERED = 1 << 18
 PLAIN = -2
 
 
-class Place(NamedTuple):
+class PlacedMask(NamedTuple):
     """A mask at a place of an image.
 
-    Its ``middle`` may lie between two positions or beyond all of them. ``weights`` are the bytes of
-    the mask at all positions in float64. Only masks of one ``sigma`` share a sheet.
+    Its ``middle`` may lie between two positions or a little beyond them. ``weights`` are the bytes
+    of the mask at all positions in float64. Only masks of one ``sigma`` share a sheet.
     """
 
     shape: tuple[int, int]
@@ -93,7 +95,7 @@ def bytes_of(values: np.ndarray) -> int:
     return 0 if equal else smallest(values).itemsize * len(values)
 
 
-def make_sheets(places: Iterable[Place], of_weight: int) -> Sheets:
+def make_sheets(places: Iterable[PlacedMask], of_weight: int) -> Sheets:
     """Return the sheets of all places, with the steps for which their tables are smallest."""
     given = tuple(places)
     remembered = sum(len(place.weights) for place in given) <= REMEMBERED
@@ -102,9 +104,10 @@ def make_sheets(places: Iterable[Place], of_weight: int) -> Sheets:
 
 # A budget asks for the sheets of the same masks many times.
 @lru_cache(maxsize=64)
-def _smallest(places: tuple[Place, ...], of_weight: int) -> Sheets:
+def _smallest(places: tuple[PlacedMask, ...], of_weight: int) -> Sheets:
     tried: list[tuple[tuple[Axis, ...], ...]] = []
-    for most in (0, *STEPS):
+    large = max(height * width for (height, width), *_ in places) > MOST_POSITIONS
+    for most in (0, 1) if large else (0, *STEPS):
         axes = tuple(_axes(place, most) for place in places)
         if axes not in tried:
             tried.append(axes)
@@ -116,7 +119,7 @@ Axis = tuple[int, int, int]
 """The step, the turn and the first entry of a direction."""
 
 
-def _axes(place: Place, most: int) -> tuple[Axis, ...]:
+def _axes(place: PlacedMask, most: int) -> tuple[Axis, ...]:
     """Return how a place reads its sheet with steps of at most ``most``."""
     axes = tuple(_axis(middle, most) for middle in place.middle)
     mask = place.mask()
@@ -195,7 +198,7 @@ class _Sheet(NamedTuple):
         return both if both.size() <= self.size() + other.size() else None
 
 
-def _sheet(place: Place, axes: tuple[Axis, ...]) -> _Sheet:
+def _sheet(place: PlacedMask, axes: tuple[Axis, ...]) -> _Sheet:
     """Return the sheet of one place."""
     reads = [_entries(np.arange(n), *axis) for n, axis in zip(place.shape, axes, strict=True)]
     low = [int(own.min()) if axis[1] == PLAIN else 0 for own, axis in zip(reads, axes, strict=True)]
@@ -205,7 +208,7 @@ def _sheet(place: Place, axes: tuple[Axis, ...]) -> _Sheet:
     return _Sheet(step, turn, (low[0], low[1]), weights)
 
 
-def _joined(places: tuple[Place, ...], axes: tuple[tuple[Axis, ...], ...]) -> Sheets:
+def _joined(places: tuple[PlacedMask, ...], axes: tuple[tuple[Axis, ...], ...]) -> Sheets:
     """Return the sheets of all places. Each place joins the first sheet that it agrees with."""
     found: list[_Sheet] = []
     alike: dict[tuple[object, ...], list[int]] = {}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.export.c_text import smallest
-from laconic.export.mask_sheets import Place, Sheets, bytes_of, make_sheets
+from laconic.export.mask_sheets import PlacedMask, Sheets, bytes_of, make_sheets
 from laconic.model.integers import MASK
 from laconic.model.segments import Segment, Tables, by_template
 
@@ -95,12 +95,15 @@ def _sheets(tables: Tables, of_weight: int) -> tuple[np.ndarray, Sheets]:
     return place, few
 
 
-def _place(tables: Tables, begin: int, mask: int, top: int, left: int, size: int) -> Place:
+def _place(tables: Tables, begin: int, mask: int, top: int, left: int, size: int) -> PlacedMask:
     rows, columns = int(tables["rows"][mask]), int(tables["columns"][mask])
     height, width = (int(n) + 1 - size for n in tables["shape"])
     whole = np.zeros((height, width))
     cut = tables["weight"][begin : begin + rows * columns]
     whole[top : top + rows, left : left + columns] = cut.reshape(rows, columns)
     down, across = tables["middle"][mask].tolist()
-    middle, sigma = (top + down, left + across), float(tables["sigma"][mask])
-    return Place((height, width), middle, sigma, whole.tobytes())
+    middle = (top + down, left + across)
+    if not all(-n <= at <= 2 * n for n, at in zip(whole.shape, middle, strict=True)):
+        middle = (0.0, 0.0)  # a sheet that starts so far away would be too large
+    sigma = float(tables["sigma"][mask])
+    return PlacedMask((height, width), middle, sigma, whole.tobytes())
