@@ -190,22 +190,22 @@ def _bumps(rng, rows, most):
 
 
 def some_windows(rng, shape):
-    """Patches anywhere, or on a grid as those of a pool: then masks share their weights."""
-    n, most = int(rng.integers(1, 6)), min(*shape, 7)
+    """Patches anywhere, on a grid as those of a pool (then masks share their weights), or both."""
+    way, most = rng.choice(["anywhere", "grid", "both"], p=[0.3, 0.4, 0.3]), min(*shape, 7)
     sizes = rng.integers(1, most + 1, 3)
-    if rng.random() < 0.5:
+    if way != "both" and rng.random() < 0.5:
         sizes[:] = sizes[0]
+    n = int(rng.integers(1, 6)) if way == "anywhere" else int(rng.integers(1, 30))
     template = rng.integers(0, 3, n)
     centre = np.column_stack([rng.uniform(0, side - 1, n) for side in shape])
     sigma = rng.uniform(3, 9, n)
-    if rng.random() < 0.7:
-        n = int(rng.integers(1, 30))
-        template = rng.integers(0, 3, n)
-        sigma = np.full(n, rng.choice([3.0, 4.5, np.inf]))
-        positions = np.array(shape) - sizes[template, None] + 1
-        grid = np.minimum(rng.integers(1, 5), positions)
-        cell = rng.integers(0, grid)
-        centre = (cell + 0.5) * positions / grid - 0.5 + (sizes[template, None] - 1) / 2
+    on_grid = rng.random(n) < {"anywhere": 0.0, "grid": 1.0, "both": 0.7}[way]
+    positions = np.array(shape) - sizes[template, None] + 1
+    grid = np.minimum(rng.integers(1, 5, 2), positions)
+    cell = (rng.integers(0, grid) + 0.5) * positions / grid
+    centre[on_grid] = (cell - 0.5 + (sizes[template, None] - 1) / 2)[on_grid]
+    widths = [3.0, 4.5, np.inf] if way == "both" else [rng.choice([3.0, 4.5, np.inf])]
+    sigma[on_grid] = rng.choice(widths, n)[on_grid]
     values = rng.standard_normal(int(np.square(sizes).sum()))
     return WindowMaximum(shape, sizes, values, template, centre, sigma)
 

@@ -60,17 +60,15 @@ class _Writer:
             f"const uint_fast16_t first = {first}, last = {last};",
             f"const {n} size = {self.size};",
             f"const {self.pixel_type} *const pixels = &{self.pixels}[{pixel}];",
-            f"{self.sum} best[{int(np.diff(tables.first).max())}];",
+            f"{self.sum} best[{int(np.diff(tables.first).max())}] = {{0}};",
             f"{self.kept} line[{self.width + 1 - int(tables.size.min())}];",
             f"{n} y, x;",
-            "for (j = first; j < last; j++) {",
-            "    best[j - first] = 0;",
-            "}",
             f"for (y = 0; y < {self.height + 1} - size; y++) {{",
             f"    for (x = 0; x < {self.width + 1} - size; x++) {{",
             "        line[x] = -1; /* not computed yet */",
             "    }",
-            "    for (j = first; j < last; j++) {",
+            f"    {self.sum} *own = best;",
+            "    for (j = first; j < last; j++, own++) {",
             *indented(indented(self._atom())),
             "    }",
             "}",
@@ -103,24 +101,21 @@ class _Writer:
             (f"const {code.code} *p", f"&q[y * {self.width}u]"),
             (f"const {self.pixel_type} *v", "pixels"),
             (f"{self.kept} *line", "line"),
-            (f"const {self.mask_type} *weights", f"&{self.masks}[start]"),
-            (f"{n} length", "length"),
+            (f"const {code.rom.type_of(starts)} *starts", f"&{starts}[{at}]"),
             (f"{n} entry", f"-({x})"),
-            (f"{self.sum} largest", "best[j - first]"),
+            (f"{self.sum} *best", "own"),
         ]
         named = [(f"{n} size", self.size), (f"{n} step", step_x), (f"{n} turn", turn_x)]
         more = [(name, name.split()[1]) for name, value in named if not _is_number(value)]
-        weigh = self._weigh([name for name, _ in (*fixed, *more)], step_x, turn_x)
+        weigh = self._weigh([name for name, _ in (*fixed, *more)], starts, step_x, turn_x)
         given = ", ".join(value for _, value in (*fixed, *more))
         return [
             *lines,
             f"{n} row = {f'{step_y} * ' if step_y != '1' else ''}y - ({y});",
             f"row = row < 0 ? {turn_y} - row : row;",
             f"if (row < {rows}) {{",
-            f"    const uint_fast16_t start = {code.rom.read(starts, at)};",
-            f"    const {n} length = {code.rom.read(starts, f'{at} + 1')} - start;",
             *(f"    const {name} = {value};" for name, value in named[1:] if not _is_number(value)),
-            f"    best[j - first] = {weigh}({given});",
+            f"    {weigh}({given});",
             "}",
         ]
 
@@ -135,8 +130,9 @@ class _Writer:
         first, step, turn = (code.constant(t, v[:, axis], at, why) for t, v, at, why in what)
         return first, step, turn
 
-    def _weigh(self, parameters: list[str], step: str, turn: str) -> str:
+    def _weigh(self, parameters: list[str], starts: str, step: str, turn: str) -> str:
         """Return the function for the largest masked response of an atom on a line."""
+        begin, end = (self.code.rom.at(starts, place) for place in ("starts", "starts + 1"))
         step, turn = (
             value if _is_number(value) else name for value, name in ((step, "step"), (turn, "turn"))
         )
@@ -160,14 +156,19 @@ class _Writer:
         ]
         if (self.tables.sheets.weight == 0).any():
             weighed = [f"if ({weight} > 0) {{", *indented(weighed), "}"]
+        long = len(self.tables.sheets.weight) >= 2**16
         low = f"{turn} - length"  # entries up to it are beyond the sheet
         if (self.tables.sheets.turn > 0).any():
             low = f"{turn} < length ? {low} : -1"
         return self.code.helper(
             f"weigh{self.suffix}",
-            "/* The largest masked response of an atom on a line, or what was larger before. */\n"
-            f"static {self.code.name.upper()}_APART {self.sum} {{}}({', '.join(parameters)})",
+            "/* Keep the largest masked response of an atom, if it is on this line. */\n"
+            f"static {self.code.name.upper()}_APART void {{}}({', '.join(parameters)})",
             [
+                f"const {'uint_fast32_t' if long else 'uint_fast16_t'} start = {begin};",
+                f"const {self.number} length = {end} - start;",
+                f"const {self.mask_type} *const weights = &{self.masks}[start];",
+                f"{self.sum} largest = *best;",
                 f"const {self.number} low = {low};",
                 f"{self.number} end = entry + {across};",
                 "if (end > length) {",
@@ -182,7 +183,7 @@ class _Writer:
                 "    p++;",
                 "    line++;",
                 "}",
-                "return largest;",
+                "*best = largest;",
             ],
         )
 
