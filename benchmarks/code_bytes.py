@@ -8,7 +8,8 @@ addition. Other models, of one kind and of several, check that the promise is en
 
     python benchmarks/code_bytes.py --out src/laconic/export/code_bytes.json
 
-With --kinds, only these kinds are measured, and the others stay as they are in the file.
+With --kinds, only these kinds are measured, and the others stay as they are in the file. If their
+code is as before, add --keep-larger: other random models then only raise what is in the file.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the bytes of code")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS,
                         help="kinds to measure; the file must have all others")  # fmt: skip
+    parser.add_argument("--keep-larger", action="store_true",
+                        help="never lower what is in the file")  # fmt: skip
     args = parser.parse_args()
     stored = {} if set(args.kinds) == set(KINDS) else json.loads(args.out.read_text())
     headers = list(single_kinds(args.seed, args.models, kinds=args.kinds))
@@ -83,6 +86,8 @@ def main() -> None:
                 largest[part] = max(largest[part], code)
         kept = rising({part: with_margin(part, code) for part, code in largest.items()})
         known = stored["chips"][chip.name]["bytes"] if stored else {}
+        if args.keep_larger:
+            kept = {part: max(size, known.get(part, 0)) for part, size in kept.items()}
         kept = known | kept
         kept |= shared_code(mixes, chip.name, kept)
         more = more_scores(many, chip.name, kept)

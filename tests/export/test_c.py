@@ -119,7 +119,7 @@ def test_code_does_not_grow_with_the_model():
         return predictor.quantise(X, inputs="uint8").to_c()
 
     def functions(text):
-        return [line for line in str(text).splitlines() if line.startswith("    for (j = 0; j <")]
+        return [line for line in str(text).splitlines() if line.startswith("    for (k = 0; k <")]
 
     small, large = header(20), header(2000)
     assert len(functions(small)) == len(functions(large)) == 1

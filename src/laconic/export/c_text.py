@@ -178,6 +178,10 @@ class Rom:
         """Return the C expression that reads an entry of a table."""
         return f"{self._macro(self.types[array])}(&{array}[{index}])"
 
+    def at(self, array: str, pointer: str) -> str:
+        """Return the C expression that reads the entry of a table at a pointer."""
+        return f"{self._macro(self.types[array])}({pointer})"
+
     def _macro(self, kind: str) -> str:
         """Return the name of the macro that reads entries of a type, such as MODEL_I8."""
         short = kind.replace("uint", "U").replace("int", "I").replace("float", "F")
