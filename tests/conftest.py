@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 import laconic
 
@@ -20,10 +21,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def pytest_collection_modifyitems(items):
-    """Mark every test that uses the real data sets as a ``data`` test."""
+    """Mark every test that uses the real data sets as a ``data`` test. Slow tests come first.
+
+    A slow test at the end would run alone, with the other workers idle.
+    """
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +63,14 @@ def three_classes():
     scores = (X / np.abs(X).max(axis=0))[:, :4] @ rng.standard_normal((4, 3)) + [0.3, 0, -0.3]
     y = (scores + 0.15 * rng.standard_normal(scores.shape)).argmax(axis=1)
     return X, y
+
+
+@pytest.fixture
+def few_digits(monkeypatch):
+    """The demonstration has 300 of its digits."""
+    X, y = sklearn.datasets.load_digits(return_X_y=True)
+    few = X[:300], y[:300]
+    monkeypatch.setattr(sklearn.datasets, "load_digits", lambda return_X_y: few)
 
 
 # A process that imports the package once and forks a child for each case. The child runs `die`,

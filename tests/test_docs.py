@@ -62,6 +62,7 @@ def tables(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
 def test_blocks_run(page, tables, capsys):
     """Python and ``laconic`` commands as they stand; of others, that what they name is there.

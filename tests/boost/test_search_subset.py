@@ -254,7 +254,7 @@ def first_new_round(state):
 
 
 @pytest.mark.filterwarnings("ignore:no atom is worth its price")
-@pytest.mark.parametrize("tens", range(10))
+@pytest.mark.parametrize("tens", range(4))
 def test_a_fit_that_is_killed_after_every_round_ends_to_the_bit(tens, tmp_path, assert_identical):
     for seed in range(10 * tens, 10 * tens + 10):
         settings, classes = random_settings(np.random.default_rng(seed))

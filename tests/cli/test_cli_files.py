@@ -173,7 +173,7 @@ def test_a_model_that_cannot_be_saved_is_shown(folder, capsys, full_disk):
     assert sorted(os.listdir()) == ["old.laconic", "rows.csv"]
 
 
-def test_a_demonstration_names_the_file(folder, capsys, full_disk):
+def test_a_demonstration_names_the_file(few_digits, folder, capsys, full_disk):
     with full_disk(100):
         assert run("demo", "--max-atoms", 1) == 2
     shown = capsys.readouterr()

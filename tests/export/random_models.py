@@ -76,8 +76,12 @@ class Problem(NamedTuple):
 
 # Atoms of a model are fewer than this.
 MOST_ATOMS = {"tiny": 3, "small": 8, "large": 400}
-# Smallest and largest numbers of random rows of integers.
-RANGES = {"uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "few": (0, 12)}
+# Smallest numbers of random rows of integers, and those beyond the largest. Squared distances of
+# int16 fit 32 bits if the numbers are small.
+RANGES = {
+    "uint8": (0, 255), "int8": (-100, 100), "int16": (-3000, 3000), "wide int16": (-32767, 32767),
+    "few": (0, 12),
+}  # fmt: skip
 
 
 def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()):
@@ -96,7 +100,10 @@ def random_problem(rng, kind, size="small", given=None, n_classes=None, tests=()
     scale = 10.0 ** rng.integers(-3, 4, n_features) if not whole else 1.0
     rows = rng.standard_normal((60, n_features)) * scale
     if whole:
-        rows = rng.integers(*RANGES[given or rng.choice(["uint8", "int8", "few"])], rows.shape)
+        numbers = given or rng.choice(["uint8", "int8", "few"])
+        if numbers == "int16" and rng.random() < 0.5:
+            numbers = "wide int16"
+        rows = rng.integers(*RANGES[numbers], rows.shape)
     rows = rows.astype(np.float64)
     make = {
         "windows": lambda: [some_windows(rng, side)],
@@ -183,12 +190,24 @@ def _bumps(rng, rows, most):
 
 
 def some_windows(rng, shape):
-    n, most = int(rng.integers(1, 6)), min(*shape, 7)
+    """Patches anywhere, on a grid as those of a pool (then masks share their weights), or both."""
+    way, most = rng.choice(["anywhere", "grid", "both"], p=[0.3, 0.4, 0.3]), min(*shape, 7)
     sizes = rng.integers(1, most + 1, 3)
+    if way != "both" and rng.random() < 0.5:
+        sizes[:] = sizes[0]
+    n = int(rng.integers(1, 6)) if way == "anywhere" else int(rng.integers(1, 30))
     template = rng.integers(0, 3, n)
     centre = np.column_stack([rng.uniform(0, side - 1, n) for side in shape])
+    sigma = rng.uniform(3, 9, n)
+    on_grid = rng.random(n) < {"anywhere": 0.0, "grid": 1.0, "both": 0.7}[way]
+    positions = np.array(shape) - sizes[template, None] + 1
+    grid = np.minimum(rng.integers(1, 5, 2), positions)
+    cell = (rng.integers(0, grid) + 0.5) * positions / grid
+    centre[on_grid] = (cell - 0.5 + (sizes[template, None] - 1) / 2)[on_grid]
+    widths = [3.0, 4.5, np.inf] if way == "both" else [rng.choice([3.0, 4.5, np.inf])]
+    sigma[on_grid] = rng.choice(widths, n)[on_grid]
     values = rng.standard_normal(int(np.square(sizes).sum()))
-    return WindowMaximum(shape, sizes, values, template, centre, rng.uniform(3, 9, n))
+    return WindowMaximum(shape, sizes, values, template, centre, sigma)
 
 
 def _route(rng, rows, depth, most):

@@ -1,5 +1,6 @@
 """C headers: the same answers as Python, bit for bit, for every kind of model."""
 
+import re
 import shutil
 import subprocess
 
@@ -118,7 +119,7 @@ def test_code_does_not_grow_with_the_model():
         return predictor.quantise(X, inputs="uint8").to_c()
 
     def functions(text):
-        return [line for line in str(text).splitlines() if line.startswith("    for (j = 0; j <")]
+        return [line for line in str(text).splitlines() if line.startswith("    for (k = 0; k <")]
 
     small, large = header(20), header(2000)
     assert len(functions(small)) == len(functions(large)) == 1
@@ -207,6 +208,14 @@ def test_labels_that_are_small_whole_numbers_stand_for_themselves():
         predictor = ShareBoostClassifier(2).fit(X, np.array(labels)[y]).predictor_
         name = str(labels[2]).replace(".", "_")
         assert f'MODEL_LABEL_{name} = {last} /* "{labels[2]}" */' in str(predictor.to_c())
+
+
+def test_signs_in_labels_become_words():
+    X, y = load_iris(return_X_y=True)
+    predictor = ShareBoostClassifier(2).fit(X, np.array(["<=50K", ">50K", ">=90K"])[y]).predictor_
+    text = str(predictor.to_c())
+    for name, label in (("UP_TO_50K", "<=50K"), ("ABOVE_50K", ">50K"), ("AT_LEAST_90K", ">=90K")):
+        assert re.search(rf'MODEL_LABEL_{name} = \d,? /\* "{label}" \*/', text)
 
 
 def test_labels_beyond_ascii_are_told_apart():

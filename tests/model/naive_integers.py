@@ -252,6 +252,7 @@ class Naive:
                 term = self.weight(pixel[dy * size + dx]) * given
                 response = self.proven("response of a template", response + term, "int32")
             kept = down(max(response, 0), tables["down"][0])
+            kept = self.proven("shifted response", kept, "int16")
             best = max(best, self.proven("masked response", kept * weight, "int32"))
         value = self.proven("rescaled response", down(best, MASK_BITS), "int16")
         self.add(segment, tables, j, value, scores, "int16")

@@ -135,6 +135,15 @@ def test_names_are_cut_only_where_there_is_no_room(model):
     assert re.search(r"^2  1 is the .*….* a line ", card(random_predictor(3, 10, names), 100), re.M)
 
 
+@pytest.mark.parametrize("n_classes", [6, 10])
+def test_names_get_the_room_that_costs_no_further_block(n_classes):
+    names = [f"{i}_and_the_rest_of_a_name_that_fits_half" for i in range(3)]
+    text = card(random_predictor(3, n_classes, names), width=100)
+    assert all(text.count(name) >= 1 for name in names)
+    short = card(random_predictor(3, n_classes, ["a" * 33, "b" * 33, "c" * 33]), width=100)
+    assert text.count("always in") == short.count("always in")
+
+
 def test_width_follows_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "64")
     assert 50 < longest(card(random_predictor(3, 26))) <= 64

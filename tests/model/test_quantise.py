@@ -141,7 +141,8 @@ def test_proof_lists_every_bound(fitted):
         quantised = predictor.quantise(X)
         assert quantised.proof().splitlines()[1:] == [f"  {bound}" for bound in quantised.bounds()]
         kinds.append({bound.what for bound in quantised.bounds()})
-    responses = {"response of a template", "masked response", "rescaled response"}
+    responses = {f"{word} response" for word in ("shifted", "masked", "rescaled")}
+    responses.add("response of a template")
     assert kinds == [{"score", "pixel"} | responses, {"score", "height", "squared distance"}]
 
 

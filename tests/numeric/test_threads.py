@@ -1,13 +1,16 @@
 """Worker threads: order, nesting, and BLAS left as it was found."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from laconic import ShareBoostClassifier
+from laconic.numeric import threads as threads_module
 from laconic.numeric.threads import Threads, row_blocks
 
 
@@ -63,6 +66,22 @@ def test_any_thread_can_limit_blas_and_restore_it():
         for thread, step, expected in steps:
             thread.submit(step).result()
             assert set(blas_threads()) == {expected}
+
+
+def test_libraries_are_searched_again_only_after_an_import(monkeypatch):
+    searches = []
+
+    def search():
+        searches.append(1)
+        return ThreadpoolController()
+
+    monkeypatch.setattr(threads_module, "ThreadpoolController", search)
+    for n_modules in range(1, 4):
+        monkeypatch.setitem(sys.modules, f"module {n_modules}", ModuleType("new"))
+        for _ in range(3):
+            with Threads(1):
+                assert set(blas_threads()) <= {1}
+        assert len(searches) == n_modules
 
 
 def test_concurrent_fits_are_each_as_alone():

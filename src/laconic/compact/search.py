@@ -23,6 +23,7 @@ from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, used_folds
+from laconic.numeric.threads import Threads
 
 
 class Given(NamedTuple):
@@ -233,7 +234,8 @@ def _outcome(
 ) -> Outcome:
     """Run a task. A setting that cannot be fitted has no table, if it may fail."""
     try:
-        return Outcome(fold_table(path, data, fold, sizes, form, scorer))
+        with Threads(1):  # products of models are small, so more BLAS threads would slow them down
+            return Outcome(fold_table(path, data, fold, sizes, form, scorer))
     except (TypeError, ValueError) as error:
         if not may_fail:
             raise

@@ -1,4 +1,4 @@
-"""C code of the atoms: what is added to the scores for atom j of a segment."""
+"""C code of the atoms: what the atoms of a segment add to the scores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from laconic.model.integers import FALL_BITS, HEIGHT_BITS
 from laconic.model.segments import Segment
 
 
-def atom_lines(code: Code, segment: Segment) -> list[str]:
-    """Return the lines for atom j of a segment."""
-    return _LINES[segment.kind](code, segment)
+def segment_lines(code: Code, segment: Segment) -> list[str]:
+    """Return the loop over the atoms of a segment."""
+    if segment.kind == "windows":
+        return window_lines(code, segment)
+    lines = _LINES[segment.kind](code, segment)
+    return code.of_leaf("j", segment.kind, segment.starts, lines)
 
 
 def _gather(code: Code, segment: Segment) -> list[str]:
@@ -192,6 +195,5 @@ _LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
     "balls": _balls,
     "soft_balls": _balls,
     "bumps": _bumps,
-    "windows": window_lines,
 }
-"""How each kind of segment is written."""
+"""What is added to the scores for atom j of each kind of segment. Windows are in groups."""

@@ -66,6 +66,11 @@ class Code:
         return self.inputs is None or len(self.inputs.features) == self.program.n_features
 
     @property
+    def mask_bytes(self) -> int:
+        """Bytes of a weight of a mask."""
+        return 4 if self.integers is None else 1
+
+    @property
     def code_type(self) -> str | None:
         """NumPy type of codes, or None for float32."""
         return None if self.inputs is None else self.inputs.dtype.name
@@ -146,10 +151,10 @@ class Code:
 
     # -- functions -----------------------------------------------------------------------------
 
-    def functions(self, atom_lines: Callable[[Code, Segment], list[str]]) -> list[str]:
+    def functions(self, segment_lines: Callable[[Code, Segment], list[str]]) -> list[str]:
         """Write all tables and functions, and return the functions in order.
 
-        ``atom_lines`` writes what is added to the scores for atom j of a segment.
+        ``segment_lines`` writes what the atoms of a segment add to the scores.
         """
         bias = self.rom.table("bias", self.program.bias, "What the scores start from.")
         leaves, body = self.program.n_leaves, ["uint_fast16_t j;"]
@@ -160,9 +165,10 @@ class Code:
             body.append(f"const uint_fast16_t leaf = {self._leaf(self.program.routing)}(q);")
             first = f"leaf * {self.n_outputs}u + {first}"
         body += self.per_class(f"scores[c] = {self.rom.read(bias, first)};")
+        if any(segment.kind == "windows" for segment in self.program.segments):
+            body.append("uint_fast16_t k;")
         for segment in self.program.segments:
-            body += ["", f"/* {TITLES[segment.kind]} */"]
-            body += self._atoms(segment, leaves, atom_lines(self, segment))
+            body += ["", f"/* {TITLES[segment.kind]} */", *segment_lines(self, segment)]
         if not self.program.segments:
             body = [line for line in body if line != "uint_fast16_t j;"]
             body += [] if leaves > 1 else ["(void)q;"]
@@ -174,13 +180,17 @@ class Code:
         scores = self._scores()
         return [*self.helpers.values(), sums, scores]
 
-    def _atoms(self, segment: Segment, leaves: int, lines: list[str]) -> list[str]:
-        """Return the loop over the atoms of a segment, or over those of the leaf."""
-        if leaves == 1:
-            return loop("j", segment.n_atoms, lines)
-        table = self.rom.table(f"{segment.kind}_starts", segment.starts, "First atom of each leaf.")
+    def of_leaf(self, counter: str, kind: str, starts: np.ndarray, lines: list[str]) -> list[str]:
+        """Return the loop over the atoms (or groups of atoms) of a segment that the leaf has."""
+        if self.program.n_leaves == 1:
+            return loop(counter, int(starts[-1]), lines)
+        table = self.rom.table(f"{kind}_starts", starts, "First of each leaf.")
         first, last = self.rom.read(table, "leaf"), self.rom.read(table, "leaf + 1")
-        return [f"for (j = {first}; j < {last}; j++) {{", *indented(lines), "}"]
+        return [
+            f"for ({counter} = {first}; {counter} < {last}; {counter}++) {{",
+            *indented(lines),
+            "}",
+        ]
 
     def _scores(self) -> str:
         head = (

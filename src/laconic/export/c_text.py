@@ -97,9 +97,22 @@ def quoted(text: Any) -> str:
     return f'"{harmless("".join(signs))}"'
 
 
+_SIGNS = {"<=": "up_to", ">=": "at_least", "<": "below", ">": "above"}
+
+
 def identifier(text: Any) -> str:
-    """Return the letters and digits of a text as part of a C name, in capitals."""
+    """Return the letters and digits of a text as part of a C name, in capitals.
+
+    Signs that tell labels apart become words.
+
+    Examples
+    --------
+    >>> identifier("<=50K"), identifier(">50K"), identifier("-1")
+    ('UP_TO_50K', 'ABOVE_50K', 'MINUS_1')
+    """
     plain = str(text).replace("-", "_minus_") if re.fullmatch(r"-\d+", str(text)) else str(text)
+    for sign, word in _SIGNS.items():
+        plain = plain.replace(sign, f"_{word}_")
     words = re.findall(r"[A-Za-z0-9]+", plain)
     return "_".join(words).upper() or "EMPTY"
 
@@ -164,6 +177,10 @@ class Rom:
     def read(self, array: str, index: str) -> str:
         """Return the C expression that reads an entry of a table."""
         return f"{self._macro(self.types[array])}(&{array}[{index}])"
+
+    def at(self, array: str, pointer: str) -> str:
+        """Return the C expression that reads the entry of a table at a pointer."""
+        return f"{self._macro(self.types[array])}({pointer})"
 
     def _macro(self, kind: str) -> str:
         """Return the name of the macro that reads entries of a type, such as MODEL_I8."""

@@ -166,6 +166,8 @@ def code_parts(program: Program, bits: int | None, given: str) -> list[str]:
     if bits is not None and "missing" in present:
         present = present - {"missing"} | {"equals"}
     kinds = [kind for kind in KINDS if kind in present and kind not in STUMPS]
+    # Images of several shapes have functions of their own.
+    kinds += ["windows"] * (sum(segment.kind == "windows" for segment in program.segments) - 1)
     kinds = [kind + far if kind in ("balls", "soft_balls", "bumps") else kind for kind in kinds]
     if asked := [kind for kind in STUMPS if kind in present]:
         kinds.append("+".join(asked))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.export.c_atoms import atom_lines
+from laconic.export.c_atoms import segment_lines
 from laconic.export.c_code import Code, function
 from laconic.export.c_text import Rom, check_name, comment, distinct, identifier, quoted
 from laconic.export.labels import Named, label_names, label_values
@@ -26,7 +26,7 @@ MOST_NAMES = 1000
 # Names of macros that columns and categories cannot have.
 RESERVED = (
     "H", "ROM", "N_FEATURES", "N_CLASSES", "N_SCORES", "MISSING", "UNIT",
-    "U8", "I8", "U16", "I16", "I32", "I64", "F32",
+    "APART", "U8", "I8", "U16", "I16", "I32", "I64", "F32",
 )  # fmt: skip
 # Width of a card in a comment.
 WIDTH = 96
@@ -57,7 +57,7 @@ class CHeader:
         )  # fmt: skip
         self._rom = Rom(name)
         self._code = Code(self.program, self.integers, self._rom)
-        functions = self._code.functions(atom_lines)
+        functions = self._code.functions(segment_lines)
         functions.append(self._predict())
         if probabilities:
             functions.append(probability_function(predictor, self._code))
@@ -108,6 +108,8 @@ class CHeader:
             *functions,
             f"#endif /* {NAME}_H */",
         ]
+        if any(segment.kind == "windows" for segment in self.program.segments):
+            parts.insert(3, _APART.format(NAME=NAME))
         if self.integers is None:
             parts.insert(2, _CONTRACT)
         return "\n\n".join(parts) + "\n"
@@ -225,6 +227,14 @@ class CHeader:
             lines,
         )
 
+
+# Two words for a function that a compiler must not merge into its caller.
+_APART = """\
+#if defined(__GNUC__)
+#define {NAME}_APART __attribute__((noinline, unused))
+#else
+#define {NAME}_APART inline
+#endif"""
 
 _CONTRACT = """\
 #if defined(__clang__)

@@ -11,6 +11,7 @@ import numpy as np
 
 from laconic.export.c_rules import PLACES
 from laconic.export.c_text import smallest
+from laconic.export.window_tables import whole_masks, window_tables
 from laconic.model.choose_codes import ALL_FEATURES, COMPARED, uses
 from laconic.model.in_codes import FAR
 from laconic.model.integers import HEIGHT_BITS
@@ -143,17 +144,6 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
 
 
 def _window_bytes(segment: Segment, layout: Layout) -> int:
-    tables = segment.tables
-    mask = 4 if layout.bits is None else 1
-
-    def entries(name: str) -> int:
-        values = tables[name]
-        return 0 if len(set(values.tolist())) == 1 else values.size * smallest(values).itemsize
-
-    places = {"template": tables["pixel"].size, "mask": tables["weight"].size}
-    total = layout.weight * tables["pixel"].size + mask * tables["weight"].size
-    total += sum(entries(name) for name in ("top", "left", "template", "mask"))
-    total += sum(entries(name) for name in ("size", "rows", "columns"))
-    for name, owner in (("template", "size"), ("mask", "rows")):
-        total += tables[owner].size * smallest(np.array([places[name]])).itemsize
-    return total
+    if layout.bits is None:
+        return window_tables(segment, 4).bytes(layout.weight)
+    return window_tables(whole_masks(segment), 1).bytes(layout.weight)

@@ -52,16 +52,19 @@ def text_table(rows: list[CardRow], classes: Sequence[Any] | np.ndarray, width: 
     share_width = max(len(r.share) for r in rows)
     if share_width:
         share_width = len(GAP) + max(share_width, len("share"))
-    spare = width - share_width - cell_width * len(labels)
-    most = min(width // 2, width - share_width - cell_width)
-    names = _names(rows, [max(spare, width // 3, 16), most])
+    free = width - share_width
+    spare = max(free - cell_width * len(labels), width // 3, 16)
+    # Names get all the room that costs no further block.
+    n_blocks = -(-len(labels) // max(1, (free - spare) // cell_width))
+    spare = max(spare, free - cell_width * -(-len(labels) // n_blocks))
+    names = _names(rows, [spare, min(width // 2, free - cell_width)])
     name_width = max(map(len, names))
 
     def line(name: str, share: str, words: list[str]) -> str:
         start = name.ljust(name_width) + share.rjust(share_width)
         return (start + "".join(w.rjust(cell_width) for w in words)).rstrip()
 
-    fit = max(1, (width - name_width - share_width) // cell_width)
+    fit = max(1, (free - name_width) // cell_width)
     blocks = []
     for block in np.array_split(np.arange(len(labels)), -(-len(labels) // fit)):
         first = block[0] == 0 and share_width > 0

@@ -18,7 +18,7 @@ import numpy as np
 from laconic.model.conditions import ABOVE, EQUAL
 from laconic.model.input_codes import Inputs
 from laconic.model.program import Program
-from laconic.model.segments import SIDES, Segment
+from laconic.model.segments import PLACED, SIDES, Segment
 from laconic.model.single import leaves_of
 
 # Whole numbers up to this are exact in float64.
@@ -29,8 +29,6 @@ LARGEST_VALUE = 2**15 - 1
 LARGEST_OF_BYTES = 2**16 - 1
 # A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
 MASK, MASK_BITS = 255, 8
-# What an atom of windows is: a template and a mask, at a place.
-PLACED = ("template", "mask", "top", "left")
 # Bits of the height of a soft ball or a bump, by the bits of a weight.
 HEIGHT_BITS = {8: 8, 16: 12}
 # A squared distance is shifted to at most this many bits before its height is computed.

@@ -165,6 +165,7 @@ def bounds(program: Program, inputs: Inputs, bits: int, accumulator: int) -> lis
             top = int(values.max(initial=0)) >> int(tables["down"][0])
             out.append(Bound("pixel", max(map(abs, pixel_range(inputs))), 16))
             out.append(Bound("response of a template", int(sizes.max(initial=0)), 32))
+            out.append(Bound("shifted response", top, 16))
             out.append(Bound("masked response", top * MASK, 32))
             out.append(Bound("rescaled response", (top * MASK) >> MASK_BITS, 16))
         elif "centre" in tables:

@@ -53,6 +53,9 @@ class WeightedPrimitive(NamedTuple):
 SIDES = ("first", "second")
 """The two conditions of a rule. Their tables are ``first``, ``first_value`` and ``first_test``."""
 
+PLACED = ("template", "mask", "top", "left")
+"""What an atom of windows is: a template and a mask, at a place."""
+
 _TESTS = {"at_most": AT_MOST, "equals": EQUAL, "missing": MISSING}
 
 
@@ -179,7 +182,7 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
     sizes, centres = np.asarray(p.size), np.asarray(p.centre, dtype=np.float64)
     tables: dict[str, list[Any]] = {name: [] for name in ("top", "left", "mask")}
     masks: dict[tuple[Any, ...], int] = {}
-    shapes, values = [], []
+    shapes, values, middles, sigmas = [], [], [], []
     for t, (row, column), sigma in zip(p.template, centres, p.sigma, strict=True):
         whole = mask_weights((height, width), int(sizes[t]), row, column, float(sigma))
         y, x = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
@@ -189,10 +192,13 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
             masks[key] = len(masks)
             shapes.append(cut.shape)
             values.append(cut.ravel())
+            half = (int(sizes[t]) - 1) / 2
+            middles.append((row - half - y[0], column - half - x[0]))
+            sigmas.append(float(sigma))
         tables["mask"].append(masks[key])
         tables["top"].append(y[0])
         tables["left"].append(x[0])
-    out = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
+    out: Tables = {name: np.array(numbers, dtype=np.int64) for name, numbers in tables.items()}
     out |= {
         "template": np.asarray(p.template),
         "size": sizes,
@@ -200,8 +206,22 @@ def _windows(p: Any, weights: np.ndarray) -> Iterator[Any]:
         "rows": np.array([shape[0] for shape in shapes], dtype=np.int64),
         "columns": np.array([shape[1] for shape in shapes], dtype=np.int64),
         "weight": np.concatenate([np.empty(0, np.float32), *values]).astype(np.float64),
+        "middle": np.array(middles, dtype=np.float64).reshape(-1, 2),
+        "sigma": np.array(sigmas, dtype=np.float64),
     }
     yield ("windows", height, width), out | {"shape": np.array([height, width])}, weights
+
+
+def by_template(segment: Segment) -> Segment:
+    """Return a segment of windows in which the atoms of each leaf have the order of templates."""
+    tables, n = dict(segment.tables), segment.n_atoms
+    leaf = np.repeat(np.arange(len(segment.starts) - 1), np.diff(segment.starts))
+    order = np.lexsort((np.arange(n), tables["template"], leaf))
+    for name in PLACED:
+        tables[name] = tables[name][order]
+    if "shift" in tables:
+        tables["shift"] = tables["shift"][order]
+    return segment._replace(tables=tables, weights=segment.weights[order])
 
 
 _TABLES = {

@@ -2,7 +2,8 @@
 
 C code of a float model computes the same operations in the same order, each rounded to float32.
 So both give the same bits. The order is: the bias of the leaf, then segment by segment, atom by
-atom, pixel by pixel and feature by feature. Squared distances and responses start from 0.
+atom, pixel by pixel and feature by feature. Squared distances and responses start from 0. Atoms of
+windows have the order of their templates, so that a chip computes each response once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from laconic.model.conditions import EQUAL, passes
 from laconic.model.program import Program
-from laconic.model.segments import SIDES, Segment
+from laconic.model.segments import SIDES, Segment, by_template
 
 F32 = np.float32
 # Rows that are computed together.
@@ -50,6 +51,7 @@ def single(program: Program) -> Program:
         )
         for segment in program.segments
     ]
+    segments = [by_template(own) if own.kind == "windows" else own for own in segments]
     routing = program.routing
     if routing is not None:
         # A hole of all rows holds those whose squared distance is finite in float32.

@@ -8,6 +8,7 @@ with the value 0, so no value is negative.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,9 +142,12 @@ class WindowMaximum(Primitive):
 
     def templates(self) -> list[np.ndarray]:
         """Return the templates as images, each (size, size)."""
-        ends = np.cumsum(self.size**2)[:-1]
-        parts = np.split(self.values, ends)[: len(self.size)]
-        return [v.reshape(s, s) for v, s in zip(parts, self.size, strict=True)]
+        sizes = self.size.tolist()
+        ends = accumulate(size**2 for size in sizes)
+        return [
+            self.values[end - size**2 : end].reshape(size, size)
+            for end, size in zip(ends, sizes, strict=True)
+        ]
 
     def mask_numbers(self) -> np.ndarray:
         """Return a number for every column. Columns of the same size and mask share it."""

@@ -8,6 +8,7 @@ only the speed.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,13 +42,20 @@ class _SingleThreadedBlas:
         self._lock = threading.RLock()
         self._users = 0
         self._limits: Any = None
+        self._blas: Any = None  # the BLAS libraries of the process
+        self._n_modules = 0  # loaded modules when they were found
 
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                blas = ThreadpoolController().select(user_api="blas")
+                # A search of all loaded libraries takes longer than some fits. Libraries are
+                # loaded by modules, so a search finds what the last one found until one is loaded.
+                n_modules = len(sys.modules)
+                if self._n_modules != n_modules:
+                    self._blas = ThreadpoolController().select(user_api="blas")
+                    self._n_modules = n_modules
                 _obey_this_thread()
-                self._limits = blas.limit(limits=1)
+                self._limits = self._blas.limit(limits=1)
             self._users += 1
 
     def __exit__(self, *exc: object) -> None:

@@ -38,8 +38,8 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns that are in."""
-        return self.n_written + sum(local.width for local in self.locals)
+        """Number of columns that are in. All local atoms have the same number."""
+        return self.n_written + (len(self.locals) * self.locals[0].width if self.locals else 0)
 
     def inner(self, W: np.ndarray) -> np.ndarray | None:
         """Return the weights of the local atoms as weights of their table, or None without any."""
