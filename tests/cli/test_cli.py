@@ -476,7 +476,7 @@ def test_codes_can_be_categories(tmp_path, capsys):
     frame = pd.DataFrame({"code": ["007", "07", "7", "12"] * 10, "y": [1, 0, 0, 0] * 10})
     file, model = tmp_path / "codes.csv", tmp_path / "m"
     frame.to_csv(file, index=False)
-    how = ["--target", "y", "--pool", "stumps", "--max-atoms", "3", "--out", model]
+    how = ["--target", "y", "--pool", "stumps", "--max-atoms", "1", "--out", model]
     assert run("fit", file, *how, "--categorical", "code") == 0
     assert "code = 007" in capsys.readouterr().out
     assert predictions(capsys, model, file).prediction.tolist() == frame.y.tolist()

@@ -123,8 +123,10 @@ def test_code_does_not_grow_with_the_model():
 
     small, large = header(20), header(2000)
     assert len(functions(small)) == len(functions(large)) == 1
-    code = [str(h).split("static inline")[1:] for h in (small, large)]
-    assert sum(map(len, code[1])) <= sum(map(len, code[0])) + 100
+    # Everything but the numbers of the tables: the same functions, and a few longer numbers.
+    code = [re.sub(r"\{[\s\d,-]*\}|/\*.*?\*/", "", str(h), flags=re.S) for h in (small, large)]
+    assert "MODEL_APART" in code[0]
+    assert len(code[1]) <= len(code[0]) + 100
     compiled = large.compile()
     assert np.array_equal(compiled.scores(X), large.predictor.scores(X))
 

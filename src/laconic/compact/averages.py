@@ -4,7 +4,8 @@ A model of many yes-or-no questions depends on chance: other rows would have led
 The mean of several such models depends on it less, and is often better. Each path gets random
 weights of the rows (the Bayesian bootstrap of Rubin, 1981): every weight is multiplied by a number
 from the exponential distribution. All paths see all rows, so they ask about the same thresholds,
-and a question that several of them ask is written once.
+and a question that several of them ask is written once. Path number i gets the same random weights
+whatever the seed of a search, so trials of one setting on other rows or folds stay comparable.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def can_be_averaged(pool: Any) -> bool:
     """Return whether models of a pool have a mean: atoms that are alike can be told."""
     if isinstance(pool, Mixed):
         return all(map(can_be_averaged, pool.pools))
-    return isinstance(pool, (Columns, Products, Rules, Stumps))
+    # In a mean, columns of a group would be atoms of their own, with a cost each.
+    grouped = getattr(pool, "groups", None) is not None
+    return isinstance(pool, (Columns, Products, Rules, Stumps)) and not grouped
 
 
 class Sizes(NamedTuple):
@@ -75,14 +78,20 @@ class AveragedPath:
         every = [path.path_.sizes for path in self.paths]
         shared = [size for size in every[0] if all(size in sizes for sizes in every)]
         self.path_ = Sizes(np.array(shared))
+        self._means: dict[int, Any] = {}
         return self
 
     def at(self, size: int) -> Any:
         """Return the mean of the models of ``size`` atoms, as a fitted classifier."""
-        return mean_model([path.at(size) for path in self.paths])
+        if size not in self._means:
+            self._means[size] = mean_model([path.at(size) for path in self.paths])
+        return self._means[size]
 
     def within_caps(self, model: Any) -> bool:
-        """Return whether a mean is within the caps that each of its parts is within."""
+        """Return whether a mean keeps the caps on operations, features and cost.
+
+        Paths keep them while they are fitted, but their mean has more atoms than each of them.
+        """
         cost, own = model.predictor_.cost(), self.path
         pairs = (
             (own.max_operations, cost.operations),
@@ -101,12 +110,17 @@ def mean_model(parts: Sequence[ShareBoostClassifier]) -> Any:
     return mean
 
 
+def parts_of(model: Any) -> list[ShareBoostClassifier]:
+    """Return the models that a model is the mean of. A model of a single path has none."""
+    return getattr(model, "parts_", [])
+
+
 def cost_of(model: Any) -> tuple[Any, float]:
     """Return what prediction takes, and the price that the user set, of a model of a path.
 
     Means have no price of features, so theirs is their number of atoms.
     """
-    if hasattr(model, "parts_"):
+    if parts_of(model):
         return model.predictor_.cost(), float(model.n_atoms_)
     entry = model.path_[model.n_atoms_]
     return entry.predictor_cost, float(entry.cost)

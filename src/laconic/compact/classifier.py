@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.compact.checked import checked, compared_rows, encoded_rows, random_rows
+from laconic.compact.averages import parts_of
+from laconic.compact.checked import Checked, checked, compared_rows, encoded_rows, random_rows
 from laconic.compact.frontier import best_of, pareto
 from laconic.compact.plan import tried_sizes
 from laconic.compact.record import SearchRecord
@@ -437,8 +438,8 @@ class CompactClassifier(LaconicClassifier):
 
     def _named(self, model: ShareBoostClassifier) -> Predictor:
         """Return the predictor of a model, with the names, categories and units of the rows."""
-        if hasattr(model, "parts_"):
-            return mean_predictor([self._named(part) for part in model.parts_])
+        if parts := parts_of(model):
+            return mean_predictor([self._named(part) for part in parts])
         named = copy.copy(model)
         named._categories, named._units = self._categories, self._units
         if hasattr(self, "feature_names_in_"):
@@ -459,6 +460,7 @@ class CompactClassifier(LaconicClassifier):
             other = copy.copy(self)
             other._use(model)
             other.why_ = f"It is the best model of the frontier within {model.bytes:,} bytes."
+            other.checked_ = Checked(None, None, None, "frontier() compiles nothing, at() does")
             yield other
 
     def at(self, max_bytes: float) -> CompactClassifier:

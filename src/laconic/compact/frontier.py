@@ -22,6 +22,7 @@ class Tried(NamedTuple):
     setting: int
     bits: int
     size: int
+    reached: float
     atoms: float
     score: float
     standard_error: float
@@ -47,9 +48,9 @@ def tried_models(
         before = None
         for s, size in enumerate(sizes):
             values = mean[b, s]
-            if np.isnan(values).any() or values[AT["atoms"]] == before:
+            if np.isnan(values).any() or values[AT["reached"]] == before:
                 continue
-            before = values[AT["atoms"]]
+            before = values[AT["reached"]]
             numbers = dict(zip(COLUMNS, map(float, values), strict=True))
             error = float(spread[b, s]) / len(tables) ** 0.5
             found.append(Tried(rung, rows, setting, word, size, standard_error=error, **numbers))

@@ -78,7 +78,7 @@ def _model(
 ) -> FrontierModel | None:
     """Return one model of a path, or None if it does not fit the budget or the integers."""
     target = search.form.target(tried.bits)
-    model = model_at(path, tried.size, target, search.most)
+    _, model = model_at(path, tried.size, target, search.most)
     if model is None:
         return None
     predictor: Any = named(model)

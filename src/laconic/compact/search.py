@@ -209,7 +209,7 @@ class Search:
         return path if own.averaged == 1 else AveragedPath(path, own.averaged)
 
     def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:
-        """Return the settings of the next rung. Other penalties of a pool join after the first."""
+        """Return the settings of the next rung. Other penalties and means of a pool join later."""
         models = self.found.last
         largest = min(self.most, max(model.bytes for model in models))
         best = best_scores(models, alive, self.most)

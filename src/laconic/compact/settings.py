@@ -29,6 +29,7 @@ SMOOTH = 0.8
 # Rows that are looked at to tell images from other rows.
 LOOKED_AT = 500
 TEMPLATES = 200
+# More paths than that are taken for a mistake.
 MOST_PATHS = 100
 
 
@@ -104,9 +105,9 @@ def find_settings(
 
 def check_averages(averages: Any, costs: Any) -> list[int]:
     """Return the numbers of paths to average, in order, or refuse them."""
-    given = [averages] if isinstance(averages, int) else averages
-    listed: list[Any] = list(given) if isinstance(given, Sequence) else []
-    if not listed or not all(isinstance(n, int) and 1 <= n <= MOST_PATHS for n in listed):
+    given = [averages] if isinstance(averages, Integral) else averages
+    listed: list[Any] = list(given) if isinstance(given, (Sequence, np.ndarray)) else []
+    if not listed or not all(_is_whole(n) and 1 <= n <= MOST_PATHS for n in listed):
         raise ValueError(
             f"averages must be whole numbers from 1 to {MOST_PATHS}, such as (1, 8), not "
             f"{averages!r}"
@@ -114,6 +115,10 @@ def check_averages(averages: Any, costs: Any) -> list[int]:
     if max(listed) > 1 and costs is not None:
         raise ValueError("averages of several paths cannot have costs; use averages=1")
     return sorted({int(n) for n in listed})
+
+
+def _is_whole(n: Any) -> bool:
+    return isinstance(n, Integral) and not isinstance(n, bool)
 
 
 def _title(pool: Any, averaged: int) -> str:

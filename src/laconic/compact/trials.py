@@ -17,8 +17,9 @@ from laconic.model.integer_predictor import IntegerPredictor
 from laconic.model.program import program_of
 from laconic.model.quantise import quantise_program
 
-COLUMNS = ("atoms", "score", "bytes", "operations", "features", "cost")
-"""Columns of the table of a fold. A model that cannot be made has NaN."""
+COLUMNS = ("reached", "atoms", "score", "bytes", "operations", "features", "cost")
+"""Columns of the table of a fold. A model that cannot be made has NaN. ``reached`` is the size of
+the path: the largest one that fits."""
 FLOAT = 32
 """Word length of a model that is not quantised."""
 
@@ -61,14 +62,20 @@ def promised_bytes(predictor: Any, target: Target) -> int:
     return footprint(predictor.map, n_outputs, target, predictor.n_features, len(predictor.classes))
 
 
-def model_at(path: AnyPath, size: int, target: Target, max_bytes: float) -> Any:
-    """Return the largest model of a path with at most ``size`` atoms that fits, or None."""
-    allowed = getattr(path, "within_caps", lambda model: True)
+def model_at(path: AnyPath, size: int, target: Target, max_bytes: float) -> tuple[int, Any]:
+    """Return the largest size of a path that fits, at most ``size``, and its model.
+
+    They are 0 and None if no model fits.
+    """
     for own in reversed(path.path_.sizes[path.path_.sizes <= size].tolist()):
         model = path.at(own)
-        if promised_bytes(model.predictor_, target) <= max_bytes and allowed(model):
-            return model
-    return None
+        if promised_bytes(model.predictor_, target) <= max_bytes and _within_caps(path, model):
+            return own, model
+    return 0, None
+
+
+def _within_caps(path: AnyPath, model: Any) -> bool:
+    return not isinstance(path, AveragedPath) or path.within_caps(model)
 
 
 def fold_table(
@@ -88,11 +95,12 @@ def fold_table(
     for line, bits in zip(out, form.bits, strict=True):
         last: tuple[int, np.ndarray] | None = None
         for place, size in enumerate(sizes):
-            model = model_at(path, size, form.target(bits), most)
+            reached, model = model_at(path, size, form.target(bits), most)
             if model is None:
                 continue
-            if last is None or last[0] != model.n_atoms_:
-                last = model.n_atoms_, _record(model, fit, test, fold, bits, form, scorer)
+            if last is None or last[0] != reached:
+                record = _record(model, fit, test, fold, bits, form, scorer)
+                last = reached, np.append(float(reached), record)
             line[place] = last[1]
     return out
 
@@ -100,14 +108,14 @@ def fold_table(
 def _record(
     model: Any, fit: Any, test: Any, fold: Fold, bits: int, form: Form, scorer: FoldScorer | None
 ) -> np.ndarray:
-    """Return the line of one model in the table of a fold."""
+    """Return the line of one model in the table of a fold, without the size that was reached."""
     took = promised_bytes(model.predictor_, form.target(bits))
     own, price = cost_of(model)
     costs = took, own.operations, own.features, price
     try:
         shipped = as_shipped(model, form.shipped(model.predictor_, fit[0], fit[2], bits))
     except TooWide:
-        return np.full(len(COLUMNS), np.nan)
+        return np.full(len(COLUMNS) - 1, np.nan)
     if scorer is None:
         right = shipped.predictor_.encoded_labels(test[0]) == test[1]
         score = float(np.average(right, weights=test[2]))

@@ -61,7 +61,8 @@ class _Kind:
         """Add the atoms of a map. An atom that is known already gets more weight."""
         arrays = map.arrays()
         lines = zip(*(arrays[name] for name in self.names), strict=True)
-        keys = np.column_stack([arrays[name].astype(np.float64) for name in self.names])
+        # Zero is added, so that thresholds 0.0 and -0.0 have the same bytes.
+        keys = np.column_stack([arrays[name].astype(np.float64) for name in self.names]) + 0.0
         for key, atom, weight in zip(keys, lines, weights, strict=True):
             place = self.places.setdefault(key.tobytes(), len(self.atoms))
             if place == len(self.atoms):
