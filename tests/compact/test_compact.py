@@ -322,6 +322,8 @@ def test_every_model_of_the_frontier_knows_the_categories_that_it_asks_about():
     for own, line in zip(model.frontier(), table(model.pareto_), strict=True):
         assert own.bytes_ == line["bytes"]
         assert np.array_equal(own.predict(frame), own.predictor_.predict(frame))
+        assert own.checked_.rows is own.checked_.flash is None
+        assert "frontier() compiles nothing" in str(own.checked_)
 
 
 def test_numbers_that_the_device_cannot_hand_over_are_refused_at_once(digits):
