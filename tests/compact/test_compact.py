@@ -1,6 +1,7 @@
 """CompactClassifier: budgets are kept, scores are those of what ships, searches can be repeated."""
 
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -338,6 +339,16 @@ def test_numbers_that_the_device_cannot_hand_over_are_refused_at_once(digits):
     rows[7, 3] = np.nan
     with pytest.raises(ValueError, match=r"only stumps and rules take; give pools=.auto"):
         CompactClassifier(pools=["columns"]).fit(rows, y)
+
+
+def test_a_bar_shows_the_fits(digits, capsys):
+    X, y = digits
+    search = CompactClassifier(700, **{**FEW, "pools": ["columns"]}, verbose=1).fit(X, y)
+    said = capsys.readouterr().out
+    assert re.search(r"searching .* (\d+)/\1 fits +rung 1 +columns", said)
+    quiet = CompactClassifier(700, **{**FEW, "pools": ["columns"]}).fit(X, y)
+    assert capsys.readouterr().out == ""
+    assert np.array_equal(search.predict(X), quiet.predict(X))
 
 
 def test_sparse_rows_and_rows_of_weight_zero(digits):

@@ -35,6 +35,8 @@ _KEYWORDS = """
  template this throw true try typedef typeid typename union unsigned using virtual void volatile
  wchar_t while xor xor_eq """
 _PLAIN = str.maketrans({"─": "-", "·": "|", "×": "x", "≤": "<=", "…": "...", "±": "+-", "²": "^2"})
+# Signs that tell labels apart, in C names.
+_SIGNS = {"<=": "up_to", ">=": "at_least", "<": "below", ">": "above"}
 
 
 def c_type(dtype: Any) -> str:
@@ -95,9 +97,6 @@ def quoted(text: Any) -> str:
     """
     signs = (c if " " <= c <= "~" else f"<U+{ord(c):04X}>" for c in str(text)[:MOST_QUOTED])
     return f'"{harmless("".join(signs))}"'
-
-
-_SIGNS = {"<=": "up_to", ">=": "at_least", "<": "below", ">": "above"}
 
 
 def identifier(text: Any) -> str:

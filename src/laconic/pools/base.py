@@ -67,8 +67,8 @@ class BoundPool(ABC):
     signs = False
     """Whether every column holds only -1 and 1."""
     local_atoms = False
-    """Whether atoms have several columns that are zero outside some rows. `local` returns them. In
-    a mix of pools, `is_local` says which atoms do."""
+    """Whether atoms have several columns that are zero outside some rows. `local` returns them. All
+    local atoms have equally many columns. In a mix of pools, `is_local` says which atoms do."""
 
     @abstractmethod
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
