@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 def report():
     digits = load_digits()
     X, y = digits.data, (digits.target > 4).astype(int)
-    model = LogisticRegression(C=1e-3).fit(X[:600], y[:600])
+    model = LogisticRegression(C=3e-4).fit(X[:600], y[:600])
     return report_holes(model, X[600:], y[600:], image_shape=(8, 8))
 
 

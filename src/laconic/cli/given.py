@@ -55,7 +55,9 @@ def check_given(args: argparse.Namespace) -> None:
             (args.probability, "--probability"),
         ):  # fmt: skip
             if value:
-                raise UserError(f"--loss takes the place of {name}.")
+                out = f" To leave that column out of the search, use --ignore {value}."
+                hint = out if name == "--target" else ""
+                raise UserError(f"--loss takes the place of {name}.{hint}")
         return
     if args.target is None:
         raise UserError("--target COLUMN is needed: the column of true labels.")
@@ -80,8 +82,9 @@ def column_of(text: str, columns: Any) -> tuple[str, str | None]:
     """Return the column and the label of COLUMN or COLUMN=LABEL."""
     if text in columns or "=" not in text:
         return text, None
-    name, _, label = text.rpartition("=")
-    return name, label
+    # Columns and labels may hold signs of equality themselves.
+    splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
+    return next((split for split in splits if split[0] in columns), splits[-1])
 
 
 def probability_of(
@@ -106,6 +109,9 @@ def probability_of(
     owners = [label if label is not None else _label_in(name, labels) for name, label in named]
     if len(named) == 1 and owners[0] is None:
         return numbers[0]
+    twice = [owner for owner in owners if owner is not None and owners.count(owner) > 1]
+    if twice:
+        raise UserError(f"--probability names two columns for the label {twice[0]!r}. Keep one.")
     of = dict(zip(owners, numbers, strict=True))
     if len(of) == 1 and len(labels) == 2 and owners[0] in labels:
         of[labels[1 - labels.index(owners[0])]] = 1.0 - numbers[0]

@@ -87,10 +87,11 @@ def _load_skops(file: str, trust: bool) -> Any:
         if unknown and not trust:
             raise UserError(
                 f"{file} holds types that skops does not vouch for: {', '.join(unknown)}. Add "
-                "--trust if you trust the source of the file."
+                f"--trust if you trust the source of the file.{WAY_OUT}"
             )
         return io.load(file, trusted=types)
     except UserError:
         raise
     except Exception as error:  # whatever reading another program's file raises
-        raise UserError(f"{file} is damaged or cannot be loaded here ({cause(error)}).") from error
+        why = f"{file} is damaged or cannot be loaded here ({cause(error)}).{WAY_OUT}"
+        raise UserError(why) from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from laconic.look.numbers import number, percent
 from laconic.model.card import count
-from laconic.report.search import SURPRISING
+from laconic.report.search import HARD, SURPRISING
 
 if TYPE_CHECKING:
     from laconic.report.facts import ClumpFacts, HolesReport
@@ -59,7 +59,13 @@ def rates_sentence(report: HolesReport, clump: ClumpFacts) -> str:
             f", and {outside.errors:,} of {outside.rows:,} outside all clumps (chance {odds} if "
             "errors were spread evenly)."
         )
-        text += f" The model's probabilities predict {due} wrong rows inside." if due else ""
+        text += f" The model's probabilities predict {due} wrong rows inside" if due else ""
+        if due and not clump.as_expected and clump.kind == HARD:
+            text += (
+                f" (chance {clump.beyond:.1g} of so many errors). The clump may be surprising, but "
+                "its fresh rows are too few to be sure"
+            )
+        text += "." if due else ""
     return f"{text} In the search, {searched.errors:,} of {searched.rows:,} inside were wrong."
 
 

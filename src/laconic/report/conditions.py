@@ -108,7 +108,7 @@ class RuleCondition:
         return str(value) if unit in (None, DATE) else f"{value} {unit}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorRule:
     """Rows that meet all of a few conditions."""
 
@@ -117,6 +117,9 @@ class ErrorRule:
     def holds(self) -> np.ndarray:
         """Return which rows of the table meet all conditions."""
         return np.logical_and.reduce([condition.holds() for condition in self.conditions])
+
+    def __repr__(self) -> str:
+        return f"ErrorRule({self})"
 
     def __str__(self) -> str:
         return " and ".join(str(condition) for condition in self.conditions)

@@ -17,11 +17,13 @@ from laconic.report.conditions import ErrorRule
 from laconic.report.features import FeatureGap, NamedTable
 from laconic.report.fix import LocalFix
 from laconic.report.rules import MOST
-from laconic.report.search import SURPRISING
+from laconic.report.search import HARD, SURPRISING
 
 # A clump is confirmed if the chance of so many errors by luck, adjusted for the number of clumps in
 # the report, is smaller than this.
 CONFIRMED = 0.01
+# If a hard clump has so many errors with a smaller chance, it may be a surprising one.
+DOUBTFUL = 0.05
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Rate:
         return self.errors / self.rows if self.rows else float("nan")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClumpFacts:
     """What the report says about one clump."""
 
@@ -61,6 +63,9 @@ class ClumpFacts:
     """Chance of at least as many errors inside by luck. For a surprising clump: if rows failed as
     expected (Poisson-binomial). For others: if the errors of ``inside`` and ``outside`` were spread
     evenly over their rows (hypergeometric). For losses: if the losses were (rank sum)."""
+    beyond: float | None
+    """For a hard clump: chance of at least as many errors inside if rows failed as expected. If it
+    is small, the clump may be a surprising one that has too few rows to be sure."""
     adjusted: float
     """``chance`` adjusted for the number of clumps that the search found (Holm)."""
     mistakes: list[tuple[Any, Any, int]]
@@ -75,6 +80,17 @@ class ClumpFacts:
     def confirmed(self) -> bool:
         """Whether fresh rows fail here more often than luck explains."""
         return self.adjusted < CONFIRMED
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the model's probabilities explain the errors inside, as far as we can tell."""
+        return self.kind == HARD and (self.beyond is None or self.beyond >= DOUBTFUL)
+
+    def __repr__(self) -> str:
+        return (
+            f"ClumpFacts({self.kind}, {self.shape!r}, {len(self.rows):,} rows, fresh rows: "
+            f"{self.inside.errors:,.5g} of {self.inside.rows:,}, confirmed={self.confirmed})"
+        )
 
     @property
     def rule(self) -> ErrorRule | None:
@@ -190,9 +206,12 @@ class HolesReport:
     def __repr__(self) -> str:
         confirmed = sum(clump.confirmed for clump in self.clumps)
         wrong = self.overall
+        what = f"{wrong.errors:,} of {wrong.rows:,} rows are wrong"
+        if self.losses is not None:
+            what = f"{len(self.losses):,} losses"
         return (
-            f"HolesReport({self.headline}: {wrong.errors:,} of {wrong.rows:,} rows are wrong, "
-            f"{len(self.clumps)} clumps, {confirmed} of them confirmed)"
+            f"HolesReport({self.headline}: {what}, {len(self.clumps)} clumps, {confirmed} of them "
+            "confirmed)"
         )
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ from laconic.report.facts import CONFIRMED, ClumpFacts, Rate
 from laconic.report.features import NamedTable
 from laconic.report.fix import LocalFix, try_fix
 from laconic.report.gaps import feature_gaps
-from laconic.report.search import SURPRISING, Kept, RowOutcome
+from laconic.report.search import HARD, SURPRISING, Kept, RowOutcome
 from laconic.report.tails import falling, higher_losses, holm, spread_evenly, surprise
 
 # Part of the level that the first hard clump gets, in units of that of the first surprising one.
@@ -63,8 +63,8 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
     """Return the ranked facts of clumps, and the errors on fresh rows with every useful fix.
 
     Surprising clumps that fresh rows do not confirm are left out, and so are others in which fresh
-    rows fail no more often than outside. Their tests still count among those that the level is
-    shared by.
+    rows fail no more often than outside, or than all fresh rows. Their tests still count among
+    those that the level is shared by.
     """
     confirmed, others, rest = _members(rows, found, curve)
     facts = []
@@ -87,6 +87,7 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
                 outside=rows.rate(rest),
                 expected=_expected(rows, new, curve),
                 chance=member.chance,
+                beyond=_beyond(rows, member.kept, new, curve),
                 adjusted=member.adjusted,
                 mistakes=_mistakes(rows, inside),
                 gaps=differs,
@@ -94,12 +95,17 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
                 shared=member.shared,
             )
         )
-    borne_out = [fact for fact in facts if fact.excess > 0]
-    borne_out.sort(key=lambda fact: (not fact.confirmed, fact.kind != SURPRISING, -fact.excess))
     everywhere = rows.rate(np.flatnonzero(rows.fresh))
+    borne_out = [
+        fact
+        for fact in facts
+        if fact.excess > 0 and (fact.kind == SURPRISING or fact.inside.share > everywhere.share)
+    ]
+    borne_out.sort(key=lambda fact: (not fact.confirmed, fact.kind != SURPRISING, -fact.excess))
+    fixed = everywhere
     if better is not None and rows.labels is not None:
-        everywhere = Rate(int((better != rows.labels[0])[rows.fresh].sum()), everywhere.rows)
-    return Measured(borne_out, everywhere)
+        fixed = Rate(int((better != rows.labels[0])[rows.fresh].sum()), everywhere.rows)
+    return Measured(borne_out, fixed)
 
 
 def _members(
@@ -179,6 +185,15 @@ def _expected(rows: ReportRows, new: np.ndarray, curve: Recalibration | None) ->
     if curve is None or rows.outcome.own is None:
         return None
     return float(curve.expected(rows.outcome.own[new]).sum())
+
+
+def _beyond(
+    rows: ReportRows, kept: Kept, new: np.ndarray, curve: Recalibration | None
+) -> float | None:
+    """Return the chance of so many errors in a hard clump if rows failed as expected."""
+    if kept.kind != HARD or curve is None or rows.outcome.own is None:
+        return None
+    return surprise(int(rows.outcome.wrong[new].sum()), rows.outcome.own[new], curve)
 
 
 def _chance(

@@ -26,7 +26,7 @@ GROUPS = {
         "Look here first. The model is wrong more often than its own probabilities say.",
     ),
     HARD: (
-        "Hard: many errors, as the model expects",
+        "Hard: many errors, about as the model expects",
         "The model's own probabilities say that these rows are uncertain. Errors are not clearly "
         "more than they predict.",
     ),
@@ -36,7 +36,7 @@ GROUPS = {
     ),
     None: (
         "Not confirmed by fresh rows",
-        "Chance explains these. They are listed because the search found them.",
+        "Chance may explain these. They are listed because the search found them.",
     ),
 }
 

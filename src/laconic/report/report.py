@@ -142,7 +142,9 @@ def report_holes(
     wrong = truth != predicted
     outcome = RowOutcome(wrong, None if chance is None else 1.0 - chance, losses)
     others = [truth, predicted] if losses is None else [losses]
-    keys = row_keys(table.columns, [*others, *([] if chance is None else [chance])], random_state)
+    if chance is not None:  # its last bits may depend on the order in which a model got the rows
+        others.append(np.round(chance, 9))
+    keys = row_keys(table.columns, others, random_state)
     fresh = fresh_half(keys, wrong)
     order = np.argsort(keys, kind="stable")
     place = np.empty(len(order), dtype=np.int64)

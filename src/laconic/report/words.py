@@ -81,6 +81,13 @@ def summary(report: HolesReport) -> str:
     if not sure:
         return f"No clump of {what} was confirmed on fresh rows{_without(report)}."
     text = " ".join(_confirmed(report, kind, sure) for kind in dict.fromkeys(c.kind for c in sure))
+    if sure[0].kind == HARD:
+        text = f"There is no surprising clump: no region fails clearly more than expected. {text}"
+    if report.probability is None and report.losses is None:
+        text += (
+            " Without probabilities, rows that are hard for any model cannot be told from rows "
+            "that this model gets wrong."
+        )
     if fixes_help(report):
         before, after = percents(report.on_fresh.share, report.fixed.share)
         text += (
@@ -91,10 +98,11 @@ def summary(report: HolesReport) -> str:
 
 
 def fixes_help(report: HolesReport) -> bool:
-    """Return whether local fixes visibly lower the error on fresh rows."""
+    """Return whether local fixes visibly lower the error on fresh rows, and not by luck alone."""
     fresh, fixed = report.on_fresh, report.fixed
     before, after = percents(fresh.share, fixed.share)
-    return report.losses is None and fixed.errors < fresh.errors and before != after
+    sure = any(clump.fix.verdict in ("helps", "may help") for clump in report.clumps)
+    return report.losses is None and sure and fixed.errors < fresh.errors and before != after
 
 
 def _confirmed(report: HolesReport, kind: str, sure: list[ClumpFacts]) -> str:
@@ -112,7 +120,8 @@ def _confirmed(report: HolesReport, kind: str, sure: list[ClumpFacts]) -> str:
     if kind == SURPRISING:
         due = sum(clump.expected or 0.0 for clump in some)
         return f"{text}: {count(int(held), 'error')}, where {number(due)} were expected."
-    return text + (", as the model expects." if kind == HARD else ".")
+    explained = kind == HARD and all(clump.as_expected for clump in some)
+    return text + (", as the model expects." if explained else ".")
 
 
 def _few_errors(report: HolesReport) -> str:
@@ -175,13 +184,13 @@ def how_it_was_measured(report: HolesReport) -> str:
     if report.probability is not None:
         text += (
             "Surprising clumps have more errors than the model's probabilities predict, after "
-            "these were recalibrated on the searched rows. Hard clumps have many errors, as "
+            "these were recalibrated on the searched rows. Hard clumps have many errors, about as "
             "predicted. "
         )
     left_out = report.found - len(report.clumps)
     if left_out:
         more = "one more" if left_out == 1 else f"{left_out} more"
-        but = "but there fresh rows fail no more often than outside"
+        but = "but there fresh rows fail no more often than elsewhere"
         if report.probability is not None:
             but = (
                 "but fresh rows do not bear them out"
