@@ -61,10 +61,14 @@ def promised_bytes(predictor: Any, target: Target) -> int:
     return footprint(predictor.map, n_outputs, target, predictor.n_features, len(predictor.classes))
 
 
-def model_at(path: AnyPath, size: int, target: Target, max_bytes: float) -> Any:
-    """Return the largest model of a path with at most ``size`` atoms that fits, or None."""
+def model_at(path: AnyPath, size: int, target: Target, max_bytes: float, above: int = -1) -> Any:
+    """Return the largest model of more than ``above`` and at most ``size`` atoms that fits.
+
+    Return None if there is none on the path.
+    """
     allowed = getattr(path, "within_caps", lambda model: True)
-    for own in reversed(path.path_.sizes[path.path_.sizes <= size].tolist()):
+    sizes = path.path_.sizes
+    for own in reversed(sizes[(sizes > above) & (sizes <= size)].tolist()):
         model = path.at(own)
         if promised_bytes(model.predictor_, target) <= max_bytes and allowed(model):
             return model
@@ -86,14 +90,13 @@ def fold_table(
     out = np.full((len(form.bits), len(sizes), len(COLUMNS)), np.nan)
     most = np.inf if path.max_bytes is None else float(path.max_bytes)
     for line, bits in zip(out, form.bits, strict=True):
-        last: tuple[int, np.ndarray] | None = None
         for place, size in enumerate(sizes):
-            model = model_at(path, size, form.target(bits), most)
-            if model is None:
-                continue
-            if last is None or last[0] != model.n_atoms_:
-                last = model.n_atoms_, _record(model, fit, test, fold, bits, form, scorer)
-            line[place] = last[1]
+            above = sizes[place - 1] if place else -1
+            model = model_at(path, size, form.target(bits), most, above)
+            if model is not None:
+                line[place] = _record(model, fit, test, fold, bits, form, scorer)
+            elif place:
+                line[place] = line[place - 1]
     return out
 
 
