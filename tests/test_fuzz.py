@@ -29,7 +29,7 @@ def test_every_kind_of_predictor_is_tried(predictors):
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_resealed_predictors(predictors, name):
-    found = fuzz.try_predictors(predictors[name], 80)
+    found = fuzz.try_predictors(predictors[name], 50)
     assert found["refused"] > found["sound"] > 0
 
 
@@ -51,11 +51,11 @@ def test_integer_predictors_of_every_kind_are_tried(integers):
 
 @pytest.mark.parametrize("name", INTEGERS)
 def test_resealed_integer_predictors(integers, name):
-    found = fuzz.try_predictors(integers[f"integer {name}"], 80)
+    found = fuzz.try_predictors(integers[f"integer {name}"], 50)
     assert found["refused"] > found["sound"] > 0
 
 
 @pytest.mark.parametrize("name", fuzz.fits())
 def test_resealed_checkpoints(name):
-    found = fuzz.try_checkpoints(fuzz.fits()[name], 40)
+    found = fuzz.try_checkpoints(fuzz.fits()[name], 25)
     assert found["refused"] > found["sound"] > 0

@@ -62,12 +62,15 @@ def promised_bytes(predictor: Any, target: Target) -> int:
     return footprint(predictor.map, n_outputs, target, predictor.n_features, len(predictor.classes))
 
 
-def model_at(path: AnyPath, size: int, target: Target, max_bytes: float) -> tuple[int, Any]:
-    """Return the largest size of a path that fits, at most ``size``, and its model.
+def model_at(
+    path: AnyPath, size: int, target: Target, max_bytes: float, above: int = -1
+) -> tuple[int, Any]:
+    """Return the largest size of a path that fits, and its model.
 
-    They are 0 and None if no model fits.
+    The size is larger than ``above``, and at most ``size``. If none fits, return 0 and None.
     """
-    for own in reversed(path.path_.sizes[path.path_.sizes <= size].tolist()):
+    sizes = path.path_.sizes
+    for own in reversed(sizes[(sizes > above) & (sizes <= size)].tolist()):
         model = path.at(own)
         if promised_bytes(model.predictor_, target) <= max_bytes and _within_caps(path, model):
             return own, model
@@ -93,15 +96,14 @@ def fold_table(
     out = np.full((len(form.bits), len(sizes), len(COLUMNS)), np.nan)
     most = np.inf if path.max_bytes is None else float(path.max_bytes)
     for line, bits in zip(out, form.bits, strict=True):
-        last: tuple[int, np.ndarray] | None = None
         for place, size in enumerate(sizes):
-            reached, model = model_at(path, size, form.target(bits), most)
-            if model is None:
-                continue
-            if last is None or last[0] != reached:
+            above = sizes[place - 1] if place else -1
+            reached, model = model_at(path, size, form.target(bits), most, above)
+            if model is not None:
                 record = _record(model, fit, test, fold, bits, form, scorer)
-                last = reached, np.append(float(reached), record)
-            line[place] = last[1]
+                line[place] = np.append(float(reached), record)
+            elif place:
+                line[place] = line[place - 1]
     return out
 
 
