@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from test_cli import error_of, run
 
 from laconic import ErrorClumpingClassifier, HolePunchingClassifier, ShareBoostClassifier
+from laconic.cli.given import column_of
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,9 @@ def test_damaged_skops_files(table, model, tmp_path, capsys):
     (tmp_path / "model.skops").write_bytes(whole)
     known = ["holes", tmp_path / "model.skops", table, "--target", "label"]
     for trust in ([], ["--trust"]):
-        assert "is damaged or cannot be loaded here (Bad CRC" in error_of(capsys, *known, *trust)
+        told = error_of(capsys, *known, *trust)
+        assert "is damaged or cannot be loaded here (Bad CRC" in told
+        assert "add its predictions to the table" in told
 
 
 @pytest.mark.parametrize("kind", [ShareBoostClassifier, HolePunchingClassifier])
@@ -383,6 +386,14 @@ def scored(rows, model, tmp_path):
     return tmp_path / "scored.csv"
 
 
+def test_labels_and_columns_may_hold_signs_of_equality():
+    columns = ["p_no", "p_yes", "a=b"]
+    assert column_of("p_no=<=50K", columns) == ("p_no", "<=50K")
+    assert column_of("a=b=yes", columns) == ("a=b", "yes")
+    assert column_of("a=b", columns) == ("a=b", None)
+    assert column_of("other=yes", columns) == ("other", "yes")
+
+
 def test_predictions_from_elsewhere(scored, table, model, tmp_path, capsys):
     """One column of probabilities or one for each label: the same report as with the model."""
     joblib.dump(model, tmp_path / "model.joblib")
@@ -450,8 +461,12 @@ def test_what_goes_wrong_with_given_predictions(scored, table, model, tmp_path, 
     assert "--target COLUMN is needed" in error_of(capsys, "holes", scored, "--predicted", "said")
     both = [*known[:1], tmp_path / "model.joblib", *known[1:], "--predicted", "said", "--trust"]
     assert "take the place of MODEL" in error_of(capsys, *both)
-    assert "takes the place of --target" in error_of(capsys, *known, "--loss", "sure")
+    taken = error_of(capsys, *known, "--loss", "sure")
+    assert "takes the place of --target" in taken
+    assert "use --ignore label" in taken
     known += ["--predicted", "said"]
+    two = error_of(capsys, *known, "--probability", "p_yes=yes", "p_no=yes")
+    assert "names two columns for the label 'yes'" in two
     assert "no column 'sur'" in error_of(capsys, *known, "--probability", "sur")
     few = error_of(capsys, *known, "--probability", "p_no", "sure")
     assert "COLUMN=LABEL for each label" in few

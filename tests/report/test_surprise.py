@@ -1,11 +1,14 @@
 """Surprising and hard clumps, losses, and halves that do not depend on the order of the rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from laconic import report_holes
+from laconic.report.clump_words import rates_sentence
 
 
 def risky(seed, n=2000, pocket=True):
@@ -106,6 +109,42 @@ def test_no_surprise_where_rows_fail_as_expected():
         frame, y, predicted, probability, _ = risky(seed, 1200, pocket=False)
         report = report_holes(predicted, frame, y, probabilities=probability)
         assert not any(c.confirmed and c.kind == "surprising" for c in report.clumps)
+
+
+def test_what_is_only_hard_is_said_not_to_be_surprising():
+    frame, y, predicted, probability, _ = risky(0, 3000, pocket=False)
+    report = report_holes(predicted, frame, y, probabilities=probability)
+    hard = [clump for clump in report.clumps if clump.confirmed]
+    assert {clump.kind for clump in hard} == {"hard"}
+    assert "There is no surprising clump" in " ".join(str(report).split())
+    for clump in report.clumps:
+        assert (
+            clump.inside.share > report.on_fresh.share
+        )  # hard, so worse than the model as a whole
+    alone = report_holes(predicted, frame, y)
+    assert "Without probabilities, rows that are hard" in " ".join(str(alone).split())
+
+
+def test_hard_clumps_say_when_they_may_be_surprising():
+    frame, y, predicted, probability, _ = risky(0, 3000, pocket=False)
+    report = report_holes(predicted, frame, y, probabilities=probability)
+    hard = [clump for clump in report.clumps if clump.kind == "hard"]
+    assert hard
+    for clump in hard:
+        # If the errors are about as many as expected, so many have no small chance.
+        assert clump.inside.errors < clump.expected + 2 * clump.expected**0.5
+        assert clump.beyond > 0.02
+        for chance, doubt in ((0.04, True), (0.06, False)):
+            other = replace(clump, beyond=chance)
+            assert other.as_expected is not doubt
+            assert ("The clump may be surprising" in rates_sentence(report, other)) is doubt
+
+
+def test_the_last_bits_of_probabilities_do_not_matter():
+    frame, y, predicted, probability, _ = risky(3, 1200)
+    report = report_holes(predicted, frame, y, probabilities=probability)
+    other = report_holes(predicted, frame, y, probabilities=np.nextafter(probability, 0.0))
+    assert np.array_equal(report.fresh, other.fresh)
 
 
 def test_a_model_is_asked_for_its_probabilities():
