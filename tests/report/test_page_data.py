@@ -87,6 +87,17 @@ def test_a_page_without_rows(report, tmp_path):
     assert "data:image" not in pictures.html(rows=False)
 
 
+def test_a_page_without_rows_quotes_no_cell():
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 1000, 400).astype(str).astype(object)
+    cells[78] = "John Smith"
+    frame = pd.DataFrame({"x": rng.normal(size=400), "amount": cells})
+    y = np.arange(400) % 2
+    report = report_holes(flipped(y, frame.x > 0.8), frame, y)
+    assert "John Smith" in report.html()
+    assert "John Smith" not in report.html(rows=False)
+
+
 @pytest.mark.parametrize("most", [200, 3000, 6000])
 def test_the_cap_holds_and_the_nearest_rows_are_kept(report, monkeypatch, most):
     monkeypatch.setattr(page_data, "MOST_BYTES", most)

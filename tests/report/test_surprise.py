@@ -140,6 +140,41 @@ def test_hard_clumps_say_when_they_may_be_surprising():
             assert ("The clump may be surprising" in rates_sentence(report, other)) is doubt
 
 
+def test_a_model_that_is_surest_where_it_fails_is_not_said_to_expect_it():
+    """The recalibration learns such a pocket, so the report tells what the model itself says."""
+    rng = np.random.default_rng(0)
+    shop = rng.choice(["p", "q", "r"], 4000, p=[0.1, 0.45, 0.45])
+    sure = np.where(shop == "p", 0.999, rng.uniform(0.6, 0.99, 4000))
+    wrong = rng.random(4000) < np.where(shop == "p", 0.5, 1 - sure)
+    y = rng.integers(0, 2, 4000)
+    frame = pd.DataFrame({"shop": shop, "x": rng.normal(size=4000)})
+    report = report_holes(np.where(wrong, 1 - y, y), frame, y, probabilities=sure)
+    first = report.clumps[0]
+    assert str(first.rule) == "shop is p"
+    if first.kind == "hard":
+        assert first.too_sure
+        assert not first.as_expected
+        assert "far too sure of these rows" in rates_sentence(report, first)
+        assert "as the model expects" not in " ".join(str(report).split())
+
+
+@pytest.mark.parametrize("broken", [np.nan, 1.5, -0.25, 0.2])
+def test_probabilities_of_a_model_that_are_none_are_refused(broken):
+    frame, y, *_ = risky(2, 400)
+    X = frame[["x", "age", "noise"]]
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+
+    class Broken(LogisticRegression):
+        def predict_proba(self, X):
+            every = super().predict_proba(X)
+            every[7, 0] = broken if broken != 0.2 else every[7, 0] + 0.2
+            return every
+
+    model.__class__ = Broken
+    with pytest.raises(ValueError, match=r"for row 7\. These are no probabilities"):
+        report_holes(model, X, y)
+
+
 def test_the_last_bits_of_probabilities_do_not_matter():
     frame, y, predicted, probability, _ = risky(3, 1200)
     report = report_holes(predicted, frame, y, probabilities=probability)

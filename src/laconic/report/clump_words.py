@@ -60,7 +60,12 @@ def rates_sentence(report: HolesReport, clump: ClumpFacts) -> str:
             "errors were spread evenly)."
         )
         text += f" The model's probabilities predict {due} wrong rows inside" if due else ""
-        if due and not clump.as_expected and clump.kind == HARD:
+        if due and clump.kind == HARD and clump.too_sure:
+            text += (
+                f", after they were recalibrated. Before, they predict {number(clump.own or 0.0)}: "
+                "the model is far too sure of these rows"
+            )
+        elif due and not clump.as_expected and clump.kind == HARD:
             text += (
                 f" (chance {clump.beyond:.1g} of so many errors). The clump may be surprising, but "
                 "its fresh rows are too few to be sure"

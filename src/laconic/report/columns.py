@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,10 @@ class TableColumn:
     declared: bool = False
     """Whether the user says that the values are categories."""
     as_written: bool = True
-    """Whether a filter can compare the cells as they are. Otherwise text stands for numbers, or
-    categories are not text."""
+    """Whether a filter can compare the cells as they are. Otherwise text stands for numbers or
+    dates, or categories are not text."""
+    key: Any = None
+    """What the frame calls the column, if it is not ``name``."""
 
     @once
     def left_out(self) -> bool:
@@ -150,7 +152,11 @@ def read_columns(X: Any) -> list[TableColumn]:
     """Return the columns of a frame, array or sparse matrix."""
     if is_frame(X):
         names = [str(name) for name in column_names(X)]
-        return [_column(name, read_column(X, i)) for i, name in enumerate(names)]
+        keys = column_names(X)
+        return [
+            replace(_column(name, read_column(X, i)), key=key)
+            for i, (name, key) in enumerate(zip(names, keys, strict=True))
+        ]
     array = np.asarray(X.toarray() if sparse.issparse(X) else X)
     if array.ndim == 3:
         array = array.reshape(len(array), -1)
@@ -177,14 +183,14 @@ def _column(name: str, cells: Cells) -> TableColumn:
     numeric = all_numbers(plain[~missing])
     if numeric or (not told and are_numbers_as_text(plain)):
         numbers = numbers_of(cells)
-        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers), as_written=numeric)
+        return TableColumn(name, np.where(np.isinf(numbers), np.nan, numbers), as_written=False)
     text = np.array(["" if gone else str(v) for v, gone in zip(plain, missing, strict=True)])
     names, codes, counts = np.unique(text[~missing], return_inverse=True, return_counts=True)
     days = read_dates(names.tolist())
     if days is not None:
         out = np.full(len(text), np.nan)
         out[~missing] = days[codes]
-        return TableColumn(name, out, unit=DATE)
+        return TableColumn(name, out, unit=DATE, as_written=False)
     commonest = np.argsort(-counts, kind="stable")
     out = np.full(len(text), -1.0)
     out[~missing] = np.argsort(commonest)[codes]

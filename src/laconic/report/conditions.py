@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.data.dates import DATE, date_text
+from laconic.data.dates import DATE, DURATIONS, STEPS, TICKS, date_text
 from laconic.report.columns import TableColumn
+
+# Dates are days since 1970, so they are rounded by less than this (in days).
+DAYS_ROUNDED = 1e-11
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,20 @@ class RuleCondition:
 
     def pandas(self) -> str:
         """Return the condition on a pandas frame ``df``."""
-        cell = f"df[{self.column.name!r}]"
+        cell = f"df[{self.column.name if self.column.key is None else self.column.key!r}]"
         if self.missing:
             return f"{cell}.isna()"
-        if not self.column.as_written:
+        unit = self.column.unit
+        if not self.column.as_written and unit == DATE:
+            cell = f"pd.to_datetime({cell}, format='ISO8601', errors='coerce')"
+        elif not self.column.as_written:
             cell = f"{cell}.astype(str)" if self._text else f"pd.to_numeric({cell})"
-        return " & ".join(f"({cell} {sign} {value!r})" for sign, value in self._tests("=="))
+        length = DURATIONS.get(unit or "")
+        tests = [
+            (sign, repr(value) if length is None else _duration(float(value) * length))
+            for sign, value in self._tests("==")
+        ]
+        return " & ".join(f"({cell} {sign} {value})" for sign, value in tests)
 
     def sql(self) -> str:
         """Return the condition in standard SQL."""
@@ -98,7 +109,7 @@ class RuleCondition:
     def _value(self, number: float) -> float | int | str:
         """Return a number as a filter writes it."""
         if self.column.unit == DATE:
-            return date_text(number, number == np.floor(number))
+            return date_text(number, number == np.floor(number), step=_step(number))
         return int(number) if number == np.floor(number) and abs(number) < 2**53 else float(number)
 
     def _spelled(self, number: float | None) -> str:
@@ -133,6 +144,20 @@ class ErrorRule:
     def sql(self) -> str:
         """What to write after WHERE to select these rows in SQL."""
         return " AND ".join(condition.sql() for condition in self.conditions)
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as pandas writes them, without what multiplying rounded."""
+    return f"pd.Timedelta({round(seconds, 6):.12g}, 'seconds')"
+
+
+def _step(days: float) -> str:
+    """Return the coarsest unit that writes a time exactly, up to the rounding of days."""
+    for step in STEPS[:-1]:
+        ticks = (days - np.floor(days)) * TICKS[step]
+        if abs(ticks - round(ticks)) <= DAYS_ROUNDED * TICKS[step]:
+            return step
+    return STEPS[-1]
 
 
 def _literal(value: float | int | str) -> str:

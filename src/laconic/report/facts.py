@@ -63,6 +63,8 @@ class ClumpFacts:
     """Chance of at least as many errors inside by luck. For a surprising clump: if rows failed as
     expected (Poisson-binomial). For others: if the errors of ``inside`` and ``outside`` were spread
     evenly over their rows (hypergeometric). For losses: if the losses were (rank sum)."""
+    own: float | None
+    """The same before recalibration: what the model itself says."""
     beyond: float | None
     """For a hard clump: chance of at least as many errors inside if rows failed as expected. If it
     is small, the clump may be a surprising one that has too few rows to be sure."""
@@ -84,7 +86,15 @@ class ClumpFacts:
     @property
     def as_expected(self) -> bool:
         """Whether the model's probabilities explain the errors inside, as far as we can tell."""
-        return self.kind == HARD and (self.beyond is None or self.beyond >= DOUBTFUL)
+        doubtful = self.beyond is not None and self.beyond < DOUBTFUL
+        return self.kind == HARD and not doubtful and not self.too_sure
+
+    @property
+    def too_sure(self) -> bool:
+        """Whether the model itself expects less than half of the errors of the recalibration."""
+        if self.own is None or self.expected is None:
+            return False
+        return self.own < self.expected / 2
 
     def __repr__(self) -> str:
         return (

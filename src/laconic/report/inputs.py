@@ -52,6 +52,15 @@ def own_probability(model: Any, read: Any, predicted: np.ndarray) -> np.ndarray 
     which = np.array([place.get(str(label), -1) for label in predicted.tolist()])
     if (which < 0).any():
         return None
+    with np.errstate(invalid="ignore"):
+        sound = (every >= 0) & (every <= 1) & (np.abs(every.sum(axis=1, keepdims=True) - 1) < 1e-2)
+    if not sound.all():
+        row = int(np.flatnonzero(~sound.all(axis=1))[0])
+        raise ValueError(
+            f"{model_name(model)}.predict_proba gives {every[row].tolist()} for row {row}. These "
+            "are no probabilities: they must be between 0 and 1 and sum to 1. Give the predicted "
+            "labels in place of the model."
+        )
     return every[np.arange(len(which)), which]
 
 

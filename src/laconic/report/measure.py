@@ -87,6 +87,7 @@ def measure(rows: ReportRows, found: list[Kept], curve: Recalibration | None) ->
                 outside=rows.rate(rest),
                 expected=_expected(rows, new, curve),
                 chance=member.chance,
+                own=None if rows.outcome.own is None else float(rows.outcome.own[new].sum()),
                 beyond=_beyond(rows, member.kept, new, curve),
                 adjusted=member.adjusted,
                 mistakes=_mistakes(rows, inside),

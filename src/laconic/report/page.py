@@ -27,8 +27,8 @@ GROUPS = {
     ),
     HARD: (
         "Hard: many errors, about as the model expects",
-        "The model's own probabilities say that these rows are uncertain. Errors are not clearly "
-        "more than they predict.",
+        "The model's probabilities, recalibrated, say that these rows are uncertain. Errors are "
+        "not clearly more than they predict.",
     ),
     PLAIN: (
         "Clumps, ranked by excess errors",
@@ -56,7 +56,7 @@ def report_page(report: HolesReport, rows: bool = True) -> str:
         f"<header><p class='kicker'>Laconic · where a model fails</p><h1>{title}</h1>"
         f"<p class='lead'>{told(words.headline(report))} {told(words.summary(report))}</p>"
         f"{_tiles(report)}{_notice(report, kept)}</header>{drawing}{_groups(report, kept)}"
-        f"<footer><p>{told(words.how_it_was_measured(report))} A clump is <em>confirmed</em> "
+        f"<footer><p>{told(words.how_it_was_measured(report, rows))} A clump is <em>confirmed</em> "
         "if its fresh rows fail more often than chance explains (probability below "
         f"{CONFIRMED} for all clumps of this page together). Excess errors are the errors on fresh "
         "rows beyond those expected, or, without probabilities and for hard clumps, beyond those "

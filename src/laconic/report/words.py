@@ -148,8 +148,11 @@ def _without(report: HolesReport) -> str:
     return f" (columns not used: {listed(names)})" if names else ""
 
 
-def about_columns(report: HolesReport) -> str:
-    """Name the columns that the search did not use, and those that it perhaps should not use."""
+def about_columns(report: HolesReport, cells: bool = True) -> str:
+    """Name the columns that the search did not use, and those that it perhaps should not use.
+
+    With ``cells=False``, no cell of the table is quoted.
+    """
     text = ""
     if report.ignored:
         text += f"Ignored on request: {listed(report.ignored)}. "
@@ -164,7 +167,7 @@ def about_columns(report: HolesReport) -> str:
         )
     if report.table.image_shape is not None:
         return text
-    stray = [(c.name, c.stray) for c in report.table.columns if c.stray is not None]
+    stray = [(c.name, c.stray) for c in report.table.columns if c.stray is not None and cells]
     for name, cell in stray[:MOST_NAMES]:
         text += f"{name} {in_words(cell, report.first_row)}. "
     if len(stray) > MOST_NAMES:
@@ -172,8 +175,8 @@ def about_columns(report: HolesReport) -> str:
     return text
 
 
-def how_it_was_measured(report: HolesReport) -> str:
-    """Explain how the numbers were measured."""
+def how_it_was_measured(report: HolesReport, cells: bool = True) -> str:
+    """Explain how the numbers were measured. With ``cells=False``, no cell is quoted."""
     fresh = report.on_fresh
     text = (
         f"Clumps were searched on {len(report.truth) - fresh.rows:,} rows and measured on "
@@ -202,7 +205,7 @@ def how_it_was_measured(report: HolesReport) -> str:
         before, after = percents(report.on_fresh.share, report.fixed.share)
         what = "change" if before == after else "lower"
         text += f"The local fixes tried would not {what} the error on fresh rows. "
-    text += about_columns(report)
+    text += about_columns(report, cells)
     text += f"The first row of {report.source or 'the table'} is row {report.first_row}. "
     return text + "The model should not have been trained on any of these rows."
 
