@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from laconic import report_holes
 from laconic.report.columns import read_columns
 from laconic.report.conditions import ErrorRule, RuleCondition
 
@@ -48,6 +49,8 @@ def test_filters_of_pandas(kind, name):
     df.columns = pd.Index(["other", name], tupleize_cols=False)
     _, column = read_columns(df)
     rules = [RuleCondition(column)] if kind == "dates as text" else []
+    if column.names is None:
+        rules.append(RuleCondition(column, low=-np.inf))
     if column.names is not None:
         rules += [RuleCondition(column, category=code) for code in range(len(column.names))]
     else:
@@ -60,3 +63,21 @@ def test_filters_of_pandas(kind, name):
         rule = ErrorRule([condition])
         selected = eval(rule.pandas, {"df": df, "pd": pd, "datetime": datetime})
         assert selected.index.tolist() == np.flatnonzero(rule.holds()).tolist(), rule.pandas
+
+
+def test_a_number_that_is_known_is_a_rule():
+    """What fails where a number is given is one region, with a rule that says so."""
+    rng = np.random.default_rng(0)
+    known = rng.random(2000) < 0.3
+    df = pd.DataFrame({
+        "returned": np.where(known, rng.integers(1, 5, 2000), np.nan),
+        "x": rng.normal(size=2000),
+    })  # fmt: skip
+    y = rng.integers(0, 2, 2000)
+    wrong = rng.random(2000) < np.where(known, 0.4, 0.05)
+    first, *_ = report_holes(np.where(wrong, 1 - y, y), df, y).clumps
+    assert str(first.rule) == "returned is known"
+    assert first.confirmed
+    assert np.array_equal(np.sort(first.rows), np.flatnonzero(known))
+    assert first.rule.pandas == "df[df['returned'].notna()]"
+    assert first.rule.sql == '"returned" IS NOT NULL'

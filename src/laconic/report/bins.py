@@ -73,8 +73,6 @@ def in_bins(column: TableColumn, rows: np.ndarray, most: int) -> Binned:
     if column.names is not None:
         codes, n = column.kinds()
         codes = codes[rows]
-        named = n - 1 if len(column.names) > KINDS + 1 else n
-        single = np.arange(named)
         cuts = np.empty(0)
     else:
         known = values[~np.isnan(values)]
@@ -82,11 +80,13 @@ def in_bins(column: TableColumn, rows: np.ndarray, most: int) -> Binned:
         n = len(cuts) + 1
         codes = np.where(np.isnan(values), n, np.searchsorted(cuts, values))
     codes = np.where(codes < 0, n, codes).astype(np.uint8)
+    gaps = bool((codes == n).any())
     if column.names is not None:
-        ranges = [(k, k) for k in single.tolist()]
-    else:
-        ranges = [(i, j) for i in range(n) for j in range(i, n) if (i, j) != (0, n - 1)]
-    if (codes == n).any():
+        named = n - 1 if len(column.names) > KINDS + 1 else n
+        ranges = [(k, k) for k in range(named)]
+    else:  # all numbers are a condition only if some are missing
+        ranges = [(i, j) for i in range(n) for j in range(i, n) if gaps or (i, j) != (0, n - 1)]
+    if gaps:
         ranges.append((n, n))
     return Binned(codes, np.array(ranges, dtype=np.int64).reshape(-1, 2), cuts, n + 1)
 

@@ -32,9 +32,14 @@ class RuleCondition:
         return self.low is None and self.high is None and self.category is None
 
     @property
+    def known(self) -> bool:
+        """Whether the condition is that a number is not missing."""
+        return self.low == -np.inf and self.high is None
+
+    @property
     def only(self) -> float | None:
         """The number, if the interval holds just one of the column's numbers."""
-        if self.missing or self.category is not None:
+        if self.missing or self.known or self.category is not None:
             return None
         inside = np.unique(self.column.values[self.holds()])
         return float(inside[0]) if len(inside) == 1 else None
@@ -57,6 +62,8 @@ class RuleCondition:
         name = self.column.name
         if self.missing:
             return f"{name} is missing"
+        if self.known:
+            return f"{name} is known"
         if self.category is not None:
             return f"{name} is {(self.column.names or [])[self.category]}"
         if (only := self.only) is not None:
@@ -77,6 +84,8 @@ class RuleCondition:
             cell = f"pd.to_datetime({cell}, format='ISO8601', errors='coerce')"
         elif not self.column.as_written:
             cell = f"{cell}.astype(str)" if self._text else f"pd.to_numeric({cell})"
+        if self.known:
+            return f"{cell}.notna()"
         length = DURATIONS.get(unit or "")
         tests = [
             (sign, repr(value) if length is None else _duration(float(value) * length))
@@ -89,6 +98,8 @@ class RuleCondition:
         cell = '"' + self.column.name.replace('"', '""') + '"'
         if self.missing:
             return f"{cell} IS NULL"
+        if self.known:
+            return f"{cell} IS NOT NULL"
         if not self.column.as_written:
             cell = f"CAST({cell} AS {'TEXT' if self._text else 'REAL'})"
         return " AND ".join(f"{cell} {sign} {_literal(v)}" for sign, v in self._tests("="))

@@ -135,7 +135,7 @@ class RuleSearch:
         low = float(cuts[part.first - 1]) if part.first > 0 else None
         high = float(cuts[part.last]) if part.last < len(cuts) else None
         if low is None and high is None:  # all numbers: only missing values are outside
-            low = float(np.nextafter(column.known.min(), -np.inf))
+            low = -np.inf
         return RuleCondition(column, low=low, high=high)
 
 

@@ -68,6 +68,8 @@ def _of_condition(report: HolesReport, condition: RuleCondition) -> str:
     name = shorten(column.name, LONGEST)
     if condition.missing:
         return f"{name} missing"
+    if condition.known:
+        return f"{name} known"
     if condition.category is not None:
         return _category(report, column, (column.names or [])[condition.category])
     if (only := condition.only) is not None:
