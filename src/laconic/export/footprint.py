@@ -175,5 +175,6 @@ def code_parts(program: Program, bits: int | None, given: str) -> list[str]:
         kinds.append(("nested_holes" if program.routing.nested else "holes") + far)
     kinds = kinds or ["nothing"]
     if program.n_outputs > FEW_SCORES:
-        kinds.append("many_scores")
+        # Routines for distances of 64 bits leave few registers for many scores.
+        kinds.append("many_scores" + far * any(kind.endswith("_far") for kind in kinds))
     return [f"{number} {kind} of {given}" for kind in kinds]
