@@ -45,7 +45,7 @@ def test_the_best_third_goes_on_and_the_best_of_every_part():
 def random_models(rng, n):
     def tried(number):
         score, bytes = np.round(rng.random(2), 1)
-        return Tried(0, 9, number % 3, 8, 1, 1.0, score, 0.05, bytes, 0.0, 0.0, 0.0)
+        return Tried(0, 9, number % 3, 8, 1, 1.0, 1.0, score, 0.05, bytes, 0.0, 0.0, 0.0)
 
     return [tried(number) for number in range(n)]
 
@@ -80,8 +80,8 @@ def test_the_best_model_that_fits(seed):
 
 
 def test_models_that_some_fold_cannot_make_are_left_out():
-    tables = np.ones((2, 1, 3, 6))
-    tables[:, 0, :, 0] = [0, 1, 1]  # atoms: the last size is no larger
+    tables = np.ones((2, 1, 3, 7))
+    tables[:, 0, :, 0] = [0, 1, 1]  # sizes of the path: the last one is not reached
     tables[1, 0, 0] = np.nan
     found = tried_models(0, 9, 4, [8], [0, 1, 2], tables)
     assert [(m.size, m.setting, m.standard_error) for m in found] == [(1, 4, 0.0)]
