@@ -32,6 +32,7 @@ from laconic.pools import (
 from laconic.pools.parts import Unfinished
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows, rows_in_memory
+from laconic.rows.together import Together
 from problems import random_problem
 
 CUTS = [(), (71,), (1, 50), (1, 20, 21, 45, 80, 100)]
@@ -334,6 +335,6 @@ def test_parts_that_do_not_go_together_are_refused():
     with pytest.raises(ValueError, match="every part must have at least one row"):
         bind_parts(Columns(), Limits(cuts=(0,)).parts(X, weight), Threads(1))
     with pytest.raises(ValueError, match="at least one shard"):
-        Rows([])
+        Rows(Together([]))
     with pytest.raises(TypeError, match="object cannot be a shard: it has no"):
-        Rows([object()])
+        Rows(object())

@@ -1,13 +1,14 @@
-"""The training rows as an ordered sum over their shards.
+"""The training rows as a sum over their shards.
 
 The loop, the rules and the correctors never see a row. All they know comes from the methods of
-`Rows`. Each method asks every shard for a sum over its rows. It adds up the answers in float64, in
-the order of the shards. So it does not matter where a shard is, or which shard answers first.
+`Rows`. Each method asks for a sum over all rows. One object answers: a shard, or several shards
+whose answers are added in float64 and in a fixed order. So it does not matter where a shard is, or
+which shard answers first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,13 +16,13 @@ import numpy as np
 
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.pools.base import BoundPool, Choice
 from laconic.rows.columns_in import ColumnsIn
-from laconic.rows.curvature import placed
+from laconic.rows.contract import AnyShard
 from laconic.rows.limits import Limits
 from laconic.rows.places import Places
-from laconic.rows.shard import Shard, in_memory
-from laconic.rows.sums import added_up, total
+from laconic.rows.shard import in_memory
+from laconic.rows.together import Together
 
 # Number of atoms that are added together.
 TOGETHER = 64
@@ -32,9 +33,9 @@ class Rows:
 
     Parameters
     ----------
-    shards : list of Shard
-        At least one shard. All have the same pool (the same atoms, bound to different rows), the
-        same loss and the same number of outputs.
+    shard : AnyShard
+        The shard of all rows, or several shards that answer as one
+        (`laconic.rows.together.Together`).
     intercept : bool
         Whether a constant column comes first, before the columns of the atoms. The columns of the
         atoms are then centred. The intercept absorbs their means, so the weights stay the same. But
@@ -51,20 +52,17 @@ class Rows:
     """
 
     def __init__(
-        self, shards: Sequence[Shard], intercept: bool = True, threads: Threads | None = None
+        self, shard: AnyShard, intercept: bool = True, threads: Threads | None = None
     ) -> None:
-        self._shards = [_checked(shard) for shard in shards]
-        if not self._shards:
-            raise ValueError("rows need at least one shard")
+        self._shard = _checked(shard)
         self.intercept = intercept
         self.threads = threads or Threads(1)
-        first = self._shards[0]
-        self.pool: BoundPool = first.pool
-        self.loss, self.n_outputs, self.dtype = first.loss, first.n_outputs, first.dtype
-        self._shares = total([shard.class_shares() for shard in self._shards])
+        self.pool: BoundPool = shard.pool
+        self.loss, self.n_outputs, self.dtype = shard.loss, shard.n_outputs, shard.dtype
+        self._shares = shard.class_shares()
         self._empty()
         if intercept:
-            self._taken([shard.put_constant() for shard in self._shards], np.zeros(1))
+            self._taken(shard.put_constant(), np.zeros(1))
 
     def _empty(self) -> None:
         self.atoms: list[int] = []
@@ -104,9 +102,9 @@ class Rows:
                     for atom in some:
                         self._put_local(atom)
                 else:
-                    sums = total([shard.offer(some) for shard in self._shards])
+                    sums = self._shard.offer(some)
                     means = sums if self.intercept else np.zeros_like(sums)
-                    self._taken([shard.take(means) for shard in self._shards], means)
+                    self._taken(self._shard.take(means), means)
                 self.atoms.extend(some)
                 self._local.extend([local] * len(some))
         self._place()
@@ -121,14 +119,14 @@ class Rows:
         widths = [self.pool.width(atom) for atom in self.atoms]
         self._places = Places(int(self.intercept), widths, self._local)
 
-    def _taken(self, parts: list[tuple[np.ndarray, np.ndarray]], means: np.ndarray) -> None:
+    def _taken(self, sums: tuple[np.ndarray, np.ndarray], means: np.ndarray) -> None:
         """Record the class sums and Gram rows of new columns."""
-        class_sums, rows = (total(same) for same in zip(*parts, strict=True))
+        class_sums, rows = sums
         self.n_columns += len(means)
         self._in = self._in.joined(means, class_sums, rows)
 
     def _put_local(self, atom: int) -> None:
-        sums = self._sum(lambda shard: shard.put_local(atom))
+        sums = self._shard.put_local(atom)
         self.n_columns += len(sums)
         self._in = self._in.joined_local(np.zeros(len(sums)), sums)
 
@@ -141,8 +139,7 @@ class Rows:
         self._place()
         self.n_columns = n = int(self.ends()[-1])
         written = n - self._places.n_local_columns
-        for shard in self._shards:
-            shard.cut(written, sum(self._local))
+        self._shard.cut(written, sum(self._local))
         self._in, self._span = self._in.first(n, written), self._span[:n]
         self._extend(atoms[keep:])
 
@@ -153,9 +150,8 @@ class Rows:
         rows.
         """
         if self._local[-1]:
-            answers = [shard.unlike() for shard in self._shards]
-            differ = np.sum([different for _, different in answers], axis=0)
-            return sum(n for n, _ in answers) == 0 or bool(np.any(differ == 0))
+            n_rows, differ = self._shard.unlike()
+            return n_rows == 0 or bool(np.any(differ == 0))
         return self._in.explains_last(self.pool.width(atom), self.dtype == np.float32)
 
     def repeats(self, atom: int) -> bool:
@@ -170,7 +166,7 @@ class Rows:
         With ``keep``, its columns come after the columns that are in. Without, it is alone, and the
         current scores are a fixed offset.
         """
-        out = Rows([shard.trial(keep) for shard in self._shards], intercept=False)
+        out = Rows(self._shard.trial(keep), intercept=False)
         if keep:
             out.intercept, out.n_columns = self.intercept, self.n_columns
             out.atoms, out._local = list(self.atoms), list(self._local)
@@ -217,47 +213,35 @@ class Rows:
 
         From then on, scores and residual are those of ``W``.
         """
-        W = self._places.to_shard(W)
-        parts = [shard.evaluate(W) for shard in self._shards]
-        gradient = total([gradient for _, gradient in parts])
-        return sum(value for value, _ in parts), self._places.from_shard(gradient)
+        value, gradient = self._shard.evaluate(self._places.to_shard(W))
+        return value, self._places.from_shard(gradient)
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         V = self._places.to_shard(V)
-        return self._places.from_shard(self._sum(lambda shard: shard.curve(V)))
+        return self._places.from_shard(self._shard.curve(V))
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
-        """Return the Hessian of the loss in the weights of ``face``; see `Shard.hessian`."""
-        parts = [shard.hessian(face) for shard in self._shards]
-        known = [part for part in parts if part is not None]
-        return total(known) if len(known) == len(parts) else None
+        """Return the Hessian of the loss in the weights of ``face``; see `AnyShard.hessian`."""
+        return self._shard.hessian(face)
 
     def hessian_blocks(self) -> list[np.ndarray]:
-        """Return diagonal blocks of the Hessian for all columns; see `Shard.hessian_blocks`."""
-        if len(self._shards) == 1:
-            return self._places.blocks(self._shards[0].hessian_blocks())
-        masses = zip(*(shard.masses() for shard in self._shards), strict=True)
-        places = zip(*map(placed, masses), strict=True)
-        parts = [s.hessian_blocks(p) for s, p in zip(self._shards, places, strict=True)]
-        return self._places.blocks([total(same) for same in zip(*parts, strict=True)])
+        """Return diagonal blocks of the Hessian for all columns; see `AnyShard.hessian_blocks`."""
+        return self._places.blocks(self._shard.hessian_blocks())
 
     def best(
         self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
     ) -> Choice:
         """Return the pool's atom of largest l1 gradient norm, eq. (7); see `BoundPool.best`."""
-        if len(self._shards) == 1:  # a pool may have a faster way that stores no sums
-            return self._shards[0].best(forbidden, normaliser, costs)
-        norms = ((first, np.abs(sums).sum(axis=1)) for first, sums in self.gradients())
-        return best_of(self.pool, norms, forbidden, normaliser, costs)
+        return self._shard.best(forbidden, normaliser, costs)
 
     def gradients(self) -> Iterator[tuple[int, np.ndarray]]:
         """Return negative gradients in the weights of all columns of the pool, in blocks."""
-        return added_up([shard.gradients() for shard in self._shards])
+        return self._shard.gradients()
 
     def pool_squares(self) -> np.ndarray:
         """Return the weighted squared norm of every column of the pool."""
-        return self._sum(lambda shard: shard.squares())
+        return self._shard.squares()
 
     def span_sums(self, done: int) -> Iterator[Iterator[tuple[int, np.ndarray]]]:
         """Yield products of the pool's columns with an orthonormal basis of the columns in.
@@ -274,7 +258,7 @@ class Rows:
             t = np.zeros(self.n_columns)
             t[: len(direction)] = direction
             t = self._places.to_shard(t)
-            yield added_up([shard.along(t) for shard in self._shards])
+            yield self._shard.along(t)
 
     def _direction(self, column: int) -> np.ndarray:
         """Return the direction that a column adds to the span before it, as weights of columns."""
@@ -283,8 +267,7 @@ class Rows:
         length = rest = 0.0
         for step in range(3):
             along = self._places.to_shard(t)
-            products = self._sum(lambda shard: shard.gram_product(along))  # noqa: B023
-            products = self._places.from_shard(products)
+            products = self._places.from_shard(self._shard.gram_product(along))
             rest = np.sqrt(max(float(t @ products), 0.0))
             length = length or rest
             if step < 2:  # twice is enough (Kahan, Parlett)
@@ -297,25 +280,21 @@ class Rows:
 
     def residual_of_all_rows(self) -> np.ndarray:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
-        return np.concatenate([shard.residual_of_all_rows() for shard in self._shards])
+        return self._shard.residual_of_all_rows()
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
-        return np.concatenate([shard.columns_of_all_rows(atoms) for shard in self._shards])
-
-    def _sum(self, ask: Callable[[Shard], np.ndarray]) -> np.ndarray:
-        return total([ask(shard) for shard in self._shards])
+        return self._shard.columns_of_all_rows(atoms)
 
 
-def _checked(shard: Any) -> Shard:
+def _checked(shard: Any) -> AnyShard:
     """Return a shard of any kind, if it has all that `Rows` will ask for."""
-    asked = [name for name in vars(Shard) if not name.startswith("_")]
-    missing = [
-        name for name in (*asked, "pool", "loss", "dtype", "n_outputs") if not hasattr(shard, name)
-    ]
+    attributes = list(AnyShard.__annotations__)
+    methods = [name for name in vars(AnyShard) if not name.startswith("_")]
+    missing = [name for name in (*methods, *attributes) if not hasattr(shard, name)]
     if missing:
         raise TypeError(f"{type(shard).__name__} cannot be a shard: it has no {missing[0]!r}")
-    checked: Shard = shard
+    checked: AnyShard = shard
     return checked
 
 
@@ -338,4 +317,4 @@ def rows_in_memory(
         in_memory(pool, loss, codes, own, n_outputs, threads, limits)
         for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True)
     ]
-    return Rows(shards, intercept, threads)
+    return Rows(Together(shards), intercept, threads)

@@ -32,3 +32,22 @@ def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
         for at, (_, sums) in enumerate(held):
             rest = (first + length, sums[length:])
             held[at] = rest if len(sums) > length else next(streams[at], None)
+
+
+def added_in_place(parts: Sequence[Sums], n_columns: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Add up the same sums, one part after the other. The blocks are those of the first part.
+
+    Every part is asked for its sums only when the parts before it are done. So at any time only one
+    of them needs memory for them. The sums of all ``n_columns`` columns are held.
+    """
+    blocks: list[tuple[int, int]] = []
+    out = np.empty((0, 0))
+    for number, part in enumerate(parts):
+        for first, sums in part:
+            last = first + len(sums)
+            if number == 0:
+                out = out if len(out) else np.zeros((n_columns, sums.shape[1]))
+                blocks.append((first, last))
+            out[first:last] += sums
+    for first, last in blocks:
+        yield first, out[first:last]
