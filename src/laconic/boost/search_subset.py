@@ -285,7 +285,6 @@ class SearchSubset(Settle):
         start = np.zeros_like(W)
         start[: len(self._origin)] = self._origin
         shares = shares_of_fall(self.rows, start, W, atoms)
-        self.rows.evaluate(W)
         return shares * fall / max(float(shares.sum()), 1e-300)
 
     def _weights_of(self, entry: PathEntry) -> np.ndarray:

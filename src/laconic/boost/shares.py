@@ -25,13 +25,13 @@ def shares_of_fall(
     end of the ray. Most of the decrease is then near its start, so the points are closer together
     there (t = s³, Gauss–Legendre in s).
 
-    Afterwards, the problem's last evaluation is not at ``W``.
+    Afterwards, the problem's last evaluation is at ``W``.
     """
     nodes, widths = np.polynomial.legendre.leggauss(NODES)
     s = (nodes + 1.0) / 2.0
     step = W - start
     fall = np.zeros(len(W))
-    for t, dt in zip(s**3, 1.5 * widths * s**2, strict=True):
-        slope = problem.evaluate(start + t * step)[1]
+    found = problem.evaluate_all([*(start + t * step for t in s**3), W])
+    for (_, slope), dt in zip(found, 1.5 * widths * s**2, strict=False):
         fall -= dt * np.einsum("jc,jc->j", slope, step)
     return np.array([abs(float(fall[J].sum())) for J in atoms])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +27,9 @@ class Problem(Protocol):
 
     def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Return loss and gradient at ``W``."""
+
+    def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
+        """Return loss and gradient at several points. The last one counts as evaluated last."""
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss, at the last evaluated weights, times ``V``."""
@@ -159,9 +162,17 @@ class Objective:
         self.damp = min(1.0, 1e3 * max(decrement, 0.0) / max(value, 1e-3))
 
     def centre(self, W: np.ndarray) -> np.ndarray:
-        """Subtract from every row of W its mean over the outputs, if the penalty is centred."""
+        """Subtract from every row of W its mean over the outputs, if the penalty is centred.
+
+        Weights that are centred up to rounding stay as they are. The problem may know the loss at
+        the weights where the last solve ended.
+        """
         self.centred = self.problem.shift_invariant and getattr(self.penalty, "centred", False)
-        return W - W.mean(axis=1, keepdims=True) if self.centred else W
+        if not self.centred:
+            return W
+        means = W.mean(axis=1, keepdims=True)
+        rounding = 8.0 * np.finfo(W.dtype).eps * np.abs(W).max(axis=1, keepdims=True, initial=0.0)
+        return W if (np.abs(means) <= rounding).all() else W - means
 
     def _is_centred(self, pull: np.ndarray) -> bool:
         """Return whether the row means of ∇Ω are zero, as they must be for a centred penalty.

@@ -216,25 +216,48 @@ def as_durations(
     >>> as_durations(np.array([90, 30, 120], dtype="timedelta64[m]"))
     (array([1.5, 0.5, 2. ]), 'hours')
     """
+    seconds = _in_seconds(times)
+    if unit is None:
+        unit = unit_of_reaches(_reaches(np.abs(seconds), weight))
+    return seconds / DURATIONS[unit], unit
+
+
+def _in_seconds(times: Any) -> np.ndarray:
+    """Return numpy's durations in seconds, with NaN for missing ones."""
     times = np.asarray(times)
     fine = np.datetime_data(times.dtype)[0]
     fine = fine if fine in PARTS else "s"
     exact = times.astype(f"timedelta64[{fine}]")
     ticks = exact.astype(np.int64) / PARTS[fine]
-    seconds = np.where(np.isnat(exact), np.nan, ticks)
-    if unit is None:
-        unit = _unit_of_half(np.abs(seconds), weight)
-    return seconds / DURATIONS[unit], unit
+    return np.where(np.isnat(exact), np.nan, ticks)
 
 
-def _unit_of_half(seconds: np.ndarray, weight: np.ndarray | None) -> str:
-    """Return the largest unit that at least half of the durations, by weight, reach."""
+def reaches(times: Any, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the weight of the durations that are known, and of those that reach each unit.
+
+    The units are those of `DURATIONS`, in order. The weights of several parts can be added.
+
+    Examples
+    --------
+    >>> reaches(np.array([90, 30, 120], dtype="timedelta64[m]"))
+    array([3., 0., 2., 3., 3.])
+    """
+    return _reaches(np.abs(_in_seconds(times)), weight)
+
+
+def _reaches(seconds: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     known = ~np.isnan(seconds)
     weights = np.where(known, 1.0 if weight is None else weight, 0.0)
-    half = 0.5 * weights.sum() * (1.0 - 1e-9)  # allow for rounding, as in sums of thirds
+    far = [weights[known & (seconds >= size)].sum() for size in DURATIONS.values()]
+    return np.array([weights.sum(), *far])
+
+
+def unit_of_reaches(weights: np.ndarray) -> str:
+    """Return the largest unit that at least half of the durations, by weight, reach."""
+    half = 0.5 * weights[0] * (1.0 - 1e-9)  # allow for rounding, as in sums of thirds
     if half > 0:
-        for name, size in DURATIONS.items():
-            if weights[known & (seconds >= size)].sum() >= half:
+        for name, far in zip(DURATIONS, weights[1:], strict=True):
+            if far >= half:
                 return name
     return "seconds"
 

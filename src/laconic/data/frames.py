@@ -34,7 +34,6 @@ from laconic.data.dates import (
     is_other_order,
     origin,
     read_date,
-    read_dates,
     unit_since_first,
 )
 
@@ -103,33 +102,6 @@ def reading_option(text: str, wanted: str) -> str:
     if wanted == "dates" and is_other_order(text):
         return "; --dates dmy or --dates mdy reads such dates"
     return ""
-
-
-def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
-    """Find the columns of categories, and those of dates or durations, by position.
-
-    A text column of dates in ISO 8601 counts as dates unless it is declared as categorical. Units
-    depend on the rows by their ``weight``.
-    """
-    categories: Categories = {}
-    units: Units = {}
-    counted = ... if weight is None else weight > 0
-    for position, cells in odd_columns(X):
-        if cells.kind == "M":
-            units[position] = unit_since_first(as_days(cells.values[counted]))
-        elif cells.kind == "m":
-            units[position] = as_durations(cells.values, weight=weight)[1]
-        elif cells.labels is not None:
-            categories[position] = dict(enumerate(cells.labels))
-        elif cells.kind == "O":
-            known = different_values(cells)
-            if read_dates([str(value) for value in known]) is not None:
-                some = different_values(Cells(cells.name, cells.values[counted]))
-                days = read_dates([str(value) for value in some])
-                units[position] = unit_since_first(np.empty(0) if days is None else days)
-            elif not all_numbers(known):
-                categories[position] = dict(enumerate(sorted(known, key=str)))
-    return categories, units
 
 
 def different_values(cells: Cells) -> list[Any]:

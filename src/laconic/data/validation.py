@@ -13,10 +13,10 @@ from laconic.data.frames import (
     encode_days,
     encode_frame,
     encode_times,
-    frame_kinds,
     holds_times,
     units_of_times,
 )
+from laconic.data.kinds import frame_kinds
 from laconic.numeric.sparse_rows import canonical
 
 

@@ -6,7 +6,11 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from mmap import mmap
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 # The folder of Linux's control groups, and the files with the limit and the use of a group. The
 # keys are the names in /proc/self/cgroup: empty in version 2, the controller in version 1.
@@ -83,3 +87,31 @@ def _of_group(group: Path, limit: str, used: str) -> Iterator[int]:
                 if name in ("inactive_file", "total_inactive_file"):
                     cached = max(cached, int(value))
         yield max(left + cached, 0)
+
+
+def bytes_of_arrays(thing: Any) -> int:
+    """Return the bytes of all arrays that an object holds, also inside other objects of Laconic.
+
+    Arrays that share memory count once. A memory map counts nothing, because it can be read again.
+    """
+    seen: dict[int, int] = {}
+    todo = [thing]
+    known: set[int] = set()
+    while todo:
+        item = todo.pop()
+        if id(item) in known:
+            continue
+        known.add(id(item))
+        if isinstance(item, np.ndarray):
+            base = item
+            while isinstance(base.base, np.ndarray):
+                base = base.base
+            if not isinstance(base.base, mmap):
+                seen[id(base)] = base.nbytes
+        elif isinstance(item, dict):
+            todo += item.values()
+        elif isinstance(item, list | tuple):
+            todo += item
+        elif type(item).__module__.split(".")[0] in ("laconic", "scipy"):
+            todo += vars(item).values() if hasattr(item, "__dict__") else ()
+    return sum(seen.values())

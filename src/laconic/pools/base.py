@@ -165,6 +165,10 @@ class BoundPool(ABC):
         """Turn the scores of a block of columns into ``(first_atom, scores of its atoms)``."""
         return first, column_scores
 
+    def seams(self) -> list[int]:
+        """Return the columns at which a block for `collect` must begin."""
+        return [0]
+
     def best(
         self,
         residual: np.ndarray,

@@ -71,6 +71,10 @@ class BoundMixed(BoundPool):
         start, scores = self.pools[number].collect(first - self._columns[number], column_scores)
         return start + self._atoms[number], scores
 
+    def seams(self) -> list[int]:
+        """Return the first columns of the pools, because a block has columns of one pool."""
+        return sorted(set(self._columns) - {self.n_columns})
+
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Return the weighted squared norm of every column."""
         return np.concatenate([pool.squares(_in_type(weight, pool)) for pool in self.pools])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from laconic.numeric.parts import Here, Parts
 from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Pool
 
@@ -89,29 +90,87 @@ def bind_parts(
     """Bind a pool to rows in parts, each ``(X, weight)``, and check the bound pools."""
     if not all(len(weight) for _, weight in parts):
         raise ValueError("every part must have at least one row")
-    if len(parts) == 1:
-        bounds = [checked_bound(pool, pool.bind(*parts[0], threads))]
-    else:
-        known = of_parts(pool)
-        places = _places(known, parts, threads)
-        merged = surveyed(known, parts, places, threads)
-        if merged is None:  # ``bind`` would take each part for all rows
-            raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
-        bounds = [
-            checked_bound(pool, known.bind(X, weight, threads, merged, place))
-            for (X, weight), place in zip(parts, places, strict=True)
-        ]
-    kinds = {(bound.n_atoms, bound.n_columns, str(bound.dtype)) for bound in bounds}
+    if len(parts) > 1:
+        bound, _ = bind_in_place(pool, Here(parts, threads))
+        return [item[0] for item in bound.ask(_itself)]
+    [(X, weight)] = parts
+    only = checked_bound(pool, pool.bind(X, weight, threads))
+    if (late := only.late()) is not None:
+        only.settle([late])
+    return [only]
+
+
+def bind_in_place(pool: Pool, parts: Parts) -> tuple[Parts, BoundPool]:
+    """Bind a pool to parts, wherever they are, and return them with the pool bound to one row.
+
+    A part is a tuple that begins with X and ends with the weights of its rows. The bound pool takes
+    the place of X. The pool that is bound to one row knows all facts about atoms.
+    """
+    known = of_parts(pool)
+    places = _places(known, parts)
+    merged = surveyed(known, parts, places)
+    if merged is None:  # ``bind`` would take each part for all rows
+        raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
+    few = parts.chosen([0]).ask(_first_row)[0]
+    pattern, *_ = _bound(few, parts.threads, known, merged, places[0])
+    bound = parts.become(_bound, (known, merged), places)
+    kinds = set(bound.ask(_kind))
     if len(kinds) > 1:
         raise ValueError(
             f"{type(pool).__name__} must have the same atoms for all parts of the rows, not "
             f"{' and '.join(str(n) for n in sorted({n for n, _, _ in kinds}))} atoms"
         )
-    late = [bound.late() for bound in bounds]
+    late = bound.ask(_late)
     if late[0] is not None:
-        for bound in bounds:
-            bound.settle(late)
-    return bounds
+        bound = bound.become(_settled, (late,))
+        pattern.settle(late)
+    return bound, pattern
+
+
+# -- questions to one part -------------------------------------------------------------------------
+
+
+def _itself(part: Any, threads: Threads) -> Any:
+    return part
+
+
+def _length(part: Any, threads: Threads) -> int:
+    return len(part[-1])
+
+
+def _first_row(part: Any, threads: Threads) -> Any:
+    return part[0][:1], *(column[:1].copy() for column in part[1:])
+
+
+def _count(part: Any, threads: Threads, pool: Any, place: Place) -> Any:
+    return pool.count(part[0], place, threads)
+
+
+def _survey(part: Any, threads: Threads, pool: PoolOfParts, known: Any, place: Place) -> Any:
+    return pool.survey(part[0], part[-1], place._replace(known=known), threads)
+
+
+def _bound(part: Any, threads: Threads, pool: PoolOfParts, merged: Any, place: Place) -> Any:
+    X, *rest = part
+    bound = pool.bind(X, rest[-1], threads, merged, place)
+    return checked_bound(pool, bound), *rest
+
+
+def _kind(part: Any, threads: Threads) -> tuple[int, int, str]:
+    bound = part[0]
+    return bound.n_atoms, bound.n_columns, str(bound.dtype)
+
+
+def _late(part: Any, threads: Threads) -> Any:
+    return part[0].late()
+
+
+def _settled(part: Any, threads: Threads, late: Sequence[Any]) -> Any:
+    part[0].settle(late)
+    return part
+
+
+# -- surveys ---------------------------------------------------------------------------------------
 
 
 def of_parts(pool: Pool) -> PoolOfParts:
@@ -126,18 +185,12 @@ def of_parts(pool: Pool) -> PoolOfParts:
     return pool
 
 
-def surveyed(
-    pool: PoolOfParts,
-    parts: Sequence[tuple[Any, np.ndarray]],
-    places: Sequence[Place],
-    threads: Threads,
-) -> Any:
-    """Return the merged survey of all parts, each ``(X, weight)``. Survey as often as needed."""
+def surveyed(pool: PoolOfParts, parts: Parts, places: Sequence[Place]) -> Any:
+    """Return the merged survey of all parts. Survey as often as needed."""
     known = None
     for _ in range(MOST_SURVEYS):
-        at = zip(parts, (place._replace(known=known) for place in places), strict=True)
-        surveys = [pool.survey(X, weight, place, threads) for (X, weight), place in at]
-        merged = pool.merge(surveys, threads)
+        surveys = parts.ask(_survey, (pool, known), places)
+        merged = pool.merge(surveys, parts.threads)
         if not isinstance(merged, Unfinished):
             return merged
         known = merged.known
@@ -147,16 +200,14 @@ def surveyed(
     )
 
 
-def _places(
-    pool: PoolOfParts, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
-) -> list[Place]:
+def _places(pool: PoolOfParts, parts: Parts) -> list[Place]:
     """Return the place of every part, with the pool's counts."""
-    ends = np.cumsum([0, *(len(weight) for _, weight in parts)]).tolist()
+    ends = np.cumsum([0, *parts.ask(_length)]).tolist()
     seed = int(np.random.SeedSequence().generate_state(1)[0])
     places = [Place(first, ends[-1], seed=seed) for first in ends[:-1]]
     if not hasattr(pool, "count"):
         return places
-    counts = [pool.count(X, p, threads) for (X, _), p in zip(parts, places, strict=True)]
+    counts = parts.ask(_count, (pool,), places)
     if counts[0] is None:
         return places
     sums = np.cumsum([np.zeros_like(counts[0]), *counts], axis=0)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.validation import validated
 from laconic.model.patches import SMALLEST_PIXEL, PatchesMap, image_shape, is_at_least, pair
+from laconic.numeric.parts import Here
 from laconic.numeric.threads import Threads
 from laconic.pools.bound_patches import STORAGES, BoundPatches
 from laconic.pools.parts import Place, Unfinished, surveyed
@@ -221,7 +222,8 @@ class Patches(TransformerMixin, BaseEstimator):
 
     def _learned(self, X: Any, weight: np.ndarray, threads: Threads) -> MergedPatches:
         """Return the merged survey of images in one memory."""
-        learned: MergedPatches = surveyed(self, [(X, weight)], [Place(0, X.shape[0])], threads)
+        rows = Here([(X, weight)], threads)
+        learned: MergedPatches = surveyed(self, rows, [Place(0, X.shape[0])])
         return learned
 
     def _random(self, seed: int | None) -> np.random.RandomState:

@@ -66,8 +66,14 @@ class AnyShard(Protocol):
         From then on, scores and residual are those of ``W``.
         """
 
+    def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
+        """Return what `evaluate` returns at several points. It is left at the last one."""
+
     def curve(self, V: np.ndarray) -> np.ndarray:
-        """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
+        """Return the Hessian of the loss at the last evaluated weights, applied to ``V``.
+
+        Shards that are far away may estimate it from some of their rows.
+        """
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of ``face``, a mask (n_columns, n_outputs), or None.

@@ -17,12 +17,14 @@ from laconic.rows.curvature import (
     Mass,
     column_grams,
     column_mass,
+    even_steps,
     local_grams,
     placed,
 )
 from laconic.rows.design import Design
 from laconic.rows.limits import Limits
-from laconic.rows.sums import total
+from laconic.rows.stores import Which
+from laconic.rows.sums import running_total, total
 
 
 class Hessians(NamedTuple):
@@ -55,6 +57,47 @@ class Hessians(NamedTuple):
             return out
 
         return total(list(self.run(one, self.blocks)))
+
+    def of_some_rows(self, few: int) -> np.ndarray:
+        """Return the Hessian in all weights, from about ``few`` of the rows.
+
+        The weights are in the order of ``W.ravel()``. Rows are taken at even steps of accumulated
+        curvature, so that each represents the same part of it. If there are at most twice as many
+        rows, all are taken, and the sums are exact.
+        """
+        n, k = self.design.n_written, self.n_outputs
+        masses = [h.sum(axis=0, dtype=np.float64) for h in self._curvatures()]
+        rows, mass = sum(map(len, masses)), sum(float(m.sum()) for m in masses)
+        everything = rows <= 2 * few or not mass > 0
+        step = 1.0 if everything else mass / few
+        before = np.cumsum([0.0, *(float(m.sum()) for m in masses)])[:-1].tolist()
+        dtype = np.dtype(np.float64) if everything else self.design.dtype
+
+        def one(item: tuple[Block, np.ndarray, float]) -> np.ndarray:
+            block, own, start = item
+            assert block.state is not None
+            out = np.zeros((n, k, n, k))
+            at: Which = slice(None)
+            weight = block.weight
+            if not everything:
+                at = even_steps(own, start, step)
+                if len(at) == 0:
+                    return out
+                weight = (weight[at] * (step / own[at])).astype(weight.dtype)
+            X = block.columns.take(at, slice(0, n)).astype(dtype)
+            state = np.ascontiguousarray(block.state[:, at])
+            for c in range(k):
+                unit = np.zeros_like(state)
+                unit[c] = 1.0
+                bend = self.loss.curve(weight, state, unit).astype(dtype)
+                for other in range(c, k):
+                    gram = (X.T * bend[other]) @ X
+                    out[:, other, :, c] = gram
+                    out[:, c, :, other] = gram
+            return out
+
+        parts = self.run(one, zip(self.blocks, masses, before, strict=True))
+        return running_total(parts).reshape(n * k, n * k)
 
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each diagonal block is made."""

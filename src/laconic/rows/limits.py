@@ -29,6 +29,13 @@ class Limits(NamedTuple):
     """The same for local atoms. Their rows serve all classes."""
     face: int = 1000
     """Most weights whose Hessian is written down. With more, conjugate gradients are faster."""
+    travelling: int = 600
+    """Most weights whose whole Hessian travels from shards that are far away (`laconic.rows.far`).
+    With more, each product with it is an exchange."""
+    travelling_rows: int = 256
+    """Rows per weight from which a Hessian that travels is estimated."""
+    least_rows: int = 16384
+    """Least number of rows that such an estimate takes."""
     cuts: tuple[int, ...] = ()
     """Row numbers at which rows in memory are cut into shards."""
     rows: int | None = None

@@ -216,6 +216,11 @@ class Rows:
         value, gradient = self._shard.evaluate(self._places.to_shard(W))
         return value, self._places.from_shard(gradient)
 
+    def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
+        """Return loss and gradient at several points; scores are then those of the last one."""
+        found = self._shard.evaluate_all([self._places.to_shard(W) for W in points])
+        return [(value, self._places.from_shard(gradient)) for value, gradient in found]
+
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         V = self._places.to_shard(V)

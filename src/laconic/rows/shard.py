@@ -20,7 +20,7 @@ from laconic.rows.design import Design
 from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.stores import Packed, Store, Written
-from laconic.rows.sums import total
+from laconic.rows.sums import total, whole
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class Shard:
         columns: list[Store] | None = None,
         offsets: Sequence[np.ndarray | None] | None = None,
     ) -> None:
-        self._rest = rest
+        self.rest = rest
         self._threads = threads
         self.pool, self.loss, self.n_outputs = rest.pool, rest.loss, rest.n_outputs
         self.dtype = rest.pool.dtype
@@ -77,7 +77,7 @@ class Shard:
     def _store(self, n_rows: int) -> Store:
         if self.pool.binary or self.pool.signs:
             return Packed(n_rows, self.dtype, self.pool.signs)
-        return Written(n_rows, self.dtype, self._rest.limits.multiplied)
+        return Written(n_rows, self.dtype, self.rest.limits.multiplied)
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Shard:
 
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
-        return self._rest.shares
+        return self.rest.shares
 
     def put_constant(self) -> tuple[np.ndarray, np.ndarray]:
         """Add a column of ones as the first column. Return the same sums as `take`."""
@@ -115,7 +115,7 @@ class Shard:
         """
         columns, self._coming = self._coming, None
         assert columns is not None
-        y, n_classes, first = self._rest.y, self._n_classes, self._design.n_written
+        y, n_classes, first = self.rest.y, self._n_classes, self._design.n_written
         last = first + columns.shape[1]
         shift = means.astype(self.dtype)
 
@@ -142,7 +142,7 @@ class Shard:
             block.local.append(local, s)
             rows = block.local.atoms[-1].rows
             by_class = np.zeros((len(block.weight), self._n_classes), dtype=self.dtype)
-            by_class[rows] = hot[self._rest.y[s][rows]] * block.weight[rows, None]
+            by_class[rows] = hot[self.rest.y[s][rows]] * block.weight[rows, None]
             sums.append(LocalBlock(block.local.atoms[-1:]).sums(by_class.T)[0])
         self._design.locals.append(local)
         class_sums: np.ndarray = local.change.T @ total(sums)
@@ -166,10 +166,10 @@ class Shard:
         scores are a fixed offset.
         """
         if not keep:
-            return Shard(self._rest, Threads(1), None, [self._scores(b) for b in self._blocks])
+            return Shard(self.rest, Threads(1), None, [self._scores(b) for b in self._blocks])
         n_written, locals = self._design.n_written, self._design.locals
         columns = [block.columns.copy(n_written) for block in self._blocks]
-        out = Shard(self._rest, Threads(1), columns)
+        out = Shard(self.rest, Threads(1), columns)
         out._design = Design(self.dtype, n_written, locals)
         for own, block in zip(out._blocks, self._blocks, strict=True):
             own.local = LocalBlock(block.local.atoms)
@@ -216,6 +216,14 @@ class Shard:
         """
         return self._hessians().whole(face)
 
+    def whole_hessian(self, few: int | None = None) -> np.ndarray:
+        """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
+
+        With ``few``, it is estimated from about so many rows, unless there are hardly more. All
+        columns must be written down.
+        """
+        return self._hessians().of_some_rows(self.n_rows if few is None else few)
+
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each of the `hessian_blocks` is made."""
         return self._hessians().masses()
@@ -231,7 +239,7 @@ class Shard:
         return self._hessians().diagonal(among)
 
     def _hessians(self) -> Hessians:
-        limits = self._rest.limits
+        limits = self.rest.limits
         return Hessians(self.loss, self.n_outputs, self._blocks, self._design, limits, self._map)
 
     def gram_product(self, t: np.ndarray) -> np.ndarray:
@@ -262,7 +270,12 @@ class Shard:
 
     def squares(self) -> np.ndarray:
         """Return the weighted squared norms of all columns of the pool."""
-        return self.pool.squares(np.concatenate(self._rest.weights))
+        return self.pool.squares(np.concatenate(self.rest.weights))
+
+    def sums_of_pool(self) -> np.ndarray:
+        """Return the weighted sum of every column of the pool."""
+        weight = np.concatenate(self.rest.weights)[:, None]
+        return whole(self.pool.gradients(weight), self.pool.n_columns)[:, 0]
 
     # -- what grows with the rows --------------------------------------------------------------
 
@@ -291,13 +304,13 @@ class Shard:
         return scores
 
     def _pieces(self) -> Iterator[tuple[slice, Block]]:
-        return zip(self._rest.slices, self._blocks, strict=True)
+        return zip(self.rest.slices, self._blocks, strict=True)
 
     def _over_blocks(self, function: Callable[[Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))
 
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        small = self.n_rows * self.n_columns * self.n_outputs < self._rest.limits.serial
+        small = self.n_rows * self.n_columns * self.n_outputs < self.rest.limits.serial
         return map(function, items) if small else self._threads.map(function, items)
 
 

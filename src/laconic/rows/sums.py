@@ -18,6 +18,14 @@ def total(parts: Sequence[np.ndarray]) -> np.ndarray:
     return out
 
 
+def running_total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the same sum of parts that come one by one, so that few of them are held."""
+    out = np.zeros(0)
+    for number, part in enumerate(parts):
+        out = part.astype(np.float64) if number == 0 else out + part
+    return out
+
+
 def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
     """Add up sums that come in blocks of columns. The parts may have different blocks."""
     if len(parts) == 1:
@@ -51,3 +59,12 @@ def added_in_place(parts: Sequence[Sums], n_columns: int) -> Iterator[tuple[int,
             out[first:last] += sums
     for first, last in blocks:
         yield first, out[first:last]
+
+
+def whole(blocks: Sums, n_columns: int) -> np.ndarray:
+    """Return sums that come in blocks of columns as one array."""
+    out = np.zeros((n_columns, 0))
+    for first, sums in blocks:
+        out = out if out.shape[1] else np.zeros((n_columns, sums.shape[1]))
+        out[first : first + len(sums)] = sums
+    return out

@@ -84,6 +84,10 @@ class Together:
         parts = [shard.evaluate(W) for shard in self._shards]
         return sum(value for value, _ in parts), total([gradient for _, gradient in parts])
 
+    def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
+        """Return what `evaluate` returns at several points."""
+        return [self.evaluate(W) for W in points]
+
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         return self._sum(lambda shard: shard.curve(V))

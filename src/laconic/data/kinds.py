@@ -1,0 +1,126 @@
+"""Find what the columns of a data frame hold: categories, dates, durations or numbers.
+
+A frame may come in parts. Then each part states facts about its columns (`frame_facts`), and these
+are merged (`kinds_of`). A frame in one memory is a single part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.data.cells import Cells, odd_columns
+from laconic.data.dates import as_days, reaches, read_dates, unit_of_reaches, unit_since_first
+from laconic.data.frames import Categories, Units, all_numbers, different_values
+
+
+class ColumnFacts(NamedTuple):
+    """What a part of a frame says of a column that is not plain numbers."""
+
+    name: Any
+    kind: str
+    """``"M"`` for dates, ``"m"`` for durations, ``"O"`` for objects, ``"labels"`` for a column that
+    is declared as categorical, and other letters for numbers."""
+    known: list[Any]
+    """The different values of objects, or the declared categories."""
+    counted: list[Any]
+    """The different values of objects in rows that count."""
+    first: float = np.nan
+    """The first date, in days since 1970."""
+    reach: np.ndarray = np.zeros(0)
+    """For durations, the weights that `laconic.data.dates.reaches` returns."""
+
+
+Facts = Mapping[int, ColumnFacts]
+"""Facts about the columns that are not plain numbers, by position."""
+
+
+def frame_facts(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]:
+    """Return what a frame, or a part of it, says of its columns. Rows count by their ``weight``."""
+    counted = ... if weight is None else weight > 0
+    return {at: _facts(cells, counted, weight) for at, cells in odd_columns(X)}
+
+
+def _facts(cells: Cells, counted: Any, weight: np.ndarray | None) -> ColumnFacts:
+    name, kind = cells.name, cells.kind
+    if kind == "M":
+        days = as_days(cells.values[counted])
+        first = float(np.min(days[~np.isnan(days)], initial=np.inf))
+        return ColumnFacts(name, kind, [], [], first if np.isfinite(first) else np.nan)
+    if kind == "m":
+        return ColumnFacts(name, kind, [], [], reach=reaches(cells.values, weight))
+    if cells.labels is not None:
+        return ColumnFacts(name, "labels", list(cells.labels), [])
+    if kind == "O":
+        known = different_values(cells)
+        some = known if weight is None else different_values(Cells(name, cells.values[counted]))
+        return ColumnFacts(name, kind, known, some)
+    return ColumnFacts(name, kind, [], [])
+
+
+def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, Units]:
+    """Find the columns of categories, and those of dates or durations, by position.
+
+    A text column of dates in ISO 8601 counts as dates unless it is declared as categorical. Units
+    depend on the rows by their ``weight``.
+    """
+    return kinds_of([frame_facts(X, weight)])
+
+
+def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
+    """Return the columns of categories, and the units of dates and durations, of all parts.
+
+    The order of the parts does not matter, except for the order of declared categories.
+    """
+    categories: Categories = {}
+    units: Units = {}
+    for at in sorted({at for part in parts for at in part}):
+        column = [part[at] for part in parts if at in part]
+        kind = _kind(column)
+        if kind == "M":
+            first = np.array([facts.first for facts in column if facts.kind == "M"])
+            units[at] = unit_since_first(first)
+        elif kind == "m":
+            units[at] = unit_of_reaches(sum(f.reach for f in column if f.kind == "m"))
+        elif kind == "labels":
+            categories[at] = dict(enumerate(_labels(column)))
+        elif kind == "O":
+            known = _once(value for facts in column for value in facts.known)
+            if read_dates([str(value) for value in known]) is not None:
+                some = [str(v) for v in _once(v for facts in column for v in facts.counted)]
+                days = read_dates(some)
+                units[at] = unit_since_first(np.empty(0) if days is None else days)
+            elif not all_numbers(known):
+                categories[at] = dict(enumerate(sorted(known, key=str)))
+    return categories, units
+
+
+def _kind(column: Sequence[ColumnFacts]) -> str:
+    """Return the kind of a column. Parts in which all values are missing fit any kind."""
+    kinds = {facts.kind for facts in column if facts.kind != "O" or facts.known} or {"O"}
+    if kinds <= {"O", "labels"}:
+        return "labels" if kinds == {"labels"} else "O"
+    if len(kinds) > 1 and not kinds <= set("biuf"):
+        shown = " and ".join(sorted(_IN_WORDS.get(kind, "numbers") for kind in kinds))
+        raise ValueError(
+            f"column {column[0].name!r} of X holds {shown} in different parts of the rows; give it "
+            "one type"
+        )
+    return kinds.pop()
+
+
+_IN_WORDS = {"M": "dates", "m": "durations", "O": "text", "labels": "categories"}
+
+
+def _labels(column: Sequence[ColumnFacts]) -> list[Any]:
+    """Return the declared categories, sorted as text if the parts declare different ones."""
+    first = column[0].known
+    if all(facts.known == first for facts in column):
+        return first
+    return sorted(_once(label for facts in column for label in facts.known), key=str)
+
+
+def _once(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))

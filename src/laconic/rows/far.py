@@ -1,0 +1,325 @@
+"""Shards that are far away, for example on the workers of a cluster, as one shard.
+
+`Far` stands for them where the loop runs. It knows the recipe that brings them to the present
+state, and remembers their last answers. An *exchange* is one broadcast of a recipe and some
+questions, and one gathering of the sums of the answers. It takes far longer than a few sums, so
+`Far` puts questions that belong together into one exchange:
+
+* New columns come with the loss, the gradient and the Hessian at the same weights, padded with
+  zeros. The next solve starts there.
+* The loss at other weights comes with its gradient and with the Hessian there, if the corrector
+  asked for a Hessian the last time. So steps are found without the shards.
+* Means of columns come for the whole pool at once.
+
+There is no algorithm here. Every answer is the one that the shards would give one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count, pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from laconic.losses import Loss
+from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.rows.limits import Limits
+from laconic.rows.recipe import Call, In, Recipe
+
+
+class Carrier(Protocol):
+    """Brings questions to shards."""
+
+    def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
+        """Bring all shards to the state of a recipe. Return the sums of their answers there.
+
+        A call is a method of `laconic.rows.keeper.Answers` with its arguments. The order of the
+        sums is fixed (`laconic.rows.tree`).
+        """
+
+
+class FarRows:
+    """What `Far` and its trials share.
+
+    Parameters
+    ----------
+    carrier : Carrier
+    pool : BoundPool
+        The pool bound to any rows. It is asked only for facts about atoms.
+    loss : Loss
+    n_outputs : int
+    n_rows : int
+        Number of all rows.
+    shares : ndarray
+        Sum of the weights of every class.
+    limits : Limits
+    """
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        pool: BoundPool,
+        loss: Loss,
+        n_outputs: int,
+        n_rows: int,
+        shares: np.ndarray,
+        limits: Limits,
+    ) -> None:
+        self.carrier, self.pool, self.loss = carrier, pool, loss
+        self.n_outputs, self.n_rows, self.shares, self.limits = n_outputs, n_rows, shares, limits
+        self.trials = count()
+        self.sums_of_pool: np.ndarray | None = None
+
+
+class Far:
+    """Shards that are far away, as one shard; see `laconic.rows.contract.AnyShard`.
+
+    Parameters
+    ----------
+    rows : FarRows
+    recipe : Recipe, optional
+        The state of the shards.
+    """
+
+    def __init__(self, rows: FarRows, recipe: Recipe | None = None) -> None:
+        self._rows = rows
+        self.pool, self.loss, self.dtype = rows.pool, rows.loss, rows.pool.dtype
+        self.n_outputs, self.n_rows = rows.n_outputs, rows.n_rows
+        self._recipe = recipe or Recipe()
+        self._offered: list[int] = []
+        # Whether a Hessian comes with an evaluation, and whether it is exact; None for no Hessian.
+        self._exact: bool | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget the answers that belong to an evaluation."""
+        self._evaluated: tuple[float, np.ndarray] | None = None
+        self._gradients: np.ndarray | None = None
+        self._hessian: tuple[bool, np.ndarray] | None = None
+
+    def _ask(self, *calls: Call) -> list[Any]:
+        return self._rows.carrier.ask(self._recipe, calls)
+
+    def _asked(self, method: str, *arguments: Any) -> Any:
+        [answer] = self._ask(Call(method, arguments))
+        return answer
+
+    # -- which columns are in ------------------------------------------------------------------
+
+    @property
+    def _n_columns(self) -> int:
+        return sum(self._width(each) for each in self._recipe.columns)
+
+    def _width(self, each: In) -> int:
+        return self.pool.width(each.atom) if each.means is None else len(each.means)
+
+    @property
+    def _all_written(self) -> bool:
+        return all(each.means is not None for each in self._recipe.columns)
+
+    def class_shares(self) -> np.ndarray:
+        """Return the sum of the weights of every class."""
+        return self._rows.shares
+
+    def put_constant(self) -> tuple[np.ndarray, np.ndarray]:
+        """Add a column of ones as the first column; see `AnyShard.put_constant`."""
+        return self._put((In(-1, (0.0,)),))
+
+    def offer(self, atoms: Sequence[int]) -> np.ndarray:
+        """Return the weighted sums of the columns of some atoms. The shards do not wait for them.
+
+        If atoms are columns, all sums are asked for once. A pool may store rounded columns, as
+        patches do. Then these sums are a little off. They only centre the columns, so any numbers
+        near the means will do.
+        """
+        self._offered = list(atoms)
+        if self.pool.n_atoms != self.pool.n_columns:  # some atoms are groups of columns
+            sums: np.ndarray = self._asked("sums_of", self._offered)
+            return sums
+        if self._rows.sums_of_pool is None:
+            self._rows.sums_of_pool = self._asked("sums_of_pool")
+        return self._rows.sums_of_pool[self._offered]
+
+    def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Add the offered columns, minus their means; see `AnyShard.take`."""
+        ends = np.cumsum([0, *(self.pool.width(atom) for atom in self._offered)])
+        centres = (means[ends[at] : ends[at + 1]].tolist() for at in range(len(self._offered)))
+        pairs = zip(self._offered, centres, strict=True)
+        return self._put(tuple(In(atom, tuple(own)) for atom, own in pairs))
+
+    def put_local(self, atom: int) -> np.ndarray:
+        """Add a local atom, and return its class sums."""
+        return self._put((In(atom, None),))[0]
+
+    def _put(self, new: tuple[In, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Add columns. If the next solve can start at the present weights, evaluate there too."""
+        before = self._recipe
+        self._recipe = before._replace(columns=(*before.columns, *new))
+        self._hessian = None
+        last = Call("sums_of_last", (len(new),))
+        if before.weights is None or before.at != before.columns or not self._all_written:
+            [sums] = self._ask(last)
+            return tuple(sums)  # type: ignore[return-value]
+        zeros = np.zeros((sum(map(self._width, new)), self.n_outputs))
+        [sums] = self._move(np.vstack([before.weights, zeros]), last)
+        return tuple(sums)  # type: ignore[return-value]
+
+    def cut(self, n_written: int, n_local: int) -> None:
+        """Keep the first columns that are written down, and the first local atoms."""
+        kept: list[In] = []
+        for each in self._recipe.columns:
+            if each.means is None:
+                n_local -= 1
+            else:
+                n_written -= len(each.means)
+            if n_local < 0 or n_written < 0:
+                break
+            kept.append(each)
+        if len(kept) < len(self._recipe.columns):
+            self._recipe = self._recipe._replace(columns=tuple(kept))
+            self._hessian = None
+
+    def unlike(self) -> tuple[int, np.ndarray]:
+        """Return the last local atom's number of rows, and which earlier atoms are unlike it."""
+        n_rows, differ = self._asked("unlike")
+        return n_rows, differ
+
+    def trial(self, keep: bool) -> Far:
+        """Return shards in which atoms are tried; see `AnyShard.trial`."""
+        columns = self._recipe.columns if keep else ()
+        number = next(self._rows.trials)
+        return Far(self._rows, Recipe(columns, trial=(number, keep), origin=self._recipe))
+
+    # -- the loss ------------------------------------------------------------------------------
+
+    def evaluate(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss at weights ``W`` and its gradient there; see `AnyShard.evaluate`."""
+        there = self._recipe._replace(weights=W, at=self._recipe.columns)
+        if self._evaluated is None or not there.same_evaluation(self._recipe):
+            self._move(W)
+        assert self._evaluated is not None
+        return self._evaluated
+
+    def _move(self, W: np.ndarray, *calls: Call) -> list[Any]:
+        """Evaluate at ``W``, answer other calls in the same exchange, and return their answers."""
+        self._recipe = self._recipe._replace(weights=W.copy(), at=self._recipe.columns)
+        self._forget()
+        wanted = [] if self._exact is None or not self._is_small() else [self._whole(self._exact)]
+        evaluated, *answers = self._ask(Call("evaluated"), *calls, *wanted)
+        self._evaluated = float(evaluated[0]), evaluated[1]
+        if wanted:
+            self._hessian = bool(self._exact), answers.pop()
+        return answers
+
+    def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
+        """Return the loss and its gradient at several points, in one exchange."""
+        answers = self._asked("evaluate_all", list(points))
+        self._recipe = self._recipe._replace(weights=points[-1].copy(), at=self._recipe.columns)
+        self._forget()
+        found = [(float(value), gradient) for value, gradient in answers]
+        self._evaluated = found[-1]
+        return found
+
+    def _is_small(self) -> bool:
+        """Return whether the Hessian in all weights is small enough to travel."""
+        weights = self._n_columns * self.n_outputs
+        return self._all_written and weights <= self._rows.limits.travelling
+
+    def _whole(self, exact: bool) -> Call:
+        """Return the question for the Hessian in all weights."""
+        limits = self._rows.limits
+        few = limits.travelling_rows * self._n_columns * self.n_outputs
+        share = max(few, limits.least_rows) / max(self.n_rows, 1)
+        return Call("whole_hessian", (None if exact or share >= 0.5 else share,))
+
+    def _known_hessian(self, exact: bool) -> np.ndarray:
+        """Return the Hessian in all weights. From now on it comes with every evaluation."""
+        if self._hessian is None or (exact and not self._hessian[0]):
+            [found] = self._ask(self._whole(exact))
+            self._hessian = exact, found
+        self._exact = exact
+        return self._hessian[1]
+
+    def curve(self, V: np.ndarray) -> np.ndarray:
+        """Return the Hessian of the loss at the last evaluated weights, applied to ``V``.
+
+        If it may travel, and if there are many rows, it is estimated from some of them.
+        """
+        if not self._is_small():
+            out: np.ndarray = self._asked("curve", V)
+            return out
+        hessian = self._known_hessian(exact=False) if self._hessian is None else self._hessian[1]
+        return (hessian @ V.ravel()).reshape(V.shape)
+
+    def hessian(self, face: np.ndarray) -> np.ndarray | None:
+        """Return the Hessian in the weights of ``face``, or None; see `AnyShard.hessian`."""
+        if not self._all_written or np.count_nonzero(face) > self._rows.limits.face:
+            return None
+        if not self._is_small():
+            out: np.ndarray | None = self._asked("hessian", face)
+            return out
+        at = np.flatnonzero(face)
+        return self._known_hessian(exact=True)[np.ix_(at, at)]
+
+    def hessian_blocks(self) -> list[np.ndarray]:
+        """Return diagonal blocks of the Hessian; see `AnyShard.hessian_blocks`."""
+        if not self._is_small():
+            blocks: list[np.ndarray] = self._asked("hessian_blocks")
+            return blocks
+        hessian = self._known_hessian(exact=False) if self._hessian is None else self._hessian[1]
+        n, k = self._n_columns, self.n_outputs
+        return [np.einsum("icjc->cij", hessian.reshape(n, k, n, k)).copy()]
+
+    def gram_product(self, t: np.ndarray) -> np.ndarray:
+        """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""
+        product: np.ndarray = self._asked("gram_product", t)
+        return product
+
+    # -- the pool ------------------------------------------------------------------------------
+
+    def best(
+        self, forbidden: np.ndarray, normaliser: np.ndarray | None, costs: np.ndarray | None
+    ) -> Choice:
+        """Return the pool's atom of largest l1 gradient norm, eq. (7); see `BoundPool.best`."""
+        norms = ((first, np.abs(sums).sum(axis=1)) for first, sums in self.gradients())
+        return best_of(self.pool, norms, forbidden, normaliser, costs)
+
+    def gradients(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Return negative gradients in the weights of all columns of the pool."""
+        if self._gradients is None:
+            self._gradients = self._asked("gradients")
+        yield from self._blocks(self._gradients)
+
+    def _blocks(self, sums: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Cut sums of all columns of the pool into blocks."""
+        for first, last in pairwise([*self.pool.seams(), len(sums)]):
+            yield first, sums[first:last]
+
+    def along(self, t: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Return Σ_i weight_i z_i ⟨x_i, t⟩ for all columns z of the pool, like `gradients`.
+
+        The rule that asks for this asks for the gradients next, so they come along.
+        """
+        more = [Call("gradients")] if self._gradients is None and self._evaluated else []
+        sums, *gradients = self._ask(Call("along", (t,)), *more)
+        if gradients:
+            [self._gradients] = gradients
+        yield from self._blocks(sums)
+
+    def squares(self) -> np.ndarray:
+        """Return the weighted squared norms of all columns of the pool."""
+        squares: np.ndarray = self._asked("squares")
+        return squares
+
+    # -- what grows with the rows --------------------------------------------------------------
+
+    def residual_of_all_rows(self) -> np.ndarray:
+        """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
+        residual: np.ndarray = self._asked("residual_of_all_rows").joined()
+        return residual
+
+    def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
+        """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
+        columns: np.ndarray = self._asked("columns_of_all_rows", list(atoms)).joined()
+        return columns

@@ -1,0 +1,59 @@
+"""Sums in a fixed tree over the parts of a whole, wherever the parts are.
+
+Floating-point sums depend on the order. So the order is fixed: the first `FAN` parts are added in
+order, then the next, and so on, and then these sums in the same way. Whoever adds up a group gets
+the same bits. So neither the number of workers nor their order matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+# Number of parts, or of sums of parts, that are added together.
+FAN = 8
+
+
+class OfRows(NamedTuple):
+    """Arrays with an entry for each row, one for every part. They are joined and not added."""
+
+    parts: tuple[np.ndarray, ...]
+
+    def joined(self) -> np.ndarray:
+        """Return one array for all rows."""
+        return np.concatenate(self.parts)
+
+
+def groups(items: Sequence[T]) -> list[Sequence[T]]:
+    """Cut a list into the groups that are added together."""
+    return [items[first : first + FAN] for first in range(0, len(items), FAN)]
+
+
+def added(answers: Sequence[Any]) -> Any:
+    """Return the sum of one group of answers, in order."""
+    return reduce(_add, answers)
+
+
+def tree_sum(answers: Sequence[Any]) -> Any:
+    """Return the sum of the answers of all parts."""
+    while len(answers) > 1:
+        answers = [added(group) for group in groups(answers)]
+    return answers[0]
+
+
+def _add(a: Any, b: Any) -> Any:
+    """Add two answers of the same form: numbers, arrays, None, or tuples and lists of these."""
+    if a is None or b is None:  # a part that has no answer leaves none for the whole
+        return None
+    if isinstance(a, OfRows):
+        return OfRows(a.parts + b.parts)
+    if isinstance(a, tuple | list):
+        return type(a)(_add(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) and a.dtype.kind == "f":
+        return a.astype(np.float64, copy=False) + b
+    return a + b
