@@ -81,7 +81,9 @@ class _SoftmaxLoss:
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
         """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
-        return y.astype(np.int64) * len(y) + np.arange(len(y))
+        # The smallest type, because targets of all rows are kept.
+        small = np.min_scalar_type(n_outputs * len(y))
+        return (y.astype(np.int64) * len(y) + np.arange(len(y))).astype(small)
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
@@ -212,7 +214,7 @@ class BinaryLoss(ABC):
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
         """Return the labels as -1 and 1."""
-        return 2 * y.astype(np.int64) - 1
+        return 2 * y.astype(np.int8) - 1
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray

@@ -56,6 +56,6 @@ def total_loop(max_rounds, intercept=True, costs=None, l1=1e-4, **settings):
     loss = BINARY_LOSSES["exponential"]()
     rows = rows_in_memory([pool], loss, y, weight, 1, threads, intercept)
     fixed = len(settings.get("include", ()))
-    master, record = make_master(rows, y, weight, l1, fixed), Recorder(rows, costs)
+    master, record = make_master(rows, l1, fixed), Recorder(rows, costs)
     settle = SearchSubset(record, master, **{"price": 0.01, "max_rounds": max_rounds, **settings})
     return Loop(Violated(rows, l1, 5e-4, Admissible(costs=costs)), settle, record)

@@ -59,23 +59,23 @@ class Master(Protocol):
         """Return a fit's weights as those of a fit of all columns, with zeros for the others."""
 
 
-def make_master(rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float, fixed: int = 0) -> Master:
+def make_master(rows: Rows, l1: float, fixed: int = 0) -> Master:
     """Return the master problem in the form that the rows' pool and loss allow.
 
     The first ``fixed`` atoms of the rows are always in the model.
     """
     by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values() and not fixed
-    return SignsMaster(rows, y, weight, l1) if by_kernels else RowsMaster(rows, l1, fixed)
+    return SignsMaster(rows, l1) if by_kernels else RowsMaster(rows, l1, fixed)
 
 
 class SignsMaster:
     """The master problem for columns of -1 and 1, two classes and a loss of the margin."""
 
-    def __init__(self, rows: Rows, y: np.ndarray, weight: np.ndarray, l1: float) -> None:
+    def __init__(self, rows: Rows, l1: float) -> None:
         self.rows = rows
         self.l1 = l1
+        y, self._weight = rows.labels_of_all_rows()
         self._labels = 2.0 * y - 1.0
-        self._weight = weight
         self._columns = np.empty((len(y), 0), dtype=np.int8, order="F")
         self._held: list[int] = []
         self._last: SubsetProblem | None = None

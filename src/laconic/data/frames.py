@@ -341,6 +341,16 @@ def words_for_text(error: ValueError) -> str | None:
     )
 
 
+def clearer(error: ValueError, allows_missing: bool, mixed: bool, frame: bool) -> str | None:
+    """Return a better message for an error of checked input, or None.
+
+    ``allows_missing`` says that the pool takes text and missing values. ``mixed`` says that it is a
+    list of pools, and ``frame`` that the input is a data frame.
+    """
+    hint = None if allows_missing else what_stumps_could_do(error, mixed)
+    return hint or (None if frame else words_for_text(error))
+
+
 def what_stumps_could_do(error: ValueError, mixed: bool = False) -> str | None:
     """Return a better message for data that only stumps and rules accept, or None.
 

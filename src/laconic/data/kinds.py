@@ -83,7 +83,7 @@ def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
             first = np.array([facts.first for facts in column if facts.kind == "M"])
             units[at] = unit_since_first(first)
         elif kind == "m":
-            units[at] = unit_of_reaches(sum(f.reach for f in column if f.kind == "m"))
+            units[at] = unit_of_reaches(np.sum([f.reach for f in column if f.kind == "m"], axis=0))
         elif kind == "labels":
             categories[at] = dict(enumerate(_labels(column)))
         elif kind == "O":

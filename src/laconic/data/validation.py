@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names, _get_feature_names, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _get_feature_names,
+    validate_data,
+)
 
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.doubts import warn_of_columns
@@ -59,6 +64,12 @@ def _seen(X: Any, only_names: bool = False) -> Any:
     out = np.asarray(np.empty((0, len(names))) if only_names else X).view(_Named)
     out.names = names
     return out
+
+
+def learn_features(estimator: Any, X: Any) -> None:
+    """Set the number of features and their names from some rows, as a check with ``reset`` does."""
+    _check_feature_names(estimator, _seen(X, only_names=True) if is_frame(X) else X, reset=True)
+    _check_n_features(estimator, X, reset=True)
 
 
 def validated(

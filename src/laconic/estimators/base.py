@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.elsewhere import in_words, is_elsewhere
 from laconic.data.frames import Categories, Units
 from laconic.data.labels import check_labels
 from laconic.data.validation import validated
@@ -68,10 +69,21 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
         """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
+        if is_elsewhere(X):
+            raise TypeError(self._refused(X, reset))
         if reset:
             check_labels(y)
         labels = {"y": y} if reset else {}
         return validated(self, X, **labels, reset=reset, weight=weight, **self._input())
+
+    def _refused(self, X: Any, fits: bool) -> str:
+        """Say why rows that are elsewhere are refused, and what to do."""
+        if fits:
+            return (
+                f"{type(self).__name__} learns from rows in one memory, and X is {in_words(X)}; "
+                "fit it on a sample of the rows: the fitted model predicts all of them"
+            )
+        return f"X is {in_words(X)}; save the model, and use laconic predict, which reads files"
 
     def _input(self) -> dict[str, Any]:
         """Return the options of the check that say what kinds of input are accepted."""

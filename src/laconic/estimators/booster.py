@@ -19,33 +19,32 @@ from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
 from laconic.data.doubts import stacklevel_of_user
-from laconic.data.fingerprint import fingerprint, settings_of
+from laconic.data.fingerprint import settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.budgets import check_caps, in_order, make_costs, resolve_target
+from laconic.estimators.elsewhere import prepared, takes_parts
 from laconic.estimators.path_classifier import PathClassifier
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
+from laconic.estimators.training import Training, TrainingInMemory
 from laconic.export.footprint import Target, find_target
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
-from laconic.pools import Pool, bind_parts, make_pool
-from laconic.pools.signs import as_signs
-from laconic.rows.rows import Rows, rows_in_memory
+from laconic.pools import Pool, make_pool
+from laconic.rows.rows import Rows
 
 Self = TypeVar("Self", bound="BoostedClassifier")
 
 
 class Ready(NamedTuple):
-    """The checked input: all rows, and the rows to learn from (``rows``, ``codes``, ``weight``)."""
+    """The checked input: all rows if they are here, and the rows to learn from."""
 
     X: Any
     y: np.ndarray
     pool: Pool
     loss: Loss
-    rows: Any
-    codes: np.ndarray
-    weight: np.ndarray
+    training: Training
     held: HeldOut | None
     target: Target | None
     """What the bytes of a model are counted for, if they have a cap."""
@@ -194,7 +193,9 @@ class BoostedClassifier(PathClassifier):
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check the data, and hold out rows if that is asked for."""
-        target = None if self.max_bytes is None else resolve_target(self.chip, X)
+        if takes_parts(self, X):
+            return self._prepared_parts(X, y, sample_weight)
+        target = self._target(X)
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
         check_repeatable(pool, self.checkpoint)
@@ -204,17 +205,24 @@ class BoostedClassifier(PathClassifier):
         if self.early_stopping:
             rows, codes, weight, kept = held_out_rows(self, rows, codes, weight)
             held = HeldOut(*kept, loss, self.n_iter_no_change)
-        return Ready(X, y, pool, loss, rows, codes, weight, held, target)
+        return Ready(X, y, pool, loss, TrainingInMemory(rows, codes, weight), held, target)
+
+    def _prepared_parts(self, X: Any, y: Any, sample_weight: Any) -> Ready:
+        """Check rows that are elsewhere."""
+        found = prepared(self, X, y, sample_weight)
+        check_repeatable(found.pool, self.checkpoint)
+        loss, target = self._loss_of(found.total), self._target(found.first)
+        return Ready(None, np.empty(0), found.pool, loss, found.training, None, target)
+
+    def _target(self, X: Any) -> Target | None:
+        """Return what the bytes of a model are counted for, if they have a cap."""
+        return None if self.max_bytes is None else resolve_target(self.chip, X)
 
     def _rows(self, ready: Ready, threads: Threads) -> Rows:
         """Return the pool bound to the rows to learn from."""
-        limits, loss, weight = self._limits, ready.loss, ready.weight
-        bounds = bind_parts(ready.pool, limits.parts(ready.rows, weight), threads)
-        if self._signs:
-            bounds = [as_signs(bound) for bound in bounds]
-        n_outputs, intercept = loss.n_outputs(len(self.classes_)), self.fit_intercept
-        settings = n_outputs, threads, intercept, limits
-        return rows_in_memory(bounds, loss, ready.codes, weight, *settings)
+        n_outputs = ready.loss.n_outputs(len(self.classes_))
+        settings = n_outputs, threads, self.fit_intercept, self._limits
+        return ready.training.rows(ready.pool, self._signs, ready.loss, *settings)
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""
@@ -238,7 +246,7 @@ class BoostedClassifier(PathClassifier):
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
         settings["chip"] = ready.target
         settings |= self._fingerprinted()
-        mark = fingerprint(ready.rows, ready.codes, ready.weight, settings)
+        mark = ready.training.fingerprint(settings)
         return Checkpoint(self.checkpoint, mark, self._save_every)
 
     def _by_number(self, argument: str) -> list[Any]:
@@ -276,10 +284,11 @@ class BoostedClassifier(PathClassifier):
         These rows are arrays without feature names, so names in its settings become numbers. They
         are fewer, and are cut into shards in proportion.
         """
+        assert isinstance(ready.training, TrainingInMemory)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
         # A generator of folds cannot be cloned, so cv is removed before cloning.
         fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
-        fold._limits = self._limits._replace(rows=ready.rows.shape[0])
+        fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
             fold.set_params(pool=pool)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.data.cells import is_frame
-from laconic.data.frames import asked_categories, what_stumps_could_do, words_for_text
+from laconic.data.frames import asked_categories, clearer
 from laconic.estimators.base import LaconicClassifier
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS
@@ -274,9 +274,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         try:
             return super(PathClassifier, known)._validated(X, y, reset, weight)
         except ValueError as error:
-            mixed = type(self.pool) in (list, tuple) and len(self.pool) > 1
-            hint = None if self._allows_missing() else what_stumps_could_do(error, mixed)
-            hint = hint or (None if is_frame(X) else words_for_text(error))
+            hint = clearer(error, self._allows_missing(), self._mixes_pools(), is_frame(X))
             if hint is None:
                 raise
             raise ValueError(hint) from error
@@ -289,6 +287,9 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
 
     def _allows_missing(self) -> bool:
         return allows_missing(self.pool)
+
+    def _mixes_pools(self) -> bool:
+        return type(self.pool) in (list, tuple) and len(self.pool) > 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

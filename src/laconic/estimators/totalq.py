@@ -391,7 +391,7 @@ class TotalQBoostClassifier(PricedClassifier):
         return {"loss": self.loss_, "price": self._price()}
 
     def _master(self, rows: Rows, ready: Ready, terms: Terms) -> Master:
-        return make_master(rows, ready.codes, ready.weight, self.l1, len(terms.include))
+        return make_master(rows, self.l1, len(terms.include))
 
     def _search_over(self, master: Master, terms: Terms, **changed: Any) -> SearchSubset:
         search = changed.get("search", self.search)

@@ -17,9 +17,14 @@ Question = Callable[..., Any]
 class Parts(Protocol):
     """Parts that are asked questions, and that can be turned into other parts in place."""
 
-    n_parts: int
     threads: Threads
     """Threads for the work that is done here."""
+    lengths: list[int] | None
+    """Number of rows of every part, if they are known."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
 
     def ask(
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
@@ -33,6 +38,14 @@ class Parts(Protocol):
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> Parts:
         """Return what ``make`` makes of every part. It stays where the part is."""
+
+    def seen_as(
+        self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
+    ) -> Parts:
+        """Return the same as `become`, but what is made need not be kept.
+
+        It may be made again each time that it is asked.
+        """
 
     def chosen(self, numbers: Sequence[int]) -> Parts:
         """Return only some of the parts."""
@@ -52,6 +65,7 @@ class Here:
     def __init__(self, items: Sequence[Any], threads: Threads | None = None) -> None:
         self.items = list(items)
         self.threads = threads or Threads(1)
+        self.lengths: list[int] | None = None
 
     @property
     def n_parts(self) -> int:
@@ -72,6 +86,8 @@ class Here:
     ) -> Here:
         """Return what ``make`` makes of every part."""
         return Here(self.ask(make, shared, each), self.threads)
+
+    seen_as = become
 
     def chosen(self, numbers: Sequence[int]) -> Here:
         """Return only some of the parts."""

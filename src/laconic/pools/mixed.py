@@ -71,6 +71,11 @@ class Mixed:
         """Whether values may be missing: only if all pools allow it."""
         return all(getattr(pool, "allows_missing", False) for pool in self.pools)
 
+    @property
+    def keeps_only_codes(self) -> bool:
+        """Whether the bound pools keep codes of the rows, and not the rows themselves."""
+        return all(getattr(pool, "keeps_only_codes", False) for pool in self.pools)
+
     def with_categories(self, features: Sequence[int]) -> Mixed:
         """Return the same pools with these features as categories, where a pool knows them."""
         return replace(

@@ -202,7 +202,7 @@ def surveyed(pool: PoolOfParts, parts: Parts, places: Sequence[Place]) -> Any:
 
 def _places(pool: PoolOfParts, parts: Parts) -> list[Place]:
     """Return the place of every part, with the pool's counts."""
-    ends = np.cumsum([0, *parts.ask(_length)]).tolist()
+    ends = np.cumsum([0, *(parts.lengths or parts.ask(_length))]).tolist()
     seed = int(np.random.SeedSequence().generate_state(1)[0])
     places = [Place(first, ends[-1], seed=seed) for first in ends[:-1]]
     if not hasattr(pool, "count"):

@@ -72,6 +72,7 @@ class Rules:
     """
 
     allows_missing: ClassVar[bool] = True
+    keeps_only_codes: ClassVar[bool] = True
     _limits: ClassVar[StumpLimits] = StumpLimits()
 
     cuts: int = 32

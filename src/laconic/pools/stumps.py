@@ -63,6 +63,7 @@ class Stumps:
     """
 
     allows_missing: ClassVar[bool] = True
+    keeps_only_codes: ClassVar[bool] = True
     _limits: ClassVar[StumpLimits] = StumpLimits()
 
     bins: int | None = 255

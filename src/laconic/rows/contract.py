@@ -1,7 +1,7 @@
 """The contract of a shard: what `laconic.rows.rows.Rows` asks of the training rows.
 
 A shard is a part of the rows, or several parts that answer as one. It answers only with sums over
-its rows, except for the last two methods.
+its rows, except for the last three methods.
 """
 
 from __future__ import annotations
@@ -106,6 +106,9 @@ class AnyShard(Protocol):
 
     def residual_of_all_rows(self) -> np.ndarray:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
+
+    def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class codes and the weights of all rows."""
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""

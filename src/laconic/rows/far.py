@@ -160,10 +160,10 @@ class Far:
         last = Call("sums_of_last", (len(new),))
         if before.weights is None or before.at != before.columns or not self._all_written:
             [sums] = self._ask(last)
-            return tuple(sums)  # type: ignore[return-value]
+            return tuple(sums)
         zeros = np.zeros((sum(map(self._width, new)), self.n_outputs))
         [sums] = self._move(np.vstack([before.weights, zeros]), last)
-        return tuple(sums)  # type: ignore[return-value]
+        return tuple(sums)
 
     def cut(self, n_written: int, n_local: int) -> None:
         """Keep the first columns that are written down, and the first local atoms."""
@@ -318,6 +318,11 @@ class Far:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
         residual: np.ndarray = self._asked("residual_of_all_rows").joined()
         return residual
+
+    def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class codes and the weights of all rows."""
+        codes, weights = self._asked("labels_of_all_rows")
+        return codes.joined(), weights.joined()
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""

@@ -63,6 +63,10 @@ class Keeper:
         self._trials.move_to_end(number)
         return self._trials[number]
 
+    def class_shares(self) -> np.ndarray:
+        """Return the sum of the weights of every class."""
+        return self._main.shard.class_shares()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_again, (self._main.shard.rest,)
 
@@ -203,6 +207,11 @@ class Answers:
     def residual_of_all_rows(self) -> OfRows:
         """Return the residual, one part for this shard."""
         return OfRows((self.shard.residual_of_all_rows(),))
+
+    def labels_of_all_rows(self) -> tuple[OfRows, OfRows]:
+        """Return the class codes and the weights, one part each for this shard."""
+        codes, weights = self.shard.labels_of_all_rows()
+        return OfRows((codes,)), OfRows((weights,))
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> OfRows:
         """Return the columns of some atoms, one part for this shard."""

@@ -287,6 +287,10 @@ class Rows:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
         return self._shard.residual_of_all_rows()
 
+    def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class codes and the weights of all rows."""
+        return self._shard.labels_of_all_rows()
+
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return self._shard.columns_of_all_rows(atoms)

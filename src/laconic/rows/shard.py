@@ -291,6 +291,10 @@ class Shard:
         list(self._threads.map(one, self._pieces()))
         return out
 
+    def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class codes and the weights of the rows."""
+        return self.rest.y, np.concatenate(self.rest.weights)
+
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return self.pool.columns(atoms)
@@ -341,7 +345,11 @@ def in_memory(
     limits = limits or Limits()
     slices = row_blocks(len(y), limits.block_rows)
     targets = [loss.targets(y[s], n_outputs) for s in slices]
-    weights = [weight[s].astype(pool.dtype) for s in slices]
+    if weight.strides == (0,):  # one number for all rows: all blocks share their weights
+        same = np.full(limits.block_rows, weight[0], dtype=pool.dtype)
+        weights = [same[: s.stop - s.start] for s in slices]
+    else:
+        weights = [weight[s].astype(pool.dtype) for s in slices]
     n_classes = max(n_outputs, 2)
     shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
     rest = Rest(pool, loss, y, n_outputs, slices, targets, weights, shares, limits)

@@ -140,6 +140,11 @@ class Together:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
         return np.concatenate([shard.residual_of_all_rows() for shard in self._shards])
 
+    def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class codes and the weights of all rows."""
+        parts = [shard.labels_of_all_rows() for shard in self._shards]
+        return np.concatenate([codes for codes, _ in parts]), np.concatenate([w for _, w in parts])
+
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return np.concatenate([shard.columns_of_all_rows(atoms) for shard in self._shards])

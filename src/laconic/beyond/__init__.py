@@ -1,0 +1,1 @@
+"""Rows beyond one memory: on the workers of a Dask cluster, or in files."""

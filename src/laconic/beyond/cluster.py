@@ -1,0 +1,221 @@
+"""Parts and shards on the workers of a Dask cluster.
+
+Everything on the cluster is the result of a task. So if a worker dies, the scheduler makes what was
+lost again on another worker, from the user's own tasks on: the part, the bound pool and the shard.
+The next question brings the new shard to the state of the others (`laconic.rows.keeper`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from distributed import Client, Future
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from laconic.beyond.training import shard_of
+from laconic.losses import Loss
+from laconic.numeric.memory import bytes_of_arrays
+from laconic.numeric.parts import Parts, Question
+from laconic.numeric.threads import Threads
+from laconic.pools.base import BoundPool
+from laconic.rows.far import Far, FarRows
+from laconic.rows.keeper import Keeper
+from laconic.rows.limits import Limits
+from laconic.rows.recipe import Call, Recipe
+from laconic.rows.tree import added, groups, tree_sum
+
+# Arguments for all parts that are larger than this are sent once, and not with every task.
+LARGE = 1 << 16
+
+
+class OnCluster:
+    """Parts on the workers of a cluster; see `laconic.numeric.parts.Parts`.
+
+    Parameters
+    ----------
+    client : Client
+    futures : list of Future
+        The parts.
+    threads : Threads, optional
+        Threads for work on this side.
+    lengths : list of int, optional
+        Number of rows of every part.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        futures: Sequence[Future],
+        threads: Threads | None = None,
+        lengths: list[int] | None = None,
+    ) -> None:
+        self.client, self.futures = client, list(futures)
+        self.threads = threads or Threads(1)
+        self.lengths = lengths
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.futures)
+
+    def ask(
+        self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return the answers of all parts."""
+        return gathered(self.client, self._map(question, shared, each))
+
+    def become(
+        self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
+    ) -> OnCluster:
+        """Return what ``make`` makes of every part. It stays on the workers."""
+        return OnCluster(self.client, self._map(make, shared, each), self.threads, self.lengths)
+
+    seen_as = become
+
+    def chosen(self, numbers: Sequence[int]) -> OnCluster:
+        """Return only some of the parts."""
+        futures = [self.futures[number] for number in numbers]
+        lengths = self.lengths and [self.lengths[number] for number in numbers]
+        return OnCluster(self.client, futures, self.threads, lengths)
+
+    def _map(
+        self, question: Question, shared: Sequence[Any], each: Sequence[Any] | None
+    ) -> list[Future]:
+        own = [] if each is None else [list(each)]
+        name = f"laconic-{question.__name__.strip('_')}"
+        asked = sent(self.client, pickle.dumps((question, tuple(shared)), protocol=5))
+        return mapped(self.client, _work, name, self.futures, *own, asked=asked)
+
+
+def _work(part: Any, *own: Any, asked: bytes) -> Any:
+    question, shared = pickle.loads(asked)
+    with Threads(1) as threads:
+        return question(part, threads, *shared, *own)
+
+
+def mapped(client: Client, work: Any, name: str, *items: Any, **common: Any) -> list[Future]:
+    """Return the futures of a function of some items."""
+    with clear_errors():
+        futures: list[Future] = client.map(work, *items, key=name, pure=False, **common)
+    return futures
+
+
+def sent(client: Client, packed: bytes) -> Any:
+    """Return packed arguments for all parts, or a future of them if they are large.
+
+    It is the result of a task and not scattered, so that it is not lost with a worker.
+    """
+    if len(packed) < LARGE:
+        return packed
+    with clear_errors():
+        return client.submit(_same, packed, key=f"laconic-shared-{uuid4()}", pure=False)
+
+
+def _same(item: Any) -> Any:
+    return item
+
+
+def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
+    """Return the results of some futures."""
+    with clear_errors(futures):
+        answers: list[Any] = client.gather(list(futures))
+    return answers
+
+
+# -- shards ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Exchanges:
+    """How often the shards were asked, and what went over the network for it."""
+
+    count: int = 0
+    """Number of exchanges: a broadcast of a question, and a gathering of the answers."""
+    sent: int = 0
+    """Bytes of all questions. Each is counted once for every part."""
+    received: int = 0
+    """Bytes of the sums of all answers."""
+
+
+class Carrier:
+    """Brings questions to the shards of a cluster; see `laconic.rows.far.Carrier`.
+
+    Parameters
+    ----------
+    client : Client
+    keepers : list of Future
+        A `laconic.rows.keeper.Keeper` for every part.
+    """
+
+    def __init__(self, client: Client, keepers: Sequence[Future]) -> None:
+        self._client, self._keepers = client, list(keepers)
+        self.exchanges = Exchanges()
+
+    def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
+        """Bring all shards to the state of a recipe. Return the sums of their answers there."""
+        question = pickle.dumps((recipe, list(calls)), protocol=5)
+        asked, name = sent(self._client, question), f"laconic-{calls[0].method}"
+        found = mapped(self._client, _answer, name, self._keepers, asked=asked)
+        while len(found) > 1:
+            found = mapped(self._client, added, "laconic-added", list(map(list, groups(found))))
+        [answers] = gathered(self._client, found)
+        self.exchanges.count += 1
+        self.exchanges.sent += len(question) * len(self._keepers)
+        self.exchanges.received += bytes_of_arrays(answers)
+        return answers
+
+
+def _answer(keeper: Keeper, asked: bytes) -> list[Any]:
+    recipe, calls = pickle.loads(asked)
+    with Threads(1):
+        return keeper.answer(recipe, calls)
+
+
+def joined_far(bound: Parts, pattern: BoundPool, loss: Loss, n_outputs: int, limits: Limits) -> Far:
+    """Return the shards of parts that are on a cluster as one shard."""
+    assert isinstance(bound, OnCluster)
+    keepers = bound.become(_keeper, (loss, n_outputs, limits))
+    facts = keepers.ask(_facts)
+    n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
+    carrier = Carrier(bound.client, keepers.futures)
+    return Far(FarRows(carrier, pattern, loss, n_outputs, n_rows, shares, limits))
+
+
+def _keeper(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Keeper:
+    return Keeper(shard_of(part, threads, loss, n_outputs, limits))
+
+
+def _facts(keeper: Keeper, threads: Threads) -> tuple[int, np.ndarray]:
+    return keeper.n_rows, keeper.class_shares()
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
+    """Say what to do about errors of the cluster. Errors of the tasks stay as they are."""
+    try:
+        yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            f"the cluster gave up a task, because the workers that ran it died ({error}); they "
+            "probably ran out of memory: use smaller partitions, or workers with more memory"
+        ) from error
+    except (CommClosedError, CancelledError, asyncio.CancelledError, OSError) as error:
+        if any(future.status == "error" for future in futures):
+            raise
+        raise ConnectionError(
+            "the connection to the Dask scheduler was lost "
+            f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
+            "a checkpoint goes on where it was"
+        ) from error

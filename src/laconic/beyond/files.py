@@ -1,0 +1,49 @@
+"""Find the files that a path, a folder, a pattern or a list of paths means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from glob import glob, has_magic
+from os import PathLike, fspath
+from pathlib import Path
+
+from laconic.data.elsewhere import ENDINGS
+
+
+def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    """Return the files with rows, in order.
+
+    The files of a folder or of a pattern such as ``"rows/*.parquet"`` are sorted by name. A list
+    stays in its order.
+    """
+    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    files = [file for path in listed for file in _files(fspath(path))]
+    kinds = sorted({".npy" if file.suffix == ".npy" else "Parquet" for file in files})
+    if len(kinds) > 1:
+        raise ValueError(f"files must be of one kind, not {kinds[0]} and {kinds[1]}")
+    return files
+
+
+def _files(path: str) -> list[Path]:
+    given = Path(path)
+    if given.is_dir():
+        found = sorted(
+            file
+            for file in given.rglob("*")
+            if file.suffix.lower() in ENDINGS and not file.name.startswith((".", "_"))
+        )
+        if not found:
+            raise FileNotFoundError(f"folder {path} has no .npy or .parquet files")
+        return found
+    if has_magic(path) and not given.exists():
+        found = sorted(map(Path, glob(path, recursive=True)))
+        if not found:
+            raise FileNotFoundError(f"no file matches {path}")
+        given = found[0]
+    else:
+        found = [given]
+    if not given.exists():
+        raise FileNotFoundError(f"file {path} does not exist")
+    if wrong := [file for file in found if file.suffix.lower() not in ENDINGS]:
+        raise ValueError(f"{wrong[0]} must be a .npy or a .parquet file, or a folder of them")
+    return found

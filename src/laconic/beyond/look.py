@@ -1,0 +1,195 @@
+"""A first look at parts of rows: what they must agree on before they can be checked.
+
+A part is a tuple (X, y, weight) as it was given. The weight may be None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from laconic.data.cells import check_names, column_names, is_frame, is_single
+from laconic.data.frames import Categories, Units
+from laconic.data.kinds import Facts, frame_facts, kinds_of
+from laconic.data.labels import check_labels
+from laconic.numeric.threads import Threads
+
+
+class Look(NamedTuple):
+    """What one part of the rows says of itself."""
+
+    n_rows: int
+    n_features: int
+    names: list[Any] | None
+    """Names of the columns of a frame."""
+    single: bool
+    """Whether the numbers are in single precision."""
+    facts: Facts
+    """Facts about the columns of a frame that are not plain numbers."""
+    classes: np.ndarray
+    """The classes of rows of positive weight."""
+    class_weights: np.ndarray
+    """The sum of the weights of each class."""
+    largest: float
+    """The largest weight."""
+    n_kept: int
+    """Number of rows of positive weight."""
+    first: Any
+    """The first row of X."""
+
+
+class Agreed(NamedTuple):
+    """What all parts together say."""
+
+    classes: np.ndarray
+    class_weights: np.ndarray
+    largest: float
+    n_rows: int
+    """Number of rows of positive weight in all parts."""
+    single: bool
+    categories: Categories
+    units: Units
+    first: Any
+    """The first row of X."""
+    kept: list[int]
+    """Numbers of the parts that have rows of positive weight."""
+    lengths: list[int]
+    """Their numbers of rows of positive weight."""
+
+
+def look(part: Any, threads: Threads, number: int) -> Look:
+    """Look at one part."""
+    X, y, weight = part
+    n_rows = X.shape[0]
+    y = labels_of(y)
+    _check_lengths(n_rows, y, weight, number)
+    check_labels(y)
+    weight = weights_of(weight, n_rows)
+    counted = weight > 0
+    classes, codes = np.unique(y[counted], return_inverse=True)
+    if len(classes):
+        check_classification_targets(y[counted])
+    frame = is_frame(X)
+    if frame:
+        check_names(X)
+    return Look(
+        n_rows,
+        X.shape[1] if len(X.shape) > 1 else 0,
+        column_names(X) if frame else None,
+        is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
+        frame_facts(X, weight) if frame else {},
+        classes,
+        np.bincount(codes, weight[counted], minlength=len(classes)),
+        float(weight.max(initial=0.0)),
+        int(counted.sum()),
+        first_row(X),
+    )
+
+
+def first_row(X: Any) -> Any:
+    """Return the first row, as an array, matrix or frame of at most one row."""
+    if sparse.issparse(X):
+        return X.tocsr()[:1]
+    return X[:1].copy() if isinstance(X, np.ndarray) else X[:1]
+
+
+def labels_of(y: Any) -> np.ndarray:
+    """Return the labels of a part as an array."""
+    labels = np.asarray(y)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def weights_of(weight: Any, n_rows: int) -> np.ndarray:
+    """Return the weights of a part. Without weights, every row weighs 1, and takes no memory."""
+    if weight is None:
+        return np.broadcast_to(np.float64(1.0), n_rows)
+    weights = np.asarray(weight, dtype=np.float64).reshape(-1)
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight holds NaN or infinity; give finite weights")
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight holds negative numbers, such as {weights.min():g}; give weights of at "
+            "least 0"
+        )
+    return weights
+
+
+def _check_lengths(n_rows: int, y: Any, weight: Any, number: int) -> None:
+    for what, values in (("y", y), ("sample_weight", weight)):
+        if values is not None and len(values) != n_rows:
+            raise ValueError(
+                f"part {number} of X has {n_rows} rows, but the same part of {what} has "
+                f"{len(values)}; give {what} the same chunks as X"
+            )
+
+
+def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
+    """Return what the parts agree on. Refuse parts that do not fit together."""
+    kept = [number for number, own in enumerate(looks) if own.n_kept]
+    if not kept:
+        raise ValueError("X has no row of positive weight; give at least two rows and two classes")
+    known = [looks[number] for number in kept]
+    _check_same(known, kept)
+    classes, class_weights = _classes(known)
+    n_rows = sum(own.n_kept for own in known)
+    # Columns of rows that count nothing are read too, as for rows in one memory.
+    filled = [own.facts for own in looks if own.n_rows]
+    categories, units = kinds_of(filled)
+    if not wants_categories:
+        categories = {}
+    return Agreed(
+        classes,
+        class_weights,
+        max(own.largest for own in known),
+        n_rows,
+        all(own.single for own in known),
+        categories,
+        units,
+        known[0].first,
+        kept,
+        [own.n_kept for own in known],
+    )
+
+
+def _check_same(known: Sequence[Look], kept: Sequence[int]) -> None:
+    first = known[0]
+    for number, other in zip(kept, known, strict=True):
+        if other.names != first.names:
+            raise ValueError(
+                f"part {number} of X has the columns {_some(other.names)}, but part {kept[0]} has "
+                f"{_some(first.names)}; give all parts the same columns in the same order"
+            )
+        if other.n_features != first.n_features:
+            raise ValueError(
+                f"part {number} of X has {other.n_features} features, but part {kept[0]} has "
+                f"{first.n_features}"
+            )
+
+
+def _some(names: list[Any] | None) -> str:
+    if names is None:
+        return "of an array"
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+def _classes(known: Sequence[Look]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of all parts, and the sums of their weights."""
+    labels = np.concatenate([own.classes for own in known])
+    kinds = {own.classes.dtype.kind for own in known}
+    if len(kinds) > 1 and not kinds <= set("biuf"):
+        raise ValueError(
+            "y holds numbers in some parts of the rows and text in others; make all labels text, "
+            "or all numbers"
+        )
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = np.concatenate([own.class_weights for own in known])
+    if len(classes) < 2:
+        raise ValueError(
+            "y must hold at least two classes with positive weight; it has one class, "
+            f"{classes.tolist()[0]!r}"
+        )
+    return classes, np.bincount(codes, weights)

@@ -1,0 +1,118 @@
+"""Parts of Parquet files: row groups that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.beyond.read_again import ReadAgain
+from laconic.data.elsewhere import CHUNK
+
+
+class Groups(NamedTuple):
+    """Row groups of one file that follow each other."""
+
+    path: Path
+    groups: tuple[int, ...]
+    n_rows: int
+
+
+class ParquetRows:
+    """The rows of Parquet files with the same columns.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    unread : iterable of str, optional
+        Columns that are left out.
+    """
+
+    def __init__(self, paths: Sequence[Path], unread: Iterable[str] = ()) -> None:
+        self.paths = list(paths)
+        self._groups: list[Groups] = []
+        for path in self.paths:
+            meta = _opened(path)
+            if path == self.paths[0]:
+                self.schema = meta.schema_arrow
+                self.names = list(self.schema.names)
+            elif list(meta.schema_arrow.names) != self.names:
+                raise ValueError(
+                    f"{path} has the columns {_some(meta.schema_arrow.names)}, but "
+                    f"{self.paths[0]} has {_some(self.names)}; give all files the same columns in "
+                    "the same order"
+                )
+            self._groups += _cut(path, meta.metadata)
+        self.n_rows = sum(groups.n_rows for groups in self._groups)
+        self._unread = set(unread)
+
+    def parts(self, y: Any, sample_weight: Any) -> ReadAgain:
+        """Return the parts. Labels and weights are columns, given by name."""
+        given = [(y, "y"), *([] if sample_weight is None else [(sample_weight, "sample_weight")])]
+        for name, argument in given:
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"with Parquet files, {argument} must be the name of a column, not "
+                    f"{type(name).__name__}"
+                )
+            if name not in self.names:
+                raise ValueError(
+                    f"{argument}={name!r} is not a column of {self.paths[0]}; it has "
+                    f"{_some(self.names)}"
+                )
+        if y == sample_weight:
+            raise ValueError(f"column {y!r} cannot be both y and sample_weight")
+        left_out = {y, sample_weight} | self._unread
+        features = [name for name in self.names if name not in left_out]
+        if not features:
+            raise ValueError(f"{self.paths[0]} has no column besides y and sample_weight")
+        sources = [partial(read, own, features, y, sample_weight) for own in self._groups]
+        return ReadAgain(sources)
+
+
+def _opened(path: Path) -> Any:
+    from pyarrow import ArrowInvalid
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return ParquetFile(path, memory_map=True)
+    except ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read as a Parquet file: {error}") from error
+
+
+def _cut(path: Path, meta: Any) -> list[Groups]:
+    """Join row groups until they have about `CHUNK` rows."""
+    out: list[Groups] = []
+    for number in range(meta.num_row_groups):
+        n_rows = meta.row_group(number).num_rows
+        if out and out[-1].n_rows + n_rows <= CHUNK:
+            last = out[-1]
+            out[-1] = Groups(path, (*last.groups, number), last.n_rows + n_rows)
+        else:
+            out.append(Groups(path, (number,), n_rows))
+    return out
+
+
+def read(groups: Groups, features: list[str], y: str, sample_weight: str | None) -> Any:
+    """Read the features of a part as an Arrow table, with its labels and weights."""
+    names = [*features, y, *([] if sample_weight is None else [sample_weight])]
+    table = _opened(groups.path).read_row_groups(list(groups.groups), columns=names)
+    weight = None if sample_weight is None else _numbers(table.column(sample_weight))
+    return table.select(features), _numbers(table.column(y)), weight
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """Return a column as an array. Text and missing values make it one of objects."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values: np.ndarray = column.to_numpy()
+    return values
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")

@@ -1,0 +1,93 @@
+"""Training rows in parts, on a cluster or in files, as the loop needs them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic.data.fingerprint import fingerprint
+from laconic.losses import Loss
+from laconic.numeric.parts import Here, Parts
+from laconic.numeric.threads import Threads
+from laconic.pools.base import BoundPool, Pool
+from laconic.pools.parts import bind_in_place
+from laconic.pools.signs import as_signs
+from laconic.rows.contract import AnyShard
+from laconic.rows.limits import Limits
+from laconic.rows.rows import Rows
+from laconic.rows.shard import Shard, in_memory
+from laconic.rows.together import Together
+
+Join = Callable[[Parts, BoundPool, Loss, int, Limits], AnyShard]
+"""Turns bound parts into one shard. The pool knows facts about atoms, but no rows."""
+
+
+class TrainingInParts(NamedTuple):
+    """Rows in parts. They stay where they are.
+
+    It does for rows in parts what `laconic.estimators.training.TrainingInMemory` does for rows in
+    one memory.
+    """
+
+    parts: Parts
+    """Each part is a `laconic.beyond.check.Checked`."""
+    join: Join
+
+    def rows(
+        self,
+        pool: Pool,
+        signs: bool,
+        loss: Loss,
+        n_outputs: int,
+        threads: Threads,
+        intercept: bool,
+        limits: Limits,
+    ) -> Rows:
+        """Bind a pool to the parts, and return their shards.
+
+        With ``signs``, columns of 0 and 1 are used as columns of -1 and 1.
+        """
+        self.parts.threads = threads
+        bound, pattern = bind_in_place(pool, self.parts)
+        if signs:
+            bound, pattern = bound.become(_with_signs), as_signs(pattern)
+        return Rows(self.join(bound, pattern, loss, n_outputs, limits), intercept, threads)
+
+    def fingerprint(self, settings: dict[str, Any]) -> str:
+        """Return a digest of the settings and of the rows, their labels and weights."""
+        digests = self.parts.ask(_digest)
+        return hashlib.sha256(" ".join([*digests, _digest_of(settings)]).encode()).hexdigest()
+
+
+def joined_here(
+    bound: Parts, pattern: BoundPool, loss: Loss, n_outputs: int, limits: Limits
+) -> AnyShard:
+    """Return the shards of parts that are in this process as one shard."""
+    assert isinstance(bound, Here)
+    shards: list[Shard] = []
+    while bound.items:  # what a shard does not keep is given up before the next one is made
+        shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits))
+    return Together(shards)
+
+
+def shard_of(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Shard:
+    """Return a shard of a part that is bound."""
+    pool, codes, weight = part
+    return in_memory(pool, loss, codes, weight, n_outputs, threads, limits)
+
+
+def _with_signs(part: Any, threads: Threads) -> Any:
+    bound, *rest = part
+    return as_signs(bound), *rest
+
+
+def _digest(part: Any, threads: Threads) -> str:
+    X, codes, weight = part
+    return fingerprint(X, codes, weight, {})
+
+
+def _digest_of(settings: dict[str, Any]) -> str:
+    return fingerprint(np.zeros((0, 0)), np.zeros(0), np.zeros(0), settings)

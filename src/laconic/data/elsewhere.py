@@ -1,0 +1,46 @@
+"""Recognise rows that are not in this process. Nothing is imported for this."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+# A memory map of more rows than this is read in parts of so many rows. Small row groups of Parquet
+# files are read together up to this number.
+CHUNK = 1 << 20
+# Endings of files with rows.
+ENDINGS = (".npy", ".parquet", ".pq")
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether an object is a Dask collection."""
+    return callable(getattr(X, "__dask_graph__", None)) and not isinstance(X, type)
+
+
+def is_path(X: Any) -> bool:
+    """Return whether an object is the path of files with rows, or a list of such paths."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(_names_a_file(item) for item in X)
+    return isinstance(X, str | PathLike)
+
+
+def _names_a_file(item: Any) -> bool:
+    return isinstance(item, PathLike) or (isinstance(item, str) and item.endswith(ENDINGS))
+
+
+def is_large_map(X: Any) -> bool:
+    """Return whether an object is a memory map of many rows."""
+    mapped = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
+    return mapped and X.ndim == 2 and len(X) > CHUNK
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Return whether rows are on a cluster or in files, and not in this process."""
+    return is_dask(X) or is_path(X)
+
+
+def in_words(X: Any) -> str:
+    """Return what rows that are elsewhere are, for messages."""
+    return "a Dask collection" if is_dask(X) else "the path of a file"
