@@ -13,10 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.doubts import stacklevel_of_user
-from laconic.data.elsewhere import in_words, is_elsewhere
+from laconic.data.elsewhere import in_words, is_dask, is_elsewhere
 from laconic.data.frames import Categories, Units
 from laconic.data.labels import check_labels
 from laconic.data.validation import validated
+from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
 from laconic.notebook import MOST_ROWS, box, show
 
@@ -123,6 +124,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         """The object that predicts rows of numbers: a `Predictor`, or one with the same methods."""
         return self.predictor_
 
+    @lazily
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of every row.
 
@@ -131,6 +133,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         rows = self._new_rows(X)
         return self._predictor.encoded_labels(rows)
 
+    @lazily
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the class scores of every row.
 
@@ -143,6 +146,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @available_if(_has_probabilities)
+    @lazily
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities, (n_rows, n_classes).
 
@@ -154,6 +158,18 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     def _has_probabilities(self) -> bool:
         """Return whether the scores stand for probabilities."""
         return False
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows, by weight, that are predicted right.
+
+        Of Dask collections, only the sums of each partition leave the workers.
+        """
+        if is_dask(X):
+            from laconic.beyond.lazily import score
+
+            check_is_fitted(self, self._fitted)
+            return score(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _scores(self, X: Any) -> np.ndarray:
         rows = self._new_rows(X)

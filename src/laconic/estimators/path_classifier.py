@@ -12,8 +12,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.data.cells import is_frame
+from laconic.data.elsewhere import is_dask
 from laconic.data.frames import asked_categories, clearer
 from laconic.estimators.base import LaconicClassifier
+from laconic.estimators.lazily import lazily
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS
 from laconic.numeric.magnitudes import ENLARGE
@@ -102,12 +104,18 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted labels of every size of the path, smallest first."""
+        if is_dask(X):
+            yield from (self.at(size).predict(X) for size in self.path_.sizes)
+            return
         rows = self._new_rows(X)
         for entry in self.path_:
             yield self._predictor_of(entry).encoded_labels(rows)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the class probabilities of every size of the path, smallest first."""
+        if is_dask(X):
+            yield from (self.at(size).predict_proba(X) for size in self.path_.sizes)
+            return
         rows = self._new_rows(X)
         for entry in self.path_:
             yield self._predictor_of(entry).encoded_probabilities(rows)
@@ -117,6 +125,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
     def _has_probabilities(self) -> bool:
         return True
 
+    @lazily
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities with the effect of ``class_weight`` removed.
 
@@ -128,6 +137,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         """
         return self.predictor_.corrected(self.predict_proba(X))
 
+    @lazily
     def transform(self, X: Any) -> np.ndarray:
         """Return the columns of the chosen atoms, in the units of the input.
 
