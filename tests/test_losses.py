@@ -30,8 +30,9 @@ def evaluate(loss, scores, y, weight):
 @pytest.fixture(params=[2, 3, 10])
 def problem(request):
     k = request.param
-    scores = 3 * RNG.standard_normal((40, k))
-    return scores, RNG.integers(k, size=40), RNG.random(40)
+    rng = np.random.default_rng(k)  # of its own, so that the order of the tests does not matter
+    scores = 3 * rng.standard_normal((40, k))
+    return scores, rng.integers(k, size=40), rng.random(40)
 
 
 @pytest.mark.parametrize("loss", [MarginLoss(), LogLoss()], ids=lambda loss: loss.name)

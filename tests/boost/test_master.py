@@ -77,7 +77,6 @@ def test_a_fit_grows_with_the_columns(form):
 
 def test_the_form_follows_pool_loss_and_atoms_always_in():
     rows, signs, _ = signs_rows()
-    y, weight = np.array([0, 1]), np.full(2, 0.5)
     assert isinstance(make_master(rows, 1e-4, fixed=1), RowsMaster)
     X, labels = random_problem(m=40, d=3)
     assert isinstance(make_master(make_rows(X, labels, loss="log"), 0.1), RowsMaster)

@@ -9,7 +9,14 @@ from laconic.boost.shares import shares_of_fall
 ATOMS = [np.array([1]), np.array([2, 3])]
 
 
-class Exponential:
+class Points:
+    """A problem that is evaluated at several points one by one."""
+
+    def evaluate_all(self, points):
+        return [self.evaluate(W) for W in points]
+
+
+class Exponential(Points):
     """Mean of exp(-y f(x)), f without an intercept of its own: column 0 is constant."""
 
     def __init__(self, seed):
@@ -22,7 +29,7 @@ class Exponential:
         return losses.mean(), -self.X.T @ (self.y * losses)[:, None] / len(self.y)
 
 
-class Quadratic:
+class Quadratic(Points):
     """½ wᵀ A w − b w: along a ray the gradient is a line."""
 
     def __init__(self, seed):

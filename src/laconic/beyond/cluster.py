@@ -21,12 +21,11 @@ from distributed import Client, Future
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from laconic.beyond.training import shard_of
+from laconic.beyond.training import Pattern, shard_of
 from laconic.losses import Loss
 from laconic.numeric.memory import bytes_of_arrays
 from laconic.numeric.parts import Parts, Question
 from laconic.numeric.threads import Threads
-from laconic.pools.base import BoundPool
 from laconic.rows.far import Far, FarRows
 from laconic.rows.keeper import Keeper
 from laconic.rows.limits import Limits
@@ -180,14 +179,14 @@ def _answer(keeper: Keeper, asked: bytes) -> list[Any]:
         return keeper.answer(recipe, calls)
 
 
-def joined_far(bound: Parts, pattern: BoundPool, loss: Loss, n_outputs: int, limits: Limits) -> Far:
+def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits) -> Far:
     """Return the shards of parts that are on a cluster as one shard."""
     assert isinstance(bound, OnCluster)
     keepers = bound.become(_keeper, (loss, n_outputs, limits))
     facts = keepers.ask(_facts)
     n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
     carrier = Carrier(bound.client, keepers.futures)
-    return Far(FarRows(carrier, pattern, loss, n_outputs, n_rows, shares, limits))
+    return Far(FarRows(carrier, pattern(), loss, n_outputs, n_rows, shares, limits))
 
 
 def _keeper(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Keeper:

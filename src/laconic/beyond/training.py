@@ -13,7 +13,7 @@ from laconic.losses import Loss
 from laconic.numeric.parts import Here, Parts
 from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Pool
-from laconic.pools.parts import bind_in_place
+from laconic.pools.parts import BoundInPlace
 from laconic.pools.signs import as_signs
 from laconic.rows.contract import AnyShard
 from laconic.rows.limits import Limits
@@ -21,8 +21,10 @@ from laconic.rows.rows import Rows
 from laconic.rows.shard import Shard, in_memory
 from laconic.rows.together import Together
 
-Join = Callable[[Parts, BoundPool, Loss, int, Limits], AnyShard]
-"""Turns bound parts into one shard. The pool knows facts about atoms, but no rows."""
+Pattern = Callable[[], BoundPool]
+"""Returns a bound pool that knows facts about atoms, but no rows."""
+Join = Callable[[Parts, Pattern, Loss, int, Limits], AnyShard]
+"""Turns bound parts into one shard."""
 
 
 class TrainingInParts(NamedTuple):
@@ -51,10 +53,13 @@ class TrainingInParts(NamedTuple):
         With ``signs``, columns of 0 and 1 are used as columns of -1 and 1.
         """
         self.parts.threads = threads
-        bound, pattern = bind_in_place(pool, self.parts)
-        if signs:
-            bound, pattern = bound.become(_with_signs), as_signs(pattern)
-        return Rows(self.join(bound, pattern, loss, n_outputs, limits), intercept, threads)
+        bound = BoundInPlace(pool, self.parts)
+        parts = bound.parts.become(_with_signs) if signs else bound.parts
+
+        def pattern() -> BoundPool:
+            return as_signs(bound.pattern()) if signs else bound.pattern()
+
+        return Rows(self.join(parts, pattern, loss, n_outputs, limits), intercept, threads)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""
@@ -63,7 +68,7 @@ class TrainingInParts(NamedTuple):
 
 
 def joined_here(
-    bound: Parts, pattern: BoundPool, loss: Loss, n_outputs: int, limits: Limits
+    bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits
 ) -> AnyShard:
     """Return the shards of parts that are in this process as one shard."""
     assert isinstance(bound, Here)

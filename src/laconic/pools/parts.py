@@ -91,7 +91,7 @@ def bind_parts(
     if not all(len(weight) for _, weight in parts):
         raise ValueError("every part must have at least one row")
     if len(parts) > 1:
-        bound, _ = bind_in_place(pool, Here(parts, threads))
+        bound = BoundInPlace(pool, Here(parts, threads)).parts
         return [item[0] for item in bound.ask(_itself)]
     [(X, weight)] = parts
     only = checked_bound(pool, pool.bind(X, weight, threads))
@@ -100,31 +100,47 @@ def bind_parts(
     return [only]
 
 
-def bind_in_place(pool: Pool, parts: Parts) -> tuple[Parts, BoundPool]:
-    """Bind a pool to parts, wherever they are, and return them with the pool bound to one row.
+class BoundInPlace:
+    """A pool that is bound to parts, wherever they are.
 
-    A part is a tuple that begins with X and ends with the weights of its rows. The bound pool takes
-    the place of X. The pool that is bound to one row knows all facts about atoms.
+    Parameters
+    ----------
+    pool : Pool
+    parts : Parts
+        A part is a tuple that begins with X and ends with the weights of its rows.
+
+    Attributes
+    ----------
+    parts : Parts
+        The same parts with the bound pool in the place of X.
     """
-    known = of_parts(pool)
-    places = _places(known, parts)
-    merged = surveyed(known, parts, places)
-    if merged is None:  # ``bind`` would take each part for all rows
-        raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
-    few = parts.chosen([0]).ask(_first_row)[0]
-    pattern, *_ = _bound(few, parts.threads, known, merged, places[0])
-    bound = parts.become(_bound, (known, merged), places)
-    kinds = set(bound.ask(_kind))
-    if len(kinds) > 1:
-        raise ValueError(
-            f"{type(pool).__name__} must have the same atoms for all parts of the rows, not "
-            f"{' and '.join(str(n) for n in sorted({n for n, _, _ in kinds}))} atoms"
-        )
-    late = bound.ask(_late)
-    if late[0] is not None:
-        bound = bound.become(_settled, (late,))
-        pattern.settle(late)
-    return bound, pattern
+
+    def __init__(self, pool: Pool, parts: Parts) -> None:
+        self._pool = of_parts(pool)
+        self._places = _places(self._pool, parts)
+        self._merged = surveyed(self._pool, parts, self._places)
+        if self._merged is None:  # ``bind`` would take each part for all rows
+            raise TypeError(f"{type(pool).__name__}.merge must return a merged survey, not None")
+        self._given = parts
+        self.parts = parts.become(_bound, (self._pool, self._merged), self._places)
+        kinds = set(self.parts.ask(_kind))
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{type(pool).__name__} must have the same atoms for all parts of the rows, not "
+                f"{' and '.join(str(n) for n in sorted({n for n, _, _ in kinds}))} atoms"
+            )
+        self._late = self.parts.ask(_late)
+        if self._late[0] is not None:
+            self.parts = self.parts.become(_settled, (self._late,))
+
+    def pattern(self) -> BoundPool:
+        """Return the pool bound to a single row. It knows all facts about atoms."""
+        first = self._given.chosen([0])
+        row = first.ask(_first_row)[0]
+        pool: BoundPool = _bound(row, first.threads, self._pool, self._merged, self._places[0])[0]
+        if self._late[0] is not None:
+            pool.settle(self._late)
+        return pool
 
 
 # -- questions to one part -------------------------------------------------------------------------
