@@ -27,7 +27,7 @@ def bounds(text: str) -> list[str]:
     wanted = [*project["dependencies"], *extras["test"]]
     for extra in re.findall(r"[a-z]+", extras["test"][0].partition("[")[2]):
         wanted += extras[extra]
-    pairs = [re.match(r"([\w-]+)>=([\w.]+)", line) for line in wanted]
+    pairs = [re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", line) for line in wanted]
     return [f"{p[1]}=={p[2]}" for p in pairs if p is not None and p[1] not in TOOLS]
 
 

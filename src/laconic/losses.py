@@ -89,12 +89,12 @@ class _SoftmaxLoss:
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
         """Return the weighted sum of the losses, and store ρ in ``state``."""
-        flat = state.reshape(-1)
+        flat, at = state.reshape(-1), target.astype(np.intp)
         np.add(scores, scores.dtype.type(self.margin), out=state)
-        flat[target] = scores.reshape(-1)[target]
+        flat[at] = scores.reshape(-1)[at]
         # Subtracting the largest entry keeps every exponent at most 0, so nothing overflows.
         state -= state.max(axis=0)
-        true = flat[target]
+        true = flat[at]
         np.exp(state, out=state)
         total = state.sum(axis=0)
         state /= total
@@ -103,7 +103,7 @@ class _SoftmaxLoss:
     def residual(self, target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
         """Weight times (e_y − ρ)."""
         out = state * -weight
-        out.reshape(-1)[target] += weight
+        out.reshape(-1)[target.astype(np.intp)] += weight
         return out
 
     def curve(self, weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
