@@ -145,7 +145,7 @@ class Exchanges:
     """Bytes of the sums of all answers."""
 
 
-class Carrier:
+class ClusterCarrier:
     """Brings questions to the shards of a cluster; see `laconic.rows.far.Carrier`.
 
     Parameters
@@ -185,7 +185,7 @@ def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limit
     keepers = bound.become(_keeper, (loss, n_outputs, limits))
     facts = keepers.ask(_facts)
     n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
-    carrier = Carrier(bound.client, keepers.futures)
+    carrier = ClusterCarrier(bound.client, keepers.futures)
     return Far(FarRows(carrier, pattern(), loss, n_outputs, n_rows, shares, limits))
 
 

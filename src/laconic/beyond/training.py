@@ -35,7 +35,7 @@ class TrainingInParts(NamedTuple):
     """
 
     parts: Parts
-    """Each part is a `laconic.beyond.check.Checked`."""
+    """Each part is a `laconic.beyond.check.CheckedPart`."""
     join: Join
 
     def rows(
