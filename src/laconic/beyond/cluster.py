@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -23,14 +22,14 @@ from distributed.scheduler import KilledWorker
 
 from laconic.beyond.training import Pattern, shard_of
 from laconic.losses import Loss
-from laconic.numeric.memory import bytes_of_arrays
 from laconic.numeric.parts import Parts, Question
 from laconic.numeric.threads import Threads
+from laconic.rows.exchanges import Exchanges
 from laconic.rows.far import Far, FarRows
 from laconic.rows.keeper import Keeper
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, Recipe
-from laconic.rows.tree import added, groups, tree_sum
+from laconic.rows.tree import added, groups, size_of, tree_sum
 
 # Arguments for all parts that are larger than this are sent once, and not with every task.
 LARGE = 1 << 16
@@ -133,18 +132,6 @@ def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
 # -- shards ----------------------------------------------------------------------------------------
 
 
-@dataclass
-class Exchanges:
-    """How often the shards were asked, and what went over the network for it."""
-
-    count: int = 0
-    """Number of exchanges: a broadcast of a question, and a gathering of the answers."""
-    sent: int = 0
-    """Bytes of all questions. Each is counted once for every part."""
-    received: int = 0
-    """Bytes of the sums of all answers."""
-
-
 class ClusterCarrier:
     """Brings questions to the shards of a cluster; see `laconic.rows.far.Carrier`.
 
@@ -169,7 +156,7 @@ class ClusterCarrier:
         [answers] = gathered(self._client, found)
         self.exchanges.count += 1
         self.exchanges.sent += len(question) * len(self._keepers)
-        self.exchanges.received += bytes_of_arrays(answers)
+        self.exchanges.received += size_of(answers)
         return answers
 
 

@@ -215,7 +215,8 @@ class Answers:
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> OfRows:
         """Return the columns of some atoms, one part for this shard."""
-        return OfRows((self.shard.columns_of_all_rows(atoms),))
+        columns = self.shard.columns_of_all_rows(atoms)
+        return OfRows((columns.astype(np.int8) if self.shard.pool.signs else columns,))
 
 
 def _end_of_run(columns: tuple[In, ...], at: int) -> int:
