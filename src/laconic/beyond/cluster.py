@@ -20,6 +20,7 @@ from distributed import Client, Future
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
 from laconic.losses import Loss
 from laconic.numeric.parts import Parts, Question
@@ -69,13 +70,14 @@ class OnCluster:
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers of all parts."""
-        return gathered(self.client, self._map(question, shared, each))
+        return gathered(self.client, self._map(question, shared, each, _answered))
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> OnCluster:
         """Return what ``make`` makes of every part. It stays on the workers."""
-        return OnCluster(self.client, self._map(make, shared, each), self.threads, self.lengths)
+        futures = self._map(make, shared, each, _made)
+        return OnCluster(self.client, futures, self.threads, self.lengths)
 
     seen_as = become
 
@@ -86,18 +88,22 @@ class OnCluster:
         return OnCluster(self.client, futures, self.threads, lengths)
 
     def _map(
-        self, question: Question, shared: Sequence[Any], each: Sequence[Any] | None
+        self, question: Question, shared: Sequence[Any], each: Sequence[Any] | None, work: Any
     ) -> list[Future]:
         own = [] if each is None else [list(each)]
         name = f"laconic-{question.__name__.strip('_')}"
         asked = sent(self.client, pickle.dumps((question, tuple(shared)), protocol=5))
-        return mapped(self.client, _work, name, self.futures, *own, asked=asked)
+        return mapped(self.client, work, name, self.futures, *own, asked=asked)
 
 
-def _work(part: Any, *own: Any, asked: bytes) -> Any:
+def _answered(part: Any, *own: Any, asked: bytes) -> Any:
     question, shared = pickle.loads(asked)
     with Threads(1) as threads:
-        return question(part, threads, *shared, *own)
+        return question(in_own_memory(part), threads, *shared, *own)
+
+
+def _made(part: Any, *own: Any, asked: bytes) -> Moved:
+    return Moved(_answered(part, *own, asked=asked))
 
 
 def mapped(client: Client, work: Any, name: str, *items: Any, **common: Any) -> list[Future]:
@@ -139,7 +145,7 @@ class ClusterCarrier:
     ----------
     client : Client
     keepers : list of Future
-        A `laconic.rows.keeper.Keeper` for every part.
+        A `laconic.rows.keeper.Keeper` for every part, as something `Moved`.
     """
 
     def __init__(self, client: Client, keepers: Sequence[Future]) -> None:
@@ -150,7 +156,7 @@ class ClusterCarrier:
         """Bring all shards to the state of a recipe. Return the sums of their answers there."""
         question = pickle.dumps((recipe, list(calls)), protocol=5)
         asked, name = sent(self._client, question), f"laconic-{calls[0].method}"
-        found = mapped(self._client, _answer, name, self._keepers, asked=asked)
+        found = mapped(self._client, _sums, name, self._keepers, asked=asked)
         while len(found) > 1:
             found = mapped(self._client, added, "laconic-added", list(map(list, groups(found))))
         [answers] = gathered(self._client, found)
@@ -160,10 +166,11 @@ class ClusterCarrier:
         return answers
 
 
-def _answer(keeper: Keeper, asked: bytes) -> list[Any]:
+def _sums(keeper: Moved, asked: bytes) -> list[Any]:
     recipe, calls = pickle.loads(asked)
     with Threads(1):
-        return keeper.answer(recipe, calls)
+        answers: list[Any] = keeper.item.answer(recipe, calls)
+    return answers
 
 
 def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits) -> Far:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from laconic.numeric.memory import bytes_of_arrays
 from laconic.numeric.threads import Threads
 from laconic.rows.recipe import Call, In, Recipe
 from laconic.rows.shard import Rest, Shard
@@ -69,10 +68,6 @@ class Keeper:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_again, (self._main.shard.rest,)
-
-    def __sizeof__(self) -> int:
-        """Return the bytes of the rows, so that a cluster can tell what it would move."""
-        return bytes_of_arrays(self._main.shard.rest)
 
 
 def _made_again(rest: Rest) -> Keeper:
