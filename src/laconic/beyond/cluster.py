@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -16,12 +17,13 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from distributed import Client, Future
+from distributed import Client, Future, wait
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
+from laconic.data.doubts import stacklevel_of_user
 from laconic.losses import Loss
 from laconic.numeric.parts import Parts, Question
 from laconic.numeric.threads import Threads
@@ -34,6 +36,8 @@ from laconic.rows.tree import added, groups, size_of, tree_sum
 
 # Arguments for all parts that are larger than this are sent once, and not with every task.
 LARGE = 1 << 16
+# Seconds after which a missing answer makes us ask whether there are workers at all.
+PATIENCE = 20.0
 
 
 class OnCluster:
@@ -129,10 +133,25 @@ def _same(item: Any) -> Any:
 
 
 def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of some futures."""
+    """Return the results of some futures. Warn if there is no worker to wait for."""
     with clear_errors(futures):
+        while not _done(futures):
+            if not client.nthreads():
+                warnings.warn(
+                    "the cluster has no workers; the fit goes on when one joins",
+                    stacklevel=stacklevel_of_user(),
+                )
         answers: list[Any] = client.gather(list(futures))
     return answers
+
+
+def _done(futures: Sequence[Future]) -> bool:
+    """Wait for some futures for a while. Return whether all are done, or one has an error."""
+    try:
+        wait(list(futures), timeout=PATIENCE)
+    except TimeoutError:
+        return any(future.status == "error" for future in futures)
+    return True
 
 
 # -- shards ----------------------------------------------------------------------------------------
