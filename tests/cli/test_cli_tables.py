@@ -16,7 +16,8 @@ import pytest
 from laconic import Predictor, ShareBoostClassifier
 from laconic.cli.files import check_table_name
 from laconic.cli.main import main
-from laconic.cli.reading import read_table, separator
+from laconic.cli.reading import read_table
+from laconic.cli.text_tables import separator
 from laconic.data.errors import UserError
 
 M = 120
