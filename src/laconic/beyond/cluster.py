@@ -24,7 +24,7 @@ from distributed.scheduler import KilledWorker
 from laconic.beyond.training import Pattern, shard_of
 from laconic.losses import Loss
 from laconic.numeric.memory import bytes_of_arrays
-from laconic.numeric.parts import Parts, Question
+from laconic.numeric.parts import Parts, Question, steps
 from laconic.numeric.threads import Threads
 from laconic.rows.far import Far, FarRows
 from laconic.rows.keeper import Keeper
@@ -70,7 +70,11 @@ class OnCluster:
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers of all parts."""
-        return gathered(self.client, self._map(question, shared, each))
+        with steps(question, self.n_parts) as step:
+            futures = self._map(question, shared, each)
+            for future in futures:
+                future.add_done_callback(lambda _: step())
+            return gathered(self.client, futures)
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None

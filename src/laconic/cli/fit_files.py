@@ -1,0 +1,134 @@
+"""Fit on Parquet files whose rows stay on the disk: which tables these are, and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laconic.cli.files import PARQUET, need
+from laconic.cli.parquet_chunks import first_rows, opened
+from laconic.cli.parquet_tables import check_parquet
+from laconic.cli.tables import check_columns, learned_columns, named_columns
+from laconic.cli.text_tables import check_twice
+from laconic.data.elsewhere import CHUNK
+from laconic.data.errors import UserError
+
+if TYPE_CHECKING:
+    from laconic.beyond.parquet import ParquetRows
+
+# First rows that show what the columns hold.
+LOOKED = 1 << 16
+# Rows that choose the scales of an exported model of integers, and the most files they are from.
+SCALED, FILES = 1 << 16, 8
+
+_KEEP_ASIDE = "Keep some files aside, and use laconic predict on them."
+_ONE_FILE = "Fit on one small file of them instead."
+
+
+def fit_files(file: str) -> list[Path] | None:
+    """Return the Parquet files of a folder or a pattern, or one large file.
+
+    Return None for tables that are read into memory.
+    """
+    path = Path(file)
+    if path.is_file() or not (path.is_dir() or (has_magic(file) and not path.exists())):
+        if not (path.is_file() and file.lower().endswith(PARQUET) and _has_pyarrow()):
+            return None
+        check_parquet(file)
+        with opened(path) as one:
+            return [path] if one.metadata.num_rows > CHUNK else None
+    from laconic.beyond.files import files_of
+
+    need("pyarrow", "tables")
+    paths = files_of(file)
+    if paths[0].suffix == ".npy":
+        raise UserError(f"{paths[0]} has no column of labels. Give Parquet files.")
+    return paths
+
+
+def _has_pyarrow() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("pyarrow") is not None
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that need all rows in one memory. They say what to do instead."""
+    asked = {
+        "--cv": (args.cv, _ONE_FILE),
+        "--early-stopping": (args.early_stopping, _KEEP_ASIDE),
+        "--test-fraction": (args.test_fraction, _KEEP_ASIDE),
+        "--method compact": (args.method == "compact", _ONE_FILE),
+        "--dates": (args.dates, "Write the dates as 2024-05-31, or as Parquet's own dates."),
+    }
+    for option, (given, remedy) in asked.items():
+        if given:
+            raise UserError(
+                f"{option} needs all rows in memory, and {args.table} is read in parts. {remedy}"
+            )
+    # Without a method, --max-bytes would mean a search.
+    args.method = args.method or "share"
+
+
+def training_files(args: argparse.Namespace, paths: list[Path]) -> ParquetRows:
+    """Return the rows of some files. Errors and warnings name columns.
+
+    The first rows show which columns seem to name rows, and which hold numbers as text.
+    """
+    from laconic.beyond.parquet import ParquetRows
+
+    check_columns(args)
+    rows = ParquetRows(paths)
+    check_twice(str(paths[0]), rows.names)
+    if rows.n_rows == 0:
+        raise UserError(f"{args.table} has no rows.")
+    frame = first_rows(paths, LOOKED, LOOKED)
+    named = named_columns(frame, args)
+    _check_labelled(args, paths)
+    features = frame.drop(columns=[args.target, *args.ignore])
+    learned = learned_columns(features, args, named)
+    numbers = [
+        name
+        for name, values in learned.items()
+        if hasattr(values, "dtype")
+        and values.dtype.kind == "f"
+        and getattr(frame[name].dtype, "kind", "O") not in "biuf"
+        and name not in args.categorical
+    ]
+    unread = [name for name in rows.names if name not in learned and name != args.target]
+    return ParquetRows(paths, unread, args.categorical, numbers)
+
+
+def _check_labelled(args: argparse.Namespace, paths: list[Path]) -> None:
+    """Refuse a target with missing labels, if the statistics of the files tell of them."""
+    from laconic.model.card import count
+
+    for path in paths:
+        with opened(path) as file:
+            missing = null_count(file, args.target)
+        if missing:
+            raise UserError(
+                f"column {args.target!r} has no label in {count(missing, 'row')} of {path}."
+            )
+
+
+def null_count(file: Any, name: str) -> int:
+    """Return the number of missing values of a column, as far as statistics tell it."""
+    found = 0
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        for at in range(group.num_columns):
+            column = group.column(at)
+            if column.path_in_schema == name and column.is_stats_set:
+                found += column.statistics.null_count or 0
+    return found
+
+
+def some_rows(args: argparse.Namespace, paths: list[Path], model: Any) -> tuple[Any, Any]:
+    """Return some rows of several files and their labels, to choose the scales of integers."""
+    spread = paths[:: -(-len(paths) // FILES)]
+    frame = first_rows(spread, SCALED, -(-SCALED // len(spread)))
+    names = list(model.feature_names_in_)
+    return frame[names], frame[args.target].to_numpy()
