@@ -152,10 +152,21 @@ def as_numbers(column: Any, name: str, path: Path) -> Any:
 
 
 def _numbers(column: Any) -> np.ndarray:
-    """Return a column as an array. Text and missing values make it one of objects."""
+    """Return a column as an array. Missing values make it an array of objects.
+
+    Text becomes an array of text, as it takes ten times as long to sort objects.
+    """
     import pyarrow
 
-    if pyarrow.types.is_dictionary(column.type):
+    types, known = pyarrow.types, column.null_count == 0
+    if known and (types.is_string(column.type) or types.is_large_string(column.type)):
+        column = column.dictionary_encode()
+    if known and types.is_dictionary(column.type):
+        encoded = column.unify_dictionaries().combine_chunks()
+        whole = encoded if isinstance(encoded, pyarrow.Array) else encoded.chunk(0)
+        different = np.asarray(whole.dictionary.to_pylist())
+        return different[whole.indices.to_numpy()]
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     values: np.ndarray = column.to_numpy()
     return values

@@ -39,10 +39,8 @@ def chunks(file: str, wanted: Wanted, decimal: str | None) -> Iterator[Chunk]:
     if is_parquet(file):
         paths = parquet_files(file, CELLS)
         if paths is not None:
-            several = len(paths) > 1
-            for path in paths:
-                for frame in parquet_chunks(path, paths, wanted, CELLS):
-                    yield Chunk(str(path) if several else None, frame)
+            for path, frame in parquet_chunks(paths, wanted, CELLS):
+                yield Chunk(str(path) if len(paths) > 1 else None, frame)
             return
         opened = None
     else:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laconic.cli.files import PARQUET, need
-from laconic.cli.parquet_chunks import first_rows, opened
+from laconic.cli.parquet_chunks import first_rows, null_count, opened
 from laconic.cli.parquet_tables import check_parquet
 from laconic.cli.tables import check_columns, learned_columns, named_columns
 from laconic.cli.text_tables import check_twice
-from laconic.data.elsewhere import CHUNK
 from laconic.data.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def fit_files(file: str) -> list[Path] | None:
     if path.is_file() or not (path.is_dir() or (has_magic(file) and not path.exists())):
         if not (path.is_file() and file.lower().endswith(PARQUET) and _has_pyarrow()):
             return None
+        from laconic.data.elsewhere import CHUNK
+
         check_parquet(file)
         with opened(path) as one:
             return [path] if one.metadata.num_rows > CHUNK else None
@@ -112,18 +113,6 @@ def _check_labelled(args: argparse.Namespace, paths: list[Path]) -> None:
             raise UserError(
                 f"column {args.target!r} has no label in {count(missing, 'row')} of {path}."
             )
-
-
-def null_count(file: Any, name: str) -> int:
-    """Return the number of missing values of a column, as far as statistics tell it."""
-    found = 0
-    for number in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(number)
-        for at in range(group.num_columns):
-            column = group.column(at)
-            if column.path_in_schema == name and column.is_stats_set:
-                found += column.statistics.null_count or 0
-    return found
 
 
 def some_rows(args: argparse.Namespace, paths: list[Path], model: Any) -> tuple[Any, Any]:

@@ -45,25 +45,63 @@ def opened(path: Path) -> Any:
         return ParquetFile(path, memory_map=True)
 
 
-def parquet_chunks(path: Path, paths: Sequence[Path], wanted: Wanted, cells: int) -> Iterator[Any]:
-    """Yield the rows of one of several Parquet files as data frames.
+def parquet_chunks(paths: Sequence[Path], wanted: Wanted, cells: int) -> Iterator[tuple[Path, Any]]:
+    """Yield the rows of Parquet files as data frames, each with its file.
 
-    Their index counts the rows of the file. A column has the same type in every chunk of all files.
+    The index of a frame counts the rows of its file. All files are checked before the first row.
     """
-    with opened(path) as file, parquet_errors(str(path)):
-        names = stored_columns(file)
-        check_twice(str(path), names)
-        wanted.check(names, str(path))
-        columns = names if wanted.columns is None else wanted.columns
-        if file.metadata.num_rows == 0 and len(paths) == 1:
-            raise UserError(f"{path} has no rows.")
-        start = 0
-        for batch in file.iter_batches(max(LEAST, cells // max(1, len(columns))), columns=columns):
-            frame = batch.to_pandas()
-            frame.columns = [str(name) for name in frame.columns]
-            frame.index = range(start, start + len(frame))
-            start += len(frame)
-            yield frame
+    gaps = _checked(paths, wanted)
+    for path in paths:
+        with opened(path) as file, parquet_errors(str(path)):
+            columns = wanted.columns or stored_columns(file)
+            batches = file.iter_batches(max(LEAST, cells // len(columns)), columns=columns)
+            start = 0
+            for batch in batches:
+                if batch.num_rows:
+                    yield path, _frame(batch, start, gaps)
+                    start += batch.num_rows
+
+
+def _checked(paths: Sequence[Path], wanted: Wanted) -> set[str]:
+    """Check the columns of all files. Return those with missing values."""
+    gaps, n_rows = set(), 0
+    for path in paths:
+        with opened(path) as file, parquet_errors(str(path)):
+            names = stored_columns(file)
+            check_twice(str(path), names)
+            wanted.check(names, str(path))
+            gaps |= {name for name in wanted.columns or names if null_count(file, name)}
+            n_rows += file.metadata.num_rows
+    if n_rows == 0:
+        raise UserError(f"{paths[0]} has no rows.")
+    return gaps
+
+
+def _frame(batch: Any, start: int, gaps: set[str]) -> Any:
+    """Return a batch of rows as a data frame.
+
+    pandas keeps whole numbers with gaps as floats. Here this must not depend on the chunk.
+    """
+    import numpy as np
+
+    frame = batch.to_pandas()
+    frame.columns = [str(name) for name in frame.columns]
+    frame.index = range(start, start + len(frame))
+    for name in gaps & set(frame.columns):
+        if isinstance(frame[name].dtype, np.dtype) and frame[name].dtype.kind in "iu":
+            frame[name] = frame[name].astype(np.float64)
+    return frame
+
+
+def null_count(file: Any, name: str) -> int:
+    """Return the number of missing values of a column, as far as statistics of the file tell it."""
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    columns = (group.column(at) for group in groups for at in range(group.num_columns))
+    return sum(
+        column.statistics.null_count or 0
+        for column in columns
+        if column.path_in_schema == name and column.is_stats_set
+    )
 
 
 def stored_columns(file: Any) -> list[str]:

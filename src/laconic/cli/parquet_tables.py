@@ -41,3 +41,7 @@ def parquet_errors(file: str) -> Iterator[None]:
                 f"{file} has several columns {twice[1]!r}. Give each its own name."
             ) from error
         raise UserError(f"{file} cannot be read as Parquet: {cause(error)}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise UserError(f"{file}: this Parquet file is damaged ({cause(error)}).") from error

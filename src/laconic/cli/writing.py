@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from laconic.cli.files import EXCEL, PARQUET, WRITERS, named_separator, need
-from laconic.data.errors import LONGEST, UserError
+from laconic.data.errors import LONGEST, UserError, cause
 from laconic.files.whole import whole_file
 
 # Most characters that a cell of Excel holds.
@@ -31,11 +31,7 @@ def table_writer(file: str | None) -> Iterator[Write]:
     By default the format is CSV, perhaps compressed. The file is opened when the first rows are
     written.
     """
-    kind = Path(file or "").suffix.lower()
-    if kind in EXCEL or (kind in PARQUET and not find_spec("pyarrow")):
-        open_writer = _in_memory
-    else:
-        open_writer = _parquet if kind in PARQUET else _text
+    open_writer = _writer_of(Path(file or "").suffix.lower())
     with ExitStack() as opened:
         write: Write | None = None
 
@@ -45,6 +41,13 @@ def table_writer(file: str | None) -> Iterator[Write]:
             write(frame)
 
         yield write_next
+
+
+def _writer_of(kind: str) -> Callable[[Any, Any], AbstractContextManager[Write]]:
+    """Return what opens a file with this ending. It is given the file and the first rows."""
+    if kind in EXCEL or (kind in PARQUET and not find_spec("pyarrow")):
+        return _in_memory
+    return _parquet if kind in PARQUET else _text
 
 
 @contextmanager
@@ -109,9 +112,18 @@ def _row_groups(file: str, first: Any) -> Iterator[Write]:
         if pyarrow.types.is_null(field.type):  # no value among the first rows: text, as a rule
             schema = schema.set(number, field.with_type(pyarrow.string()))
     with whole_file(file) as stream, ParquetWriter(stream, schema) as writer:
-        yield lambda frame: writer.write_table(
-            pyarrow.Table.from_pandas(frame, schema, preserve_index=False)
-        )
+
+        def write(frame: Any) -> None:
+            try:
+                table = pyarrow.Table.from_pandas(frame, schema, preserve_index=False)
+            except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+                raise UserError(
+                    f"a column to keep has different types in different rows: {cause(error)}. "
+                    "Name a .csv file, or keep other columns."
+                ) from error
+            writer.write_table(table)
+
+        yield write
 
 
 @contextmanager
