@@ -12,6 +12,8 @@ from laconic.cli.parquet_tables import check_parquet, parquet_errors
 from laconic.cli.text_tables import check_twice
 from laconic.data.errors import UserError
 
+# Bytes of a column that are read at once.
+BUFFER = 1 << 18
 # Fewest rows of a chunk. Tables of very many columns would have none otherwise.
 LEAST = 256
 
@@ -42,7 +44,7 @@ def opened(path: Path) -> Any:
     from pyarrow.parquet import ParquetFile
 
     with parquet_errors(str(path)):
-        return ParquetFile(path, memory_map=True)
+        return ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
 
 
 def parquet_chunks(paths: Sequence[Path], wanted: Wanted, cells: int) -> Iterator[tuple[Path, Any]]:
