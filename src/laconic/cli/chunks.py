@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from glob import has_magic
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from laconic.cli.files import PARQUET, need
 from laconic.cli.model_rows import Wanted
 from laconic.cli.numbers import found_sign, mend_numbers
-from laconic.cli.parquet_chunks import parquet_chunks, parquet_files
+from laconic.cli.parquet_chunks import parquet_chunks, several_files, size_of
 from laconic.cli.reading import read_table
 from laconic.cli.text_tables import TextTable, check_twice, plain_errors
 from laconic.data.errors import UserError
@@ -35,31 +34,23 @@ def chunks(file: str, wanted: Wanted, decimal: str | None) -> Iterator[Chunk]:
 
     ``decimal`` is the decimal sign of a text file, which is found if it is None.
     """
-    pandas = need("pandas", "data")
-    if is_parquet(file):
-        paths = parquet_files(file, CELLS)
-        if paths is not None:
-            for path, frame in parquet_chunks(paths, wanted, CELLS):
-                yield Chunk(str(path) if len(paths) > 1 else None, frame)
-            return
-        opened = None
-    else:
+    opened, paths = None, several_files(file)
+    if paths is None and file.lower().endswith(PARQUET):
+        n_rows, n_columns = size_of(file)
+        paths = [Path(file)] if n_rows * n_columns > CELLS else None
+    elif paths is None:
         with plain_errors(file):
-            opened = TextTable(pandas, file)
+            opened = TextTable(need("pandas", "data"), file)
         if opened.n_lines * opened.n_columns > CELLS:
             yield from (Chunk(None, frame) for frame in _text_chunks(opened, wanted, decimal))
             return
+    if paths is not None:
+        for path, frame in parquet_chunks(paths, wanted, CELLS):
+            yield Chunk(str(path) if len(paths) > 1 else None, frame)
+        return
     frame = read_table(file, wanted.text, decimal=decimal, opened=opened)
     wanted.check(list(frame.columns), file)
     yield Chunk(None, frame)
-
-
-def is_parquet(file: str) -> bool:
-    """Return whether a table is one Parquet file, a folder of them, or a pattern of their names."""
-    path = Path(file)
-    return (
-        file.lower().endswith(PARQUET) or path.is_dir() or (has_magic(file) and not path.exists())
-    )
 
 
 @contextmanager
@@ -80,6 +71,7 @@ def _text_chunks(table: TextTable, wanted: Wanted, decimal: str | None) -> Itera
     """
     file, size = table.file, max(1, CELLS // table.n_columns)
     with plain_errors(file):
+        table.read((), header=None, nrows=2)  # refuses rows with more cells than the header
         columns = [str(name) for name in table.read((), nrows=0).columns]
         check_twice(file, columns)
         wanted.check(columns, file)
@@ -90,12 +82,8 @@ def _text_chunks(table: TextTable, wanted: Wanted, decimal: str | None) -> Itera
         if again:
             only_empty = {"keep_default_na": False, "na_values": [""], "dtype": str}
             spelled = table.read((), chunksize=size, usecols=again, **only_empty)
-        start = 0
         for frame, as_spelled in zip(plain, spelled, strict=False):
-            if frame.index[0] != start or frame.index[-1] != start + len(frame) - 1:
-                raise UserError(f"{file} has more cells in a row than names in its header.")
             frame.columns = columns
-            start += len(frame)
             if signs:
                 decimal = _mended(frame, as_spelled, file, wanted.text, decimal)
             for name in wanted.text:

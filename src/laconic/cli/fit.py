@@ -15,6 +15,7 @@ from laconic.cli.frontier import frontier_table
 from laconic.cli.headers import add_name, changed, check_export, is_onnx, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
+from laconic.cli.parquet_chunks import table_inputs
 from laconic.cli.tables import training_table
 from laconic.data.errors import UserError
 
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     outputs["--export"] = args.export
     if not args.out:
         raise UserError("--out needs the name of a file.")
-    check_files(outputs, {"the table": args.table})
+    check_files(outputs, table_inputs(args.table, paths))
     check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.cli.files import PARQUET, need
-from laconic.cli.parquet_chunks import first_rows, null_count, opened
-from laconic.cli.parquet_tables import check_parquet
+from laconic.cli.files import PARQUET
+from laconic.cli.parquet_chunks import first_rows, null_count, opened, several_files, size_of
 from laconic.cli.tables import check_columns, learned_columns, named_columns
 from laconic.cli.text_tables import check_twice
 from laconic.data.errors import UserError
@@ -31,28 +29,12 @@ def fit_files(file: str) -> list[Path] | None:
 
     Return None for tables that are read into memory.
     """
-    path = Path(file)
-    if path.is_file() or not (path.is_dir() or (has_magic(file) and not path.exists())):
-        if not (path.is_file() and file.lower().endswith(PARQUET) and _has_pyarrow()):
-            return None
+    paths = several_files(file)
+    if paths is None and file.lower().endswith(PARQUET):
         from laconic.data.elsewhere import CHUNK
 
-        check_parquet(file)
-        with opened(path) as one:
-            return [path] if one.metadata.num_rows > CHUNK else None
-    from laconic.beyond.files import files_of
-
-    need("pyarrow", "tables")
-    paths = files_of(file)
-    if paths[0].suffix == ".npy":
-        raise UserError(f"{paths[0]} has no column of labels. Give Parquet files.")
+        return [Path(file)] if size_of(file)[0] > CHUNK else None
     return paths
-
-
-def _has_pyarrow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
 
 
 def check_options(args: argparse.Namespace) -> None:

@@ -87,9 +87,9 @@ def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, cl
         wrong = points[~points.str.fullmatch(_THOUSANDS)]
         if len(wrong) and decimal == ",":
             raise UserError(
-                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, but "
-                "--decimal , says that points separate thousands. Write its decimals with commas, "
-                "or leave --decimal out."
+                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, but beside "
+                "decimal commas, points separate thousands. Write its decimals with commas, or add "
+                "--decimal . if points are decimal."
             )
         if len(wrong) and not clear:
             return  # points are decimal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from laconic.cli.model_rows import Wanted
 from laconic.cli.parquet_tables import check_parquet, parquet_errors
 from laconic.cli.text_tables import check_twice
-from laconic.data.errors import UserError
+from laconic.data.errors import UserError, cause
 
 # Bytes of a column that are read at once.
 BUFFER = 1 << 18
@@ -18,32 +19,38 @@ BUFFER = 1 << 18
 LEAST = 256
 
 
-def parquet_files(file: str, cells: int) -> list[Path] | None:
-    """Return the files of a path, a folder or a pattern, to be read in chunks.
-
-    Return None for one file of at most ``cells`` cells, which need not be cut. Return it for a
-    missing file and without pyarrow, too.
-    """
-    if Path(file).is_file() or not find_spec("pyarrow"):
-        check_parquet(file)
-        if not find_spec("pyarrow"):
-            return None
-        with opened(Path(file)) as one:
-            small = one.metadata.num_rows * one.metadata.num_columns <= cells
-        return None if small else [Path(file)]
+def several_files(file: str) -> list[Path] | None:
+    """Return the Parquet files of a folder or of a pattern. Return None for the name of a file."""
+    path = Path(file)
+    if not (path.is_dir() or (has_magic(file) and not path.exists())):
+        return None
     from laconic.beyond.files import files_of
 
     paths = files_of(file)
     if paths[0].suffix == ".npy":
-        raise UserError(f"{paths[0]} is not a Parquet file, which rows in several files must be.")
+        raise UserError(f"{paths[0]} has no named columns. Give Parquet files.")
     return paths
+
+
+def table_inputs(file: str, paths: Sequence[Path] | None) -> dict[str, str]:
+    """Return what no output may replace, as `check_files` takes it: the table and its files."""
+    return {"the table": file} | {f"{path}, a file of the table": str(path) for path in paths or ()}
+
+
+def size_of(file: str) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a Parquet file, or zeros if they are not known."""
+    check_parquet(file)
+    if not Path(file).is_file() or not find_spec("pyarrow"):
+        return 0, 0
+    with opened(Path(file)) as one:
+        return one.metadata.num_rows, one.metadata.num_columns
 
 
 def opened(path: Path) -> Any:
     """Open a Parquet file."""
-    from pyarrow.parquet import ParquetFile
-
     with parquet_errors(str(path)):
+        from pyarrow.parquet import ParquetFile
+
         return ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
 
 
@@ -126,6 +133,11 @@ def first_rows(paths: Sequence[Path], most: int, each: int) -> Any:
             batch = next(file.iter_batches(n_rows, columns=stored_columns(file)), None)
         if batch is not None and batch.num_rows:
             parts.append(pyarrow.Table.from_batches([batch]))
-    frame = pyarrow.concat_tables(parts, promote_options="permissive").to_pandas()
+    try:
+        frame = pyarrow.concat_tables(parts, promote_options="permissive").to_pandas()
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        raise UserError(
+            f"{paths[0]} and the files after it have columns of different types: {cause(error)}."
+        ) from error
     frame.columns = [str(name) for name in frame.columns]
     return frame.reset_index(drop=True)

@@ -11,6 +11,7 @@ from laconic.cli.dates import add_dates
 from laconic.cli.files import TABLE, check_files, check_table_name, load_predictor
 from laconic.cli.model_rows import Wanted
 from laconic.cli.numbers import add_decimal
+from laconic.cli.parquet_chunks import several_files, table_inputs
 from laconic.cli.writing import table_writer
 from laconic.data.errors import UserError
 
@@ -41,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the predicted label of every row, and the class probabilities if asked for."""
     from laconic.numeric.threads import Threads
 
-    check_files({"--out": args.out}, {"the model": args.model, "the table": args.table})
+    inputs = table_inputs(args.table, several_files(args.table))
+    check_files({"--out": args.out}, {"the model": args.model, **inputs})
     if args.out:
         check_table_name(args.out)
     if not args.out and sys.stdout is None:
