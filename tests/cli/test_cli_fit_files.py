@@ -309,7 +309,7 @@ def test_bars_tell_how_many_parts_have_answered(monkeypatch):
     with parts_bar.parts_progress(0):
         ask_as_files_do(parts)
     ask_as_files_do(parts)
-    assert shares == [("asking the parts", share) for share in (0.25, 0.5, 0.75, 1.0)]
+    assert shares == [("reading the rows", share) for share in (0.25, 0.5, 0.75, 1.0)]
 
 
 def ask_as_files_do(parts):

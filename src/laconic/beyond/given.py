@@ -12,24 +12,24 @@ from laconic.data.elsewhere import CHUNK, has_parts, is_dask, is_path
 from laconic.numeric.parts import Parts
 
 
-class Given(NamedTuple):
+class GivenParts(NamedTuple):
     """Rows in parts as they were given, and how their shards become one."""
 
     parts: Parts
     join: Join
 
 
-def given_parts(X: Any, y: Any, sample_weight: Any) -> Given:
+def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     """Return the parts of a Dask collection, of files, or of a memory map."""
     if is_dask(X):
         from laconic.beyond.collections import dask_parts
 
         return dask_parts(X, y, sample_weight)
     if has_parts(X):
-        return Given(X.parts(y, sample_weight), joined_here)
+        return GivenParts(X.parts(y, sample_weight), joined_here)
     if is_path(X):
-        return Given(_of_files(X, y, sample_weight), joined_here)
-    return Given(_of_map(X, y, sample_weight), joined_here)
+        return GivenParts(_of_files(X, y, sample_weight), joined_here)
+    return GivenParts(_of_map(X, y, sample_weight), joined_here)
 
 
 def _of_files(X: Any, y: Any, sample_weight: Any) -> ReadAgain:

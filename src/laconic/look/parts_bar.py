@@ -14,9 +14,7 @@ _WORDS = {
     "look": "looking at the rows",
     "count": "counting values",
     "survey": "choosing thresholds",
-    "bound": "reading the rows",
     "digest": "recognising the rows",
-    "on_disk": "reading the rows",
 }
 
 
@@ -28,5 +26,5 @@ def parts_progress(verbose: int) -> AbstractContextManager[None]:
 @contextmanager
 def _bar(question: str, n_parts: int) -> Iterator[Step]:
     done = count(1)
-    with share_bar(1, _WORDS.get(question, "asking the parts")) as tell:
+    with share_bar(1, _WORDS.get(question, "reading the rows")) as tell:
         yield (lambda: None) if tell is None else (lambda: tell(next(done) / n_parts))
