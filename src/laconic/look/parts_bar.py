@@ -13,7 +13,7 @@ from laconic.numeric.parts import Step, watched
 _WORDS = {
     "look": "looking at the rows",
     "count": "counting values",
-    "survey": "choosing thresholds",
+    "survey": "surveying the rows",
     "digest": "recognising the rows",
 }
 
