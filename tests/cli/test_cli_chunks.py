@@ -157,6 +157,25 @@ def test_whole_numbers_are_spelled_the_same_in_every_chunk(gap, model, tmp_path,
     assert ("7.0," in out[0].read_text()) == (gap is not None)
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Oslo"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("fine", [None, "12:00", "12:00:00.5", "12:00:00.000005"])
+def test_times_are_spelled_the_same_in_every_chunk(fine, unit, zone, model, tmp_path, small_chunks):
+    pytest.importorskip("pyarrow")
+    frame, out = rows(12), [tmp_path / "a.csv", tmp_path / "b.csv"]
+    times = frame.when.astype(str)
+    times[N - 5] = f"2024-01-01 {fine or ''}".strip()
+    times[3] = None
+    moments = pd.Series(pd.to_datetime(times, format="ISO8601")).dt.as_unit(unit)
+    frame["at"], frame["long"] = moments.dt.tz_localize(zone), moments - moments.min()
+    write(frame, tmp_path / "t.parquet")
+    options = ("--keep", "at", "--keep", "when", "--keep", "long")
+    assert run("predict", model, tmp_path / "t.parquet", "--out", out[0], *options) == 0
+    small_chunks(frame)
+    assert run("predict", model, tmp_path / "t.parquet", "--out", out[1], *options) == 0
+    assert out[0].read_bytes() == out[1].read_bytes()
+
+
 def test_columns_without_a_value_in_the_first_chunk(model, tmp_path, small_chunks):
     pytest.importorskip("pyarrow")
     frame = rows(5)

@@ -162,6 +162,19 @@ def test_only_the_first_rows_are_looked_at(folder, capsys, monkeypatch):
     assert "(100 different values in 100 rows)" in capsys.readouterr().err
 
 
+def test_numbers_of_rows_may_be_in_any_order(folder, capsys, monkeypatch):
+    monkeypatch.setattr(fit_files, "LOOKED", 100)
+    rng = np.random.default_rng(0)
+    frame = rows().assign(number=rng.permutation(N), amount=rng.permutation(3 * N)[:N])
+    write(frame, folder)
+    assert run("fit", "rows", *STUMPS) == 0
+    told = capsys.readouterr().err
+    assert "column 'number' is left out because it seems to name rows: its whole numbers" in told
+    assert "amount" not in told
+    assert run("fit", "rows", *STUMPS, "--keep-id", "number") == 0
+    assert capsys.readouterr().err == ""
+
+
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
@@ -278,13 +291,23 @@ def test_gaps_beyond_the_first_rows_get_the_same_advice(folder, capsys, monkeypa
 
 
 def test_ctrl_c_while_files_are_read(folder, capsys, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("laconic.beyond.parquet.read", interrupted)
     assert run("fit", "rows", *STUMPS) == 130
     assert capsys.readouterr().err == "laconic: interrupted\n"
     assert not list(folder.parent.glob("*.laconic"))
+
+
+def test_ctrl_c_while_rows_are_predicted(folder, capsys, monkeypatch):
+    assert run("fit", "rows", *STUMPS) == 0
+    capsys.readouterr()
+    monkeypatch.setattr("laconic.cli.parquet_chunks._frame", interrupted)
+    assert run("predict", "m.laconic", "rows", "--out", "p.csv") == 130
+    assert capsys.readouterr().err == "laconic: interrupted\n"
+    assert sorted(file.name for file in folder.parent.iterdir()) == ["m.laconic", "rows"]
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 
 def test_bars_tell_how_many_parts_have_answered(monkeypatch):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from laconic.cli.files import PARQUET, need
+from laconic.cli.kept_times import finest_times
 from laconic.cli.model_rows import Wanted
 from laconic.cli.numbers import found_sign, mend_numbers
 from laconic.cli.parquet_chunks import parquet_chunks, several_files, size_of
@@ -27,12 +28,15 @@ class Chunk(NamedTuple):
     """The file with these rows, if the table has several files."""
     frame: Any
     """The rows. The index is their numbers in the file, from zero."""
+    finest: Mapping[str, Any] = {}
+    """The finest times of columns to keep, if they are to be spelled; see `spelled`."""
 
 
-def chunks(file: str, wanted: Wanted, decimal: str | None) -> Iterator[Chunk]:
+def chunks(file: str, wanted: Wanted, decimal: str | None, to_text: bool) -> Iterator[Chunk]:
     """Yield the rows of a table as data frames with at least the columns that are wanted.
 
-    ``decimal`` is the decimal sign of a text file, which is found if it is None.
+    ``decimal`` is the decimal sign of a text file, which is found if it is None. ``to_text`` says
+    that columns to keep become text.
     """
     opened, paths = None, several_files(file)
     if paths is None and file.lower().endswith(PARQUET):
@@ -45,8 +49,11 @@ def chunks(file: str, wanted: Wanted, decimal: str | None) -> Iterator[Chunk]:
             yield from (Chunk(None, frame) for frame in _text_chunks(opened, wanted, decimal))
             return
     if paths is not None:
+        finest: dict[str, Any] | None = None
         for path, frame in parquet_chunks(paths, wanted, CELLS):
-            yield Chunk(str(path) if len(paths) > 1 else None, frame)
+            if finest is None:  # now all files are known to have the columns
+                finest = finest_times(paths, wanted.keep) if to_text else {}
+            yield Chunk(str(path) if len(paths) > 1 else None, frame, finest)
         return
     frame = read_table(file, wanted.text, decimal=decimal, opened=opened)
     wanted.check(list(frame.columns), file)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from laconic.cli.files import PARQUET
-from laconic.cli.parquet_chunks import first_rows, null_count, opened, several_files, size_of
+from laconic.cli.parquet_chunks import (
+    first_rows,
+    null_count,
+    opened,
+    several_files,
+    size_of,
+    value_range,
+)
 from laconic.cli.tables import check_columns, learned_columns, named_columns
 from laconic.cli.text_tables import check_twice
 from laconic.data.errors import UserError
@@ -72,16 +81,48 @@ def training_files(args: argparse.Namespace, paths: list[Path]) -> ParquetRows:
     _check_labelled(args, paths)
     features = frame.drop(columns=[args.target, *args.ignore])
     learned = learned_columns(features, args, named)
+    _leave_out_counts(args, frame, learned, named, (paths, rows.n_rows))
     numbers = [
         name
         for name, values in learned.items()
-        if hasattr(values, "dtype")
-        and values.dtype.kind == "f"
+        if name not in args.categorical
+        and getattr(values.dtype, "kind", "O") == "f"
         and getattr(frame[name].dtype, "kind", "O") not in "biuf"
-        and name not in args.categorical
     ]
     unread = [name for name in rows.names if name not in learned and name != args.target]
     return ParquetRows(paths, unread, args.categorical, numbers)
+
+
+def _leave_out_counts(
+    args: argparse.Namespace,
+    frame: Any,
+    learned: dict[str, Any],
+    named: set[str],
+    known: tuple[list[Path], int],
+) -> None:
+    """Leave out columns of whole numbers that count the rows of all files, perhaps in any order.
+
+    The first rows show whether they all differ. Statistics of the files show their range.
+    ``known`` holds the files and their number of rows.
+    """
+    from laconic.data.doubts import DENSE, is_numbered
+
+    paths, n_rows = known
+    for name in [name for name in learned if name not in named]:
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") not in "iu" or not is_numbered(column.to_numpy()):
+            continue
+        ends = value_range(paths, name)
+        if ends is not None and n_rows >= DENSE * (ends[1] - ends[0] + 1):
+            del learned[name]
+            warnings.warn(
+                f"column {name!r} is left out because it seems to name rows: its whole numbers "
+                "all differ in the first rows, and there are about as many as rows. --keep-id "
+                f"{quote(name)} keeps it.",
+                stacklevel=2,
+            )
+    if not learned:
+        raise UserError(f"{args.table} has no column to learn from besides those that name rows.")
 
 
 def _check_labelled(args: argparse.Namespace, paths: list[Path]) -> None:

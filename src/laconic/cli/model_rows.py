@@ -32,7 +32,7 @@ class Wanted:
     def __init__(
         self, predictor: Predictor, keep: Sequence[str] = (), dates: str | None = None
     ) -> None:
-        self._predictor, self._keep, self._dates = predictor, list(keep), dates
+        self._predictor, self.keep, self._dates = predictor, list(keep), dates
         self._reads = predictor.map.features().tolist()
         self._names = predictor.feature_names
         self.columns: list[str] | None = None
@@ -47,7 +47,7 @@ class Wanted:
 
     def check(self, columns: Sequence[str], file: str) -> None:
         """Refuse a table that has not the columns that are needed."""
-        check_listed(columns, self._keep if self.columns is None else self.columns, file)
+        check_listed(columns, self.keep if self.columns is None else self.columns, file)
         if self._names is None and len(columns) != self._predictor.n_features:
             raise UserError(
                 f"the model has no feature names, so {file} must have its "
@@ -63,7 +63,7 @@ class Wanted:
 
         predictor, first = self._predictor, int(frame.index[0])
         names = self._names or list(frame.columns)
-        kept = {name: frame[name] for name in self._keep}  # before dates are rewritten
+        kept = {name: frame[name] for name in self.keep}  # before dates are rewritten
         dated = {names[f] for f in predictor.units}
         mend_dates(frame, self._dates, frame.columns, dated)
         # The order is by columns, so that memory of columns that are not read is never touched.

@@ -104,13 +104,29 @@ def _frame(batch: Any, start: int, gaps: set[str]) -> Any:
 
 def null_count(file: Any, name: str) -> int:
     """Return the number of missing values of a column, as far as statistics of the file tell it."""
+    return sum(told.null_count or 0 for told in _statistics(file, name) if told is not None)
+
+
+def value_range(paths: Sequence[Path], name: str) -> tuple[Any, Any] | None:
+    """Return the smallest and the largest value of a column, if statistics of all files tell it."""
+    told: list[Any] = []
+    for path in paths:
+        with opened(path) as file:
+            told += _statistics(file, name)
+    if not told or not all(own is not None and own.has_min_max for own in told):
+        return None
+    return min(own.min for own in told), max(own.max for own in told)
+
+
+def _statistics(file: Any, name: str) -> list[Any]:
+    """Return the statistics of a column in every row group. None stands for none."""
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     columns = (group.column(at) for group in groups for at in range(group.num_columns))
-    return sum(
-        column.statistics.null_count or 0
+    return [
+        column.statistics if column.is_stats_set else None
         for column in columns
-        if column.path_in_schema == name and column.is_stats_set
-    )
+        if column.path_in_schema == name
+    ]
 
 
 def stored_columns(file: Any) -> list[str]:

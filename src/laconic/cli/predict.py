@@ -9,10 +9,11 @@ from typing import Any
 from laconic.cli.chunks import Chunk, chunks, of_file
 from laconic.cli.dates import add_dates
 from laconic.cli.files import TABLE, check_files, check_table_name, load_predictor
+from laconic.cli.kept_times import spelled
 from laconic.cli.model_rows import Wanted
 from laconic.cli.numbers import add_decimal
 from laconic.cli.parquet_chunks import several_files, table_inputs
-from laconic.cli.writing import table_writer
+from laconic.cli.writing import table_writer, writes_text
 from laconic.data.errors import UserError
 
 SUMMARY = "Predict a label for each row of a table with a saved model."
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--keep {min(taken)!r} would be overwritten. Rename that column.")
     wanted = Wanted(predictor, args.keep, args.dates)
     with table_writer(args.out) as write, Threads(1):
-        for chunk in chunks(args.table, wanted, args.decimal):
+        for chunk in chunks(args.table, wanted, args.decimal, writes_text(args.out)):
             write(_answers(predictor, chunk, wanted, args.proba))
     return 0
 
@@ -72,7 +73,8 @@ def _answers(predictor: Any, chunk: Chunk, wanted: Wanted, proba: bool) -> Any:
         X, kept = wanted.rows(chunk.frame)
         blocks = row_blocks(len(X), TOGETHER)
         labels = [predictor.predict(X[rows]) for rows in blocks]
-        out: dict[str, Any] = {**kept, "prediction": np.concatenate(labels)}
+        out = {name: spelled(column, chunk.finest.get(name)) for name, column in kept.items()}
+        out["prediction"] = np.concatenate(labels)
         if proba:
             parts = [predictor.predict_proba(X[rows]) for rows in blocks]
             shares = np.concatenate(parts).round(6)

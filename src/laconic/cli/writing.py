@@ -43,6 +43,11 @@ def table_writer(file: str | None) -> Iterator[Write]:
         yield write_next
 
 
+def writes_text(file: str | None) -> bool:
+    """Return whether a file, or standard output, gets text."""
+    return Path(file or "").suffix.lower() not in (*PARQUET, *EXCEL)
+
+
 def _writer_of(kind: str) -> Callable[[Any, Any], AbstractContextManager[Write]]:
     """Return what opens a file with this ending. It is given the file and the first rows."""
     if kind in EXCEL or (kind in PARQUET and not find_spec("pyarrow")):
