@@ -38,13 +38,14 @@ def chunks(file: str, wanted: Wanted, decimal: str | None, to_text: bool) -> Ite
     ``decimal`` is the decimal sign of a text file, which is found if it is None. ``to_text`` says
     that columns to keep become text.
     """
+    pandas = need("pandas", "data")
     opened, paths = None, several_files(file)
     if paths is None and file.lower().endswith(PARQUET):
         n_rows, n_columns = size_of(file)
         paths = [Path(file)] if n_rows * n_columns > CELLS else None
     elif paths is None:
         with plain_errors(file):
-            opened = TextTable(need("pandas", "data"), file)
+            opened = TextTable(pandas, file)
         if opened.n_lines * opened.n_columns > CELLS:
             yield from (Chunk(None, frame) for frame in _text_chunks(opened, wanted, decimal))
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from laconic.cli.files import PARQUET
+from laconic.cli.files import PARQUET, need
 from laconic.cli.parquet_chunks import (
     first_rows,
     null_count,
@@ -71,6 +71,7 @@ def training_files(args: argparse.Namespace, paths: list[Path]) -> ParquetRows:
     """
     from laconic.beyond.parquet import ParquetRows
 
+    need("pandas", "data")
     check_columns(args)
     rows = ParquetRows(paths)
     check_twice(str(paths[0]), rows.names)
