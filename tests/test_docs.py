@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib as mpl
@@ -53,6 +54,11 @@ def tables(tmp_path, monkeypatch):
     given.assign(p_no=chances[:, 0], p_yes=chances[:, 1]).to_csv(
         tmp_path / "probabilities.csv", index=False
     )
+    if find_spec("pyarrow"):
+        (tmp_path / "rows").mkdir()
+        for number in range(2):
+            half = rows.assign(label=label)[number::2]
+            half.to_parquet(tmp_path / "rows" / f"{number}.parquet")
     rows.assign(absolute_error=1 - chances.max(axis=1)).to_csv(tmp_path / "losses.csv", index=False)
     digits = load_digits(as_frame=True).frame[:400].rename(columns={"target": "digit"})
     digits.to_csv(tmp_path / "digits.csv", index=False)
@@ -70,6 +76,8 @@ def test_blocks_run(page, tables, capsys):
     Text is what the block before it prints.
     """
     mpl.use("Agg")
+    if ".parquet" in page.read_text():
+        pytest.importorskip("pyarrow")
     said = ""
     for language, block in re.findall(r"```(\w+)\n(.*?)```", page.read_text(), flags=re.DOTALL):
         if language == "python":

@@ -16,7 +16,8 @@ import pytest
 from laconic import Predictor, ShareBoostClassifier
 from laconic.cli.files import check_table_name
 from laconic.cli.main import main
-from laconic.cli.reading import read_table, separator
+from laconic.cli.reading import read_table
+from laconic.cli.text_tables import separator
 from laconic.data.errors import UserError
 
 M = 120
@@ -341,7 +342,7 @@ def test_quoted_cells_may_have_decimal_commas_too(tmp_path):
 def test_points_that_cannot_be_for_thousands_are_refused_where_commas_are_decimal(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("a;b\n1.250;1\n2.25;2\n")
-    with pytest.raises(UserError, match=r"column 'a' has '2.25' in row 2, but --decimal , says"):
+    with pytest.raises(UserError, match=r"column 'a' has '2.25' in row 2, but beside"):
         read_table(str(file), decimal=",")
 
 

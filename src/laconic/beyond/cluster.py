@@ -25,7 +25,7 @@ from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
 from laconic.data.doubts import stacklevel_of_user
 from laconic.losses import Loss
-from laconic.numeric.parts import Parts, Question
+from laconic.numeric.parts import Parts, Question, steps
 from laconic.numeric.threads import Threads
 from laconic.rows.exchanges import Exchanges
 from laconic.rows.far import Far, FarRows
@@ -74,7 +74,11 @@ class OnCluster:
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers of all parts."""
-        return gathered(self.client, self._map(question, shared, each, _answered))
+        with steps(question, self.n_parts) as step:
+            futures = self._map(question, shared, each, _answered)
+            for future in futures:
+                future.add_done_callback(lambda _: step())
+            return gathered(self.client, futures)
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.training import Join, joined_here
-from laconic.data.elsewhere import CHUNK, is_dask, is_path
+from laconic.data.elsewhere import CHUNK, has_parts, is_dask, is_path
 from laconic.numeric.parts import Parts
 
 
@@ -25,6 +25,8 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
         from laconic.beyond.collections import dask_parts
 
         return dask_parts(X, y, sample_weight)
+    if has_parts(X):
+        return GivenParts(X.parts(y, sample_weight), joined_here)
     if is_path(X):
         return GivenParts(_of_files(X, y, sample_weight), joined_here)
     return GivenParts(_of_map(X, y, sample_weight), joined_here)

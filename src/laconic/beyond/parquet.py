@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,9 @@ import numpy as np
 
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.elsewhere import CHUNK
+
+Convert = Callable[[Any, str, Path], Any]
+"""Turns a column of a file into another one. It is given its name and the file for messages."""
 
 
 class Groups(NamedTuple):
@@ -29,9 +32,19 @@ class ParquetRows:
     paths : sequence of Path
     unread : iterable of str, optional
         Columns that are left out.
+    categories : iterable of str, optional
+        Columns that are read as categories, such as codes.
+    numbers : iterable of str, optional
+        Columns that hold numbers, perhaps written as text.
     """
 
-    def __init__(self, paths: Sequence[Path], unread: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        unread: Iterable[str] = (),
+        categories: Iterable[str] = (),
+        numbers: Iterable[str] = (),
+    ) -> None:
         self.paths = list(paths)
         self._groups: list[Groups] = []
         for path in self.paths:
@@ -48,6 +61,8 @@ class ParquetRows:
             self._groups += _cut(path, meta.metadata)
         self.n_rows = sum(groups.n_rows for groups in self._groups)
         self._unread = set(unread)
+        self._kinds = {name: as_categories for name in categories}
+        self._kinds |= {name: as_numbers for name in numbers}
 
     def parts(self, y: Any, sample_weight: Any) -> ReadAgain:
         """Return the parts. Labels and weights are columns, given by name."""
@@ -69,7 +84,9 @@ class ParquetRows:
         features = [name for name in self.names if name not in left_out]
         if not features:
             raise ValueError(f"{self.paths[0]} has no column besides y and sample_weight")
-        sources = [partial(read, own, features, y, sample_weight) for own in self._groups]
+        sources = [
+            partial(read, own, features, y, sample_weight, self._kinds) for own in self._groups
+        ]
         return ReadAgain(sources)
 
 
@@ -96,19 +113,60 @@ def _cut(path: Path, meta: Any) -> list[Groups]:
     return out
 
 
-def read(groups: Groups, features: list[str], y: str, sample_weight: str | None) -> Any:
+def read(
+    groups: Groups,
+    features: list[str],
+    y: str,
+    sample_weight: str | None,
+    kinds: Mapping[str, Convert],
+) -> Any:
     """Read the features of a part as an Arrow table, with its labels and weights."""
     names = [*features, y, *([] if sample_weight is None else [sample_weight])]
     table = _opened(groups.path).read_row_groups(list(groups.groups), columns=names)
     weight = None if sample_weight is None else _numbers(table.column(sample_weight))
-    return table.select(features), _numbers(table.column(y)), weight
+    X = table.select(features)
+    for name, convert in kinds.items():
+        X = X.set_column(features.index(name), name, convert(X.column(name), name, groups.path))
+    return X, _numbers(table.column(y)), weight
 
 
-def _numbers(column: Any) -> np.ndarray:
-    """Return a column as an array. Text and missing values make it one of objects."""
+def as_categories(column: Any, name: str, path: Path) -> Any:
+    """Return a column as one that is declared as categorical."""
     import pyarrow
 
     if pyarrow.types.is_dictionary(column.type):
+        return column
+    return column.dictionary_encode()
+
+
+def as_numbers(column: Any, name: str, path: Path) -> Any:
+    """Return a column as numbers."""
+    import pyarrow
+
+    try:
+        return column.cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(
+            f"column {name!r} of {path} must hold numbers, as its first rows do: {error}"
+        ) from error
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """Return a column as an array. Missing values make it an array of objects.
+
+    Text becomes an array of text, as it takes ten times as long to sort objects.
+    """
+    import pyarrow
+
+    types, known = pyarrow.types, column.null_count == 0
+    if known and (types.is_string(column.type) or types.is_large_string(column.type)):
+        column = column.dictionary_encode()
+    if known and types.is_dictionary(column.type):
+        encoded = column.unify_dictionaries().combine_chunks()
+        whole = encoded if isinstance(encoded, pyarrow.Array) else encoded.chunk(0)
+        different = np.asarray(whole.dictionary.to_pylist())
+        return different[whole.indices.to_numpy()]
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     values: np.ndarray = column.to_numpy()
     return values

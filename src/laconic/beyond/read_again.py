@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.numeric.parts import Here, Question, one_by_one
+from laconic.numeric.parts import Here, Question, one_by_one, steps
 from laconic.numeric.threads import Threads
 
 Source = Callable[[], Any]
@@ -63,10 +63,12 @@ class ReadAgain:
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers of all parts."""
-        return [
-            question(self._read(number), self.threads, *shared, *own)
-            for number, own in enumerate(one_by_one(each, self.n_parts))
-        ]
+        answers = []
+        with steps(question, self.n_parts) as step:
+            for number, own in enumerate(one_by_one(each, self.n_parts)):
+                answers.append(question(self._read(number), self.threads, *shared, *own))
+                step()
+        return answers
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None

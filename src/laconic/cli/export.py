@@ -18,8 +18,8 @@ from laconic.cli.headers import (
     told,
     with_numbers,
 )
+from laconic.cli.model_rows import rows_for
 from laconic.cli.numbers import add_decimal
-from laconic.cli.tables import rows_for
 from laconic.data.errors import UserError
 
 SUMMARY = "Write a saved model as a C header or an ONNX model."
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if whole and (args.rows or args.bits or args.inputs):
         raise UserError(f"{args.model} has integers. Leave out --rows, --bits and --inputs.")
     if args.rows:
-        X, _ = rows_for(predictor, args.rows, [], args.decimal, args.dates)
+        X = rows_for(predictor, args.rows, args.decimal, args.dates)
         predictor = with_numbers(predictor, X, None, args.bits, args.inputs)
     elif args.bits in (8, 16) or args.inputs not in (None, "float"):
         raise UserError("integers need training rows, which set their scales. Give --rows TABLE.")

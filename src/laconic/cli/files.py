@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.data.errors import LONGEST, UserError
-from laconic.files.whole import check_can_write, same_file, whole_file
+from laconic.data.errors import UserError
+from laconic.files.whole import check_can_write, same_file
 
 if TYPE_CHECKING:
     from laconic.model.predictor import Predictor
-
-# Most characters that a cell of Excel holds.
-LONGEST_CELL = 32767
-# Characters that the XML of an Excel file cannot hold.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def need(module: str, extra: str) -> Any:
@@ -74,6 +67,11 @@ def check_picture(file: str) -> None:
         raise UserError(f"{file}: a picture must be {kinds}, not {picture_kind(file)!r}.")
 
 
+# What commands read that need not have all rows in memory.
+TABLE = (
+    "CSV file with a header, Parquet file, folder of Parquet files, or a quoted pattern such as "
+    "'rows/*.parquet'"
+)
 # Endings of files that are not text, and the packages that write them.
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx",)
 WRITERS = {PARQUET: ("pyarrow", "fastparquet"), EXCEL: ("openpyxl", "xlsxwriter")}
@@ -113,61 +111,6 @@ def check_name(file: str, what: str, kinds: tuple[str, ...]) -> None:
         raise UserError(f"{file}: {what} is a {kinds[0]} file, not {kind}. Rename it.")
 
 
-def write_table(frame: Any, file: str) -> None:
-    """Write a data frame in the format of the file's name: by default CSV, perhaps compressed."""
-    kind = Path(file).suffix.lower()
-    if kind in (*PARQUET, *EXCEL):
-        made = BytesIO()
-        if kind in PARQUET:
-            frame.to_parquet(made, index=False)
-        else:
-            _write_excel(frame, file, made)
-        with whole_file(file) as stream:
-            stream.write(made.getvalue())
-        return
-    from pandas.io.common import infer_compression
-
-    how = infer_compression(file, "infer")
-    if how in ("zip", "tar"):
-        how = {"method": how, "archive_name": Path(file).stem}
-    with whole_file(file) as stream:
-        frame.to_csv(stream, index=False, mode="wb", compression=how, sep=named_separator(file))
-
-
-def _write_excel(frame: Any, file: str, stream: BytesIO) -> None:
-    """Write a data frame as one sheet. Text stays text, as Excel runs text that begins with “=”."""
-    from pandas import ExcelWriter
-
-    _check_cells(frame, file)
-    engine = next(name for name in WRITERS[EXCEL] if find_spec(name))
-    plain = {"strings_to_formulas": False, "strings_to_urls": False}
-    how = {"options": plain} if engine == "xlsxwriter" else {}
-    with ExcelWriter(stream, engine=engine, engine_kwargs=how) as writer:
-        frame.to_excel(writer, index=False)
-        if engine == "openpyxl":
-            for row in writer.book.worksheets[0].iter_rows():
-                for cell in row:
-                    if isinstance(cell.value, str):
-                        cell.data_type = "s"
-
-
-def _check_cells(frame: Any, file: str) -> None:
-    """Refuse text that a cell of Excel cannot hold."""
-    instead = f"which {file} cannot hold. Name a .csv file."
-    for name in frame.columns:
-        for row, cell in enumerate([name, *frame[name]]):
-            where = f"row {row}" if row else "its name"
-            if isinstance(cell, str) and _CONTROL.search(cell):
-                few = repr(cell if len(cell) <= LONGEST else cell[:LONGEST] + "…")
-                raise UserError(
-                    f"column {name!r} has a control character in {where} ({few}), {instead}"
-                )
-            if isinstance(cell, str) and len(cell) > LONGEST_CELL:
-                raise UserError(
-                    f"column {name!r} has {len(cell):,} characters in {where}, {instead}"
-                )
-
-
 def named_separator(file: str) -> str:
     """Return the separator that the name of a file stands for."""
     kinds = {kind.lower() for kind in Path(file).suffixes[-2:]}
@@ -183,15 +126,18 @@ def load_predictor(file: str) -> Predictor:
 
 def check_present(frame: Any, names: Iterable[str], file: str) -> None:
     """Refuse a table that lacks some of these columns. Suggest a column that may be meant."""
-    missing = [n for n in names if n not in frame.columns]
+    check_listed(list(frame.columns), names, file)
+
+
+def check_listed(columns: Sequence[str], names: Iterable[str], file: str) -> None:
+    """Refuse a table that has only the given columns, if one of ``names`` is not among them."""
+    missing = [n for n in names if n not in columns]
     if missing:
         from difflib import get_close_matches
 
         shown = ", ".join(map(repr, missing[:5]))
         shown += f" and {len(missing) - 5} more" if missing[5:] else ""
-        near = get_close_matches(missing[0], list(frame.columns), n=1, cutoff=0.75)
-        few = ", ".join(map(repr, frame.columns[:5])) + (
-            " and more" if len(frame.columns) > 5 else ""
-        )
+        near = get_close_matches(missing[0], columns, n=1, cutoff=0.75)
+        few = ", ".join(map(repr, columns[:5])) + (" and more" if len(columns) > 5 else "")
         hint = f". Did you mean {near[0]!r}?" if near else f". It has {few}."
         raise UserError(f"{file} has no column {shown}{hint}")

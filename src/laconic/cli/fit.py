@@ -9,11 +9,13 @@ from typing import Any
 from laconic.cli import fit_options
 from laconic.cli.console import majority_line, make_console, save_plot, say, size_table
 from laconic.cli.dates import add_dates
-from laconic.cli.files import check_files, check_name, check_picture, why_unsaved
+from laconic.cli.files import TABLE, check_files, check_name, check_picture, why_unsaved
+from laconic.cli.fit_files import check_options, fit_files, some_rows, training_files
 from laconic.cli.frontier import frontier_table
 from laconic.cli.headers import add_name, changed, check_export, is_onnx, told, with_numbers
 from laconic.cli.numbers import add_decimal
 from laconic.cli.output import INTERRUPTED, SEED
+from laconic.cli.parquet_chunks import table_inputs
 from laconic.cli.tables import training_table
 from laconic.data.errors import UserError
 
@@ -24,7 +26,7 @@ MANY = 3000
 
 def add_arguments(fit: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    fit.add_argument("table", metavar="TABLE", help="CSV file with a header, or Parquet file")
+    fit.add_argument("table", metavar="TABLE", help=TABLE)
     fit.add_argument("--target", required=True, metavar="COLUMN", help="column of class labels")
     fit.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN",
@@ -89,12 +91,15 @@ def run(args: argparse.Namespace) -> int:
 
     from laconic.data.doubts import told_already
 
+    paths = fit_files(args.table)
+    if paths is not None:
+        check_options(args)
     fit_options.settle(args)
     outputs = {"--out": args.out, "--plot": args.plot, "--checkpoint": args.checkpoint}
     outputs["--export"] = args.export
     if not args.out:
         raise UserError("--out needs the name of a file.")
-    check_files(outputs, {"the table": args.table})
+    check_files(outputs, table_inputs(args.table, paths))
     check_name(args.out, "a model", (".laconic", ".zip"))
     if args.plot:
         check_picture(args.plot)
@@ -104,7 +109,12 @@ def run(args: argparse.Namespace) -> int:
             f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}."
         )
     args.cost = dict(_column_and_cost(text) for text in args.cost)
-    X, y = training_table(args)
+    X: Any
+    y: Any
+    if paths is not None:
+        X, y = training_files(args, paths), args.target
+    else:
+        X, y = training_table(args)
     X_test = y_test = None
     if args.test_fraction:
         try:
@@ -127,13 +137,14 @@ def run(args: argparse.Namespace) -> int:
         onnx, predictor = is_onnx(args.export), model.predictor_
         if args.method != "compact":  # the models of a search have their numbers already
             bits = 32 if onnx and not args.bits and not args.inputs else args.bits
-            predictor = with_numbers(predictor, X, y, bits, args.inputs)
+            rows = (X, y) if paths is None else some_rows(args, paths, model)
+            predictor = with_numbers(predictor, *rows, bits, args.inputs)
         header = predictor.to_onnx(export_name) if onnx else predictor.to_c(export_name)
         unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
 
     console = make_console()
     tell = _tell_search if args.method == "compact" else _tell_path
-    tell(console, args, model, (X_test, y_test), len(y))
+    tell(console, args, model, (X_test, y_test), len(y) if paths is None else X.n_rows)
     if not unsaved[0]:
         say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
     if args.plot and not unsaved[1]:

@@ -43,12 +43,39 @@ def mend_numbers(
         return
     commas = _comma_columns(frame, text)
     clear = decimal == "," or any(c.str.fullmatch(_NOT_THOUSANDS).any() for c in commas.values())
-    pointed = [n for n in frame.columns if frame[n].dtype.kind == "f" and n not in text]
+    pointed = _pointed(frame, text)
     if not clear and any(_has_decimals(frame[name]) for name in pointed):
         return  # points are decimal
     for name, known in commas.items() if clear else ():
         frame[name] = _number(known).reindex(frame.index)
     _mend_thousands(frame, file, read_spelled(pointed) if pointed else frame[[]], decimal, clear)
+
+
+def found_sign(
+    frame: Any, file: str, text: Sequence[str], read_spelled: Callable[[list[str]], Any]
+) -> str | None:
+    """Return the decimal sign that the first rows of a table show, or None if no number has one.
+
+    Other rows of the table must be read in the same way, so doubts are refused. The arguments are
+    those of `mend_numbers`.
+    """
+    commas = _comma_columns(frame, text)
+    if any(known.str.fullmatch(_NOT_THOUSANDS).any() for known in commas.values()):
+        return ","
+    pointed = _pointed(frame, text)
+    if any(_has_decimals(frame[name]) for name in pointed):
+        return "."
+    spelled = read_spelled(pointed) if pointed else frame[[]]
+    texts = [*commas.items(), *((name, spelled[name].dropna()) for name in spelled.columns)]
+    for name, known in texts:
+        signs = known[known.str.contains("[.,]")]
+        if len(signs):
+            raise UserError(
+                f"{file}: {signs.iloc[0]} in column {name!r} may be thousands or have decimals, "
+                "and the table is too long to compare all rows. Add --decimal , or --decimal . to "
+                "say which sign is decimal."
+            )
+    return None
 
 
 def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, clear: bool) -> None:
@@ -60,9 +87,9 @@ def _mend_thousands(frame: Any, file: str, spelled: Any, decimal: str | None, cl
         wrong = points[~points.str.fullmatch(_THOUSANDS)]
         if len(wrong) and decimal == ",":
             raise UserError(
-                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, but "
-                "--decimal , says that points separate thousands. Write its decimals with commas, "
-                "or leave --decimal out."
+                f"column {name!r} has {wrong.iloc[0]!r} in row {wrong.index[0] + 1}, but beside "
+                "decimal commas, points separate thousands. Write its decimals with commas, or add "
+                "--decimal . if points are decimal."
             )
         if len(wrong) and not clear:
             return  # points are decimal
@@ -85,6 +112,11 @@ def _comma_columns(frame: Any, text: Sequence[str]) -> dict[str, Any]:
         if known.str.fullmatch(_COMMA).all() and known.str.contains("[.,]").any():
             found[name] = known
     return found
+
+
+def _pointed(frame: Any, text: Sequence[str]) -> list[str]:
+    """Return the columns whose numbers may have points."""
+    return [n for n in frame.columns if frame[n].dtype.kind == "f" and n not in text]
 
 
 def _number(known: Any) -> Any:

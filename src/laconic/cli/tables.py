@@ -1,14 +1,14 @@
-"""Tables as the commands need them: rows to learn from, rows with labels, rows for a model."""
+"""Tables as the commands need them: rows to learn from, and rows with labels."""
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from laconic.cli.dates import mend_dates
 from laconic.cli.files import check_present, need
 from laconic.cli.numbers import is_text
 from laconic.cli.reading import read_table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from laconic.data.doubts import Stray
-    from laconic.model.predictor import Predictor
     from laconic.report.columns import TableColumn
 
 
@@ -30,13 +29,29 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
     from laconic.model.card import count
 
     pandas = need("pandas", "data")
+    check_columns(args)
+    written = args.decimal, args.dates
+    unread = [args.target, *args.ignore]
+    frame = read_table(args.table, args.categorical, args.target, *written, unread=unread)
+    named = named_columns(frame, args)
+    labels = frame[args.target]
+    if unlabelled := int(labels.isna().sum()):
+        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}.")
+    X = learned_columns(frame.drop(columns=[args.target, *args.ignore]), args, named)
+    # A list gives labels their common plain type, whatever type pandas kept them in.
+    return pandas.DataFrame(X), np.asarray(labels.tolist())
+
+
+def check_columns(args: argparse.Namespace) -> None:
+    """Refuse options of columns that do not go together."""
     if args.target in args.ignore:
         raise UserError(f"column {args.target!r} cannot be both --target and --ignore.")
     if args.categorical and not allows_missing(args.pool):
         raise UserError("--categorical needs --pool stumps or rules. Others take no categories.")
-    written = args.decimal, args.dates
-    unread = [args.target, *args.ignore]
-    frame = read_table(args.table, args.categorical, args.target, *written, unread=unread)
+
+
+def named_columns(frame: Any, args: argparse.Namespace) -> set[str]:
+    """Return the columns that options name, and check them. Make columns of codes categorical."""
     args.cost = {_sensor(text, frame): cost for text, cost in args.cost.items()}
     paid = [column for key in args.cost for column in (key if isinstance(key, tuple) else [key])]
     named = {*args.include, *paid, *args.categorical, *args.keep_id}
@@ -46,12 +61,7 @@ def training_table(args: argparse.Namespace) -> tuple[Any, np.ndarray]:
             f"column {min(odd)!r} is the target or is ignored, so no other option can name it."
         )
     frame[args.categorical] = frame[args.categorical].astype("category")
-    labels = frame[args.target]
-    if unlabelled := int(labels.isna().sum()):
-        raise UserError(f"column {args.target!r} has no label in {count(unlabelled, 'row')}.")
-    X = _learned(frame.drop(columns=[args.target, *args.ignore]), args, named)
-    # A list gives labels their common plain type, whatever type pandas kept them in.
-    return pandas.DataFrame(X), np.asarray(labels.tolist())
+    return named
 
 
 def _sensor(text: str, frame: Any) -> str | tuple[str, ...]:
@@ -59,7 +69,7 @@ def _sensor(text: str, frame: Any) -> str | tuple[str, ...]:
     return text if text in frame.columns or "+" not in text else tuple(text.split("+"))
 
 
-def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
+def learned_columns(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str, Any]:
     """Return the columns to learn from.
 
     Columns that seem to name rows are left out, unless they are in ``named``.
@@ -80,8 +90,8 @@ def _learned(frame: Any, args: argparse.Namespace, named: set[str]) -> dict[str,
         elif seen.left_out and name not in named and stray is None:
             left.append(seen)
         elif not text:
-            numbers = _as_numbers(column, name) if seen.unit is None else seen.values
-            _check_numbers(numbers, name, allows_missing(args.pool), hint)
+            numbers = as_numbers(column, name) if seen.unit is None else seen.values
+            check_numbers(numbers, name, allows_missing(args.pool), hint)
             X[name] = numbers if seen.unit is None else column  # the model reads dates itself
             if seen.unit is None and is_text(column) and are_numbers_as_text(column):
                 warnings.warn(
@@ -162,74 +172,43 @@ def labelled_table(
     return rest, np.asarray(labels.tolist())
 
 
-def rows_for(
-    predictor: Predictor,
-    file: str,
-    keep: Sequence[str] = (),
-    decimal: str | None = None,
-    dates: str | None = None,
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a table's rows as the predictor needs them, and the columns to keep, as spelled.
+def as_numbers(column: Any, name: str, first: int = 0) -> np.ndarray:
+    """Return the values as floats. An error says which cell cannot be read.
 
-    The table needs only the columns that the predictor reads.
+    ``first`` is the number of rows of the table before these.
     """
-    import numpy as np
+    from laconic.data.cells import read_series
+    from laconic.data.frames import numbers_of
 
+    with cells_named(first):
+        return numbers_of(read_series(column, name))
+
+
+@contextmanager
+def cells_named(first: int = 0) -> Iterator[None]:
+    """Say in the words of the command line which cell is wrong.
+
+    ``first`` is the number of rows of the table before those that are read.
+    """
     from laconic.data.frames import WrongCell
 
-    names = predictor.feature_names
-    reads = predictor.map.features().tolist()
-    if names is None:
-        frame = read_table(file, decimal=decimal)
-        check_present(frame, keep, file)
-        if frame.shape[1] != predictor.n_features:
-            raise UserError(
-                f"the model has no feature names, so {file} must have its "
-                f"{predictor.n_features} columns in order, not {frame.shape[1]}."
-            )
-        names = list(frame.columns)
-    else:
-        known = [names[f] for f in reads]
-        kinds = (*predictor.categories, *predictor.units)
-        as_spelled = {*(names[f] for f in kinds), *(set(keep) - set(known))}
-        frame = read_table(file, as_spelled, decimal=decimal)
-        check_present(frame, [*known, *keep], file)
-    kept = {name: frame[name] for name in keep}  # before dates are rewritten
-    mend_dates(frame, dates, frame.columns, {names[f] for f in predictor.units})
-    # The order is by columns, so that memory of columns that are not read is never touched.
-    X = np.zeros((len(frame), predictor.n_features), order="F")
-    missing = getattr(predictor.map, "allows_missing", False)
-    for f in reads:
-        column = frame[names[f]]
-        if f in predictor.categories:
-            X[:, f] = predictor.codes(f, column)
-        else:
-            dated = f in predictor.units
-            try:
-                X[:, f] = predictor.numbers(f, column) if dated else _as_numbers(column, names[f])
-            except WrongCell as error:
-                raise UserError(error.of_table()) from error
-            _check_numbers(X[:, f], names[f], missing)
-    return X, kept
-
-
-def _as_numbers(column: Any, name: str) -> np.ndarray:
-    """Return the values as floats. An error says which cell cannot be read."""
-    from laconic.data.cells import read_series
-    from laconic.data.frames import WrongCell, numbers_of
-
     try:
-        return numbers_of(read_series(column, name))
+        yield
     except WrongCell as error:
-        raise UserError(error.of_table()) from error
+        raise UserError(error.of_table(first)) from error
 
 
-def _check_numbers(values: np.ndarray, name: str, missing: bool, hint: str = ".") -> None:
-    """Refuse infinite values, and missing ones unless allowed. The error names the first row."""
+def check_numbers(
+    values: np.ndarray, name: str, missing: bool, hint: str = ".", first: int = 0
+) -> None:
+    """Refuse infinite values, and missing ones unless allowed. The error names the first row.
+
+    ``first`` is the number of rows of the table before these.
+    """
     import numpy as np
 
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
         what = f"a missing value{{}}{hint}" if np.isnan(values[row]) else "an infinite value{}."
-        raise UserError(f"column {name!r} has " + what.format(f" in row {row + 1}"))
+        raise UserError(f"column {name!r} has " + what.format(f" in row {first + row + 1}"))

@@ -30,6 +30,11 @@ def _names_a_file(item: Any) -> bool:
     return isinstance(item, PathLike) or (isinstance(item, str) and item.endswith(ENDINGS))
 
 
+def has_parts(X: Any) -> bool:
+    """Return whether an object knows how to make parts of its rows and of their labels."""
+    return callable(getattr(type(X), "parts", None))
+
+
 def is_large_map(X: Any) -> bool:
     """Return whether an object is a memory map of many rows."""
     mapped = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
@@ -38,7 +43,7 @@ def is_large_map(X: Any) -> bool:
 
 def is_elsewhere(X: Any) -> bool:
     """Return whether rows are on a cluster or in files, and not in this process."""
-    return is_dask(X) or is_path(X)
+    return is_dask(X) or is_path(X) or has_parts(X)
 
 
 def in_words(X: Any) -> str:

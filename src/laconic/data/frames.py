@@ -66,9 +66,13 @@ class WrongCell(ValueError):
             f"column {name!r} of X holds text ({text!r} in row {row}); turn it into {self.wanted}"
         )
 
-    def of_table(self) -> str:
-        """Return the message for a table on the command line, where rows count from 1."""
-        said = f"column {self.name!r} must hold {self.wanted}; row {self.row + 1} has {self.text!r}"
+    def of_table(self, first: int = 0) -> str:
+        """Return the message for a table on the command line, where rows count from 1.
+
+        ``first`` is the number of rows before those that were read.
+        """
+        row = first + self.row + 1
+        said = f"column {self.name!r} must hold {self.wanted}; row {row} has {self.text!r}"
         return said + reading_option(self.text, self.wanted.split()[0])
 
 

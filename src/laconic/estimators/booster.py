@@ -28,6 +28,7 @@ from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory
 from laconic.export.footprint import Target, find_target
+from laconic.look.parts_bar import parts_progress
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
 from laconic.numeric.threads import Threads
@@ -154,6 +155,11 @@ class BoostedClassifier(PathClassifier):
     def _fit(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Check the input, cross-validate, run the loop, and keep the result."""
         self._check_fit(groups)
+        with parts_progress(self.verbose):
+            return self._fit_checked(X, y, sample_weight, groups)
+
+    def _fit_checked(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit with settings that were checked."""
         ready = self._prepared(X, y, sample_weight)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:

@@ -5,13 +5,44 @@ Work on parts is written once, as functions of one part. `Parts` brings them to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from laconic.numeric.threads import Threads
 
 Question = Callable[..., Any]
 """A function ``question(part, threads, *shared, *own)`` of one part."""
+
+Step = Callable[[], object]
+"""Called when a part has answered."""
+Watch = Callable[[str, int], AbstractContextManager[Step]]
+"""Shows how far the parts are. It is given the name of the question and the number of parts."""
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(watch: Watch | None) -> Iterator[None]:
+    """Show with ``watch`` how far parts are when they are asked inside this context."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def steps(question: Question, n_parts: int) -> AbstractContextManager[Step]:
+    """Give a function to be called for each part that has answered. One part is not shown."""
+    watch = _watch.get()
+    if watch is None or n_parts < 2:
+        return nullcontext(_nothing)
+    return watch(question.__name__.strip("_"), n_parts)
+
+
+def _nothing() -> None:
+    pass
 
 
 class Parts(Protocol):
