@@ -1,0 +1,170 @@
+"""What does a Dask cluster cost beside one memory, and what happens when a worker dies?
+
+Rows are drawn in float32: 50 features, of which 15 matter, and 3 classes. ShareBoost chooses 20
+columns or 20 stumps. A fit in one memory with 1 and 2 threads is compared with clusters of 1, 2 and
+4 worker processes of one thread each on this machine. Workers made their rows before the clock
+starts, and a small fit has loaded all kernels. The overhead is the time of the cluster with 2
+processes divided by the time of 2 threads in one memory.
+
+Peers are xgboost.dask with trees of depth 1 and LightGBM's Dask interface with trees of two leaves.
+Their learning rate is the faster one of 0.3 and 1.0. The target is the test error of `ROUNDS`
+stumps of Laconic. A first fit tells how many rounds a peer needs for it, and a second fit of so
+many rounds is timed. Then a worker is killed in the middle of a fit of every library.
+
+Every fit runs in a process of its own with two processes as workers.
+
+Run: python benchmarks/dask_scaling.py [--parts overhead peers killed] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from _common import arguments, progress, save, show, table, verdict
+
+ATOMS, ROUNDS, MOST = 20, 40, 400
+RATES = (0.3, 1.0)
+LIMIT = 600
+"""Seconds after which a run counts as hanging."""
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--parts", nargs="+", default=["overhead", "peers", "killed"])
+    parser.add_argument("--rows", nargs="+", type=int, default=[1_000_000, 10_000_000, 30_000_000])
+    parser.add_argument("--pools", nargs="+", default=["columns", "stumps"])
+    parser.add_argument("--peer-rows", type=int, default=1_000_000)
+    args = parser.parse_args()
+    results: dict[str, Any] = {}
+    if "overhead" in args.parts:
+        results["overhead"] = {
+            pool: {rows: overhead(args.seed, pool, rows) for rows in args.rows}
+            for pool in args.pools
+        }
+        results["verdicts"] = judge(results["overhead"])
+    if "peers" in args.parts:
+        results["peers"] = peers(args.seed, args.peer_rows)
+    if "killed" in args.parts:
+        results["killed"] = killed(args.seed, args.peer_rows)
+    versions = ["dask", "distributed", "xgboost", "lightgbm"]
+    save(args.json, args, versions, results)
+
+
+def run(limit: float = 3600, **options: Any) -> dict[str, Any]:
+    """Run one measure in a process of its own. Return what it tells."""
+    script = Path(__file__).with_name("_dask_runs.py")
+    command = [sys.executable, str(script), json.dumps(options)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"outcome": f"no end after {limit:.0f} s"}
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        return {"outcome": f"failed: {done.stderr.strip()[-300:]}"}
+    told: dict[str, Any] = json.loads(lines[-1])
+    return told
+
+
+def overhead(seed: int, pool: str, rows: int) -> dict[str, Any]:
+    """Return the times of one pool and number of rows, in one memory and on clusters."""
+    common = {"seed": seed, "pool": pool, "rows": rows, "size": rows // 8, "atoms": ATOMS}
+    large = rows > 20_000_000  # takes so long that only two processes are compared
+    found = {}
+    for threads in (2,) if large else (1, 2):
+        found[f"memory, {threads}"] = run(run="memory", threads=threads, **common)
+        progress(f"{pool}, {rows} rows, memory, {threads}: {_seconds(found, threads, 'memory')}")
+    for processes in (2,) if large else (1, 2, 4):
+        found[f"cluster, {processes}"] = run(run="cluster", processes=processes, **common)
+        progress(f"{pool}, {rows} rows, cluster, {processes}: {_seconds(found, processes)}")
+    table(
+        f"{pool}, {rows} x 50: {ATOMS} atoms",
+        ["where", "seconds", "exchanges a round", "MB sent", "MB received", "peak MB"],
+        [
+            [name, one.get("seconds", one.get("outcome")), one.get("exchanges_a_round"),
+             *(one[key] / 1e6 if key in one else None for key in ("sent", "received")),
+             one.get("workers_peak_mb", one.get("peak_mb"))]
+            for name, one in found.items()
+        ],
+    )  # fmt: skip
+    atoms = {json.dumps(one.get("atoms")) for one in found.values()}
+    print("the same atoms everywhere" if len(atoms) == 1 else "OTHER ATOMS")
+    return found
+
+
+def _seconds(found: dict[str, Any], number: int, where: str = "cluster") -> str:
+    one = found[f"{where}, {number}"]
+    return show(one.get("seconds", one.get("outcome")))
+
+
+def judge(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Compare the overheads with what is asked for at 10 million rows."""
+    verdicts = []
+    for pool, by_rows in found.items():
+        for rows, one in by_rows.items():
+            near, far = one["memory, 2"].get("seconds"), one["cluster, 2"].get("seconds")
+            if near and far:
+                name = f"{pool}, {rows} rows: cluster of 2 processes / 2 threads in one memory"
+                verdicts.append(verdict(name, far / near, 1.5, False))
+            if "exchanges_a_round" in one["cluster, 2"]:
+                name = f"{pool}, {rows} rows: exchanges a round"
+                verdicts.append(verdict(name, one["cluster, 2"]["exchanges_a_round"], 6, False))
+    return verdicts
+
+
+def peers(seed: int, rows: int) -> dict[str, Any]:
+    """Return the time of every library to the test error of Laconic."""
+    common = {"run": "peer", "seed": seed, "rows": rows, "size": rows // 8, "processes": 2}
+    ours = run(peer="Laconic", rounds=ROUNDS, tested=200_000, **common)
+    target = ours["errors"][-1]
+    found: dict[str, Any] = {
+        "Laconic": {"seconds": ours["seconds"], "rounds": ROUNDS, "error": target}
+    }
+    for peer in ("xgboost.dask", "LightGBM (Dask)"):
+        tries = [_needed(peer, rate, target, common) for rate in RATES]
+        found[peer] = min(tries, key=lambda one: one.get("seconds", float("inf")))
+        found[peer]["tries"] = [dict(one) for one in tries]
+        progress(f"{peer}: {show(found[peer].get('seconds', 'target not reached'))}")
+    table(
+        f"Time to a test error of {100 * target:.2f} %, {rows} x 50, 2 processes",
+        ["library", "seconds", "rounds", "learning rate", "test error, %"],
+        [[name, one.get("seconds"), one.get("rounds"), one.get("rate"), 100 * one["error"]]
+         for name, one in found.items()],
+    )  # fmt: skip
+    return found
+
+
+def _needed(peer: str, rate: float, target: float, common: dict[str, Any]) -> dict[str, Any]:
+    """Find how many rounds a peer needs for the target, and time them."""
+    found = run(peer=peer, rate=rate, rounds=MOST, tested=200_000, **common)
+    if "errors" not in found:
+        return {"rate": rate, "error": float("nan"), **found}
+    reached = [number for number, error in enumerate(found["errors"], 1) if error <= target]
+    if not reached:
+        return {"rate": rate, "error": min(found["errors"])}
+    timed = run(peer=peer, rate=rate, rounds=reached[0], tested=1000, **common)
+    seconds = timed.get("seconds", found["seconds"])
+    return {"rate": rate, "rounds": reached[0], "seconds": seconds, "error": target}
+
+
+def killed(seed: int, rows: int) -> dict[str, Any]:
+    """Return what comes of a fit of every library when a worker is killed in its middle."""
+    common = {"run": "killed", "seed": seed, "rows": rows, "size": rows // 8, "processes": 2}
+    found = {}
+    for peer, rounds in (("Laconic", ROUNDS), ("xgboost.dask", MOST), ("LightGBM (Dask)", MOST)):
+        found[peer] = run(LIMIT, peer=peer, rate=RATES[0], rounds=rounds, **common)
+        progress(f"{peer}: {found[peer]['outcome']}")
+    table(
+        "A worker is killed in the middle of a fit",
+        ["library", "seconds", "seconds without", "what happens"],
+        [[name, one.get("seconds"), one.get("usual"), one["outcome"]]
+         for name, one in found.items()],
+    )  # fmt: skip
+    return found
+
+
+if __name__ == "__main__":
+    main()
