@@ -80,16 +80,14 @@ class _SoftmaxLoss:
         return n_classes
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
-        """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
-        # The smallest type, because targets of all rows are kept.
-        small = np.min_scalar_type(n_outputs * len(y))
-        return (y.astype(np.int64) * len(y) + np.arange(len(y))).astype(small)
+        """Return the class codes themselves, because the targets of all rows are kept."""
+        return y
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
         """Return the weighted sum of the losses, and store ρ in ``state``."""
-        flat, at = state.reshape(-1), target.astype(np.intp)
+        flat, at = state.reshape(-1), _flat(target)
         np.add(scores, scores.dtype.type(self.margin), out=state)
         flat[at] = scores.reshape(-1)[at]
         # Subtracting the largest entry keeps every exponent at most 0, so nothing overflows.
@@ -103,7 +101,7 @@ class _SoftmaxLoss:
     def residual(self, target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
         """Weight times (e_y − ρ)."""
         out = state * -weight
-        out.reshape(-1)[target.astype(np.intp)] += weight
+        out.reshape(-1)[_flat(target)] += weight
         return out
 
     def curve(self, weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -139,6 +137,12 @@ class _SoftmaxLoss:
         inside = sigma[sigma > 0]
         entropy = -float(np.dot(inside, np.log(inside)))
         return self.margin * (1.0 - float(np.dot(share, sigma))) + entropy
+
+
+def _flat(target: np.ndarray) -> np.ndarray:
+    """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
+    n_rows = len(target)
+    return np.add(np.multiply(target, n_rows, dtype=np.intp), np.arange(n_rows))
 
 
 class MarginLoss(_SoftmaxLoss):

@@ -91,10 +91,15 @@ def look(part: Any, threads: Threads, number: int) -> Look:
 
 
 def first_row(X: Any) -> Any:
-    """Return the first row, as an array, matrix or frame of at most one row."""
+    """Return the first row, as an array, matrix or frame of at most one row.
+
+    It is a copy, because a view would keep the whole part in memory.
+    """
     if sparse.issparse(X):
         return X.tocsr()[:1]
-    return X[:1].copy() if isinstance(X, np.ndarray) else X[:1]
+    if hasattr(X, "combine_chunks"):  # an Arrow table
+        return X.take(list(range(min(1, len(X)))))
+    return X[:1].copy() if hasattr(X, "copy") else X[:1]
 
 
 def labels_of(y: Any) -> np.ndarray:
