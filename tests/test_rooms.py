@@ -11,7 +11,8 @@ ROOT = Path(laconic.__file__).parent
 ORDER = [
     ("registry", "notebook", "numeric"), ("files", "data"), ("losses", "penalties"), ("model",),
     ("export",), ("pools",), ("rows",), ("correct", "subset"), ("boost",), ("clumping",),
-    ("holes",), ("look", "deform", "converters"), ("estimators",), ("compact", "report"), ("cli",),
+    ("holes",), ("look", "deform", "converters"), ("beyond",), ("estimators",),
+    ("compact", "report"), ("cli",),
 ]  # fmt: skip
 # The front of the house leads to every room, when it is asked to.
 FRONT = {"laconic", "laconic.__main__"}

@@ -100,7 +100,7 @@ class Weighing(NamedTuple):
         return scaled
 
 
-def check(part: Any, threads: Threads, known: Known, how: Weighing, number: int) -> Checked:
+def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -> Checked:
     """Check one part. An error says which part it was."""
     X, y, weight = part
     weights = weights_of(weight, X.shape[0])
@@ -112,7 +112,7 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, number: int)
     try:
         numbers = known.numbers(X)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} (in part {number} of the rows)") from error
+        raise type(error)(f"{error} (in {name})") from error
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
     return Checked(numbers, codes, how.weights(own, codes))

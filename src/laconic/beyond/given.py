@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.training import Join, joined_here
-from laconic.data.elsewhere import CHUNK, is_dask, is_path
+from laconic.data.elsewhere import is_dask, is_path
 from laconic.numeric.parts import Parts
 
 
@@ -17,6 +17,11 @@ class Given(NamedTuple):
 
     parts: Parts
     join: Join
+
+    def names(self) -> list[str]:
+        """Return what messages call the parts: a file, some rows of it, or a number."""
+        known = self.parts.names if isinstance(self.parts, ReadAgain) else None
+        return list(known or (f"part {number} of X" for number in range(self.parts.n_parts)))
 
 
 def given_parts(X: Any, y: Any, sample_weight: Any) -> Given:
@@ -34,7 +39,7 @@ def _of_files(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
     from laconic.beyond.files import files_of
 
     paths = files_of(X)
-    if paths[0].suffix == ".npy":
+    if paths[0].suffix.lower() == ".npy":
         from laconic.beyond.npy import npy_parts
 
         return npy_parts(paths, y, sample_weight)
@@ -51,4 +56,4 @@ def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
     for column, name in zip(columns, ("y", "sample_weight"), strict=False):
         if len(column) != len(X):
             raise ValueError(f"X has {len(X)} rows, but {name} has {len(column)}")
-    return chunks([X], [y], [sample_weight], CHUNK)
+    return chunks([X], [len(X)], [y], [sample_weight], ["X"])

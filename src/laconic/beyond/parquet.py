@@ -70,7 +70,16 @@ class ParquetRows:
         if not features:
             raise ValueError(f"{self.paths[0]} has no column besides y and sample_weight")
         sources = [partial(read, own, features, y, sample_weight) for own in self._groups]
-        return ReadAgain(sources)
+        paths = [own.path for own in self._groups]
+        return ReadAgain(
+            sources,
+            names=[
+                str(own.path)
+                if paths.count(own.path) == 1
+                else f"row group {own.groups[0]} on of {own.path}"
+                for own in self._groups
+            ],
+        )
 
 
 def _opened(path: Path) -> Any:
