@@ -8,6 +8,7 @@ weights. If they sum to one, it is a weighted mean.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,8 +142,16 @@ class _SoftmaxLoss:
 
 def _flat(target: np.ndarray) -> np.ndarray:
     """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
-    n_rows = len(target)
-    return np.add(np.multiply(target, n_rows, dtype=np.intp), np.arange(n_rows))
+    flat = target.astype(np.intp)
+    flat *= len(flat)
+    flat += _numbers(len(flat))
+    return flat
+
+
+@lru_cache(maxsize=8)  # nearly all blocks have the same length
+def _numbers(n_rows: int) -> np.ndarray:
+    """Return the numbers of the rows of a block."""
+    return np.arange(n_rows)
 
 
 class MarginLoss(_SoftmaxLoss):

@@ -143,7 +143,25 @@ def test_types_of_labels(labels, parquet_file):
 def test_single_precision_stays(parquet_file, assert_identical):
     X, y = table()
     rows = pd.DataFrame(X.astype(np.float32), columns=list("abcdef")).assign(label=y)
-    assert_identical(in_memory(rows), from_files(parquet_file(rows)))
+    model = from_files(parquet_file(rows))
+    assert_identical(in_memory(rows), model)
+    assert list(model.feature_names_in_) == list("abcdef")
+    assert model.predict(rows.drop(columns="label")).shape == (120,)
+
+
+def test_a_first_look_does_not_read_numbers(parquet_file, monkeypatch):
+    from laconic.beyond import parquet
+
+    read, asked = parquet.read, []
+    monkeypatch.setattr(parquet, "read", lambda *own: asked.append(own[1]) or read(*own))
+    rows = parquet.ParquetRows([parquet_file(frame())])
+    first = rows.glances("label", None).ask(lambda part, _: part[0])
+    assert asked == 3 * [["text", "colour", "day", "flag", "late"]]
+    whole = rows.parts("label", None).ask(lambda part, _: part[0])
+    for one, other in zip(first, whole, strict=True):
+        assert one.schema.names == other.schema.names
+        assert one.schema.types == other.schema.types
+        assert one.column("text") == other.column("text")
 
 
 WRONG = {

@@ -17,6 +17,8 @@ class Given(NamedTuple):
 
     parts: Parts
     join: Join
+    glances: Parts | None = None
+    """The same parts for a first look, if that needs to read less of them."""
 
     def names(self) -> list[str]:
         """Return what messages call the parts: a file, some rows of it, or a number."""
@@ -31,21 +33,23 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> Given:
 
         return dask_parts(X, y, sample_weight)
     if is_path(X):
-        return Given(_of_files(X, y, sample_weight), joined_here)
+        return _of_files(X, y, sample_weight)
     return Given(_of_map(X, y, sample_weight), joined_here)
 
 
-def _of_files(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
+def _of_files(X: Any, y: Any, sample_weight: Any) -> Given:
     from laconic.beyond.files import files_of
 
     paths = files_of(X)
     if paths[0].suffix.lower() == ".npy":
         from laconic.beyond.npy import npy_parts
 
-        return npy_parts(paths, y, sample_weight)
+        return Given(npy_parts(paths, y, sample_weight), joined_here)
     from laconic.beyond.parquet import ParquetRows
 
-    return ParquetRows(paths).parts(y, sample_weight)
+    rows = ParquetRows(paths)
+    parts = rows.parts(y, sample_weight)
+    return Given(parts, joined_here, rows.glances(y, sample_weight))
 
 
 def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:

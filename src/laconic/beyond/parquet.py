@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.beyond.read_again import ReadAgain
+from laconic.data.cells import odd_columns
 from laconic.data.elsewhere import CHUNK
 
 
@@ -65,8 +66,7 @@ class ParquetRows:
                 )
         if y == sample_weight:
             raise ValueError(f"column {y!r} cannot be both y and sample_weight")
-        left_out = {y, sample_weight} | self._unread
-        features = [name for name in self.names if name not in left_out]
+        features = self._features(y, sample_weight)
         if not features:
             raise ValueError(f"{self.paths[0]} has no column besides y and sample_weight")
         sources = [partial(read, own, features, y, sample_weight) for own in self._groups]
@@ -80,6 +80,19 @@ class ParquetRows:
                 for own in self._groups
             ],
         )
+
+    def glances(self, y: str, sample_weight: str | None) -> ReadAgain:
+        """Return the parts for a first look: columns of plain numbers are not read."""
+        features = self._features(y, sample_weight)
+        odd = {at for at, _ in odd_columns(self.schema.empty_table().select(features))}
+        read_too = [name for at, name in enumerate(features) if at in odd]
+        return ReadAgain(
+            [partial(_glance, own, features, read_too, y, sample_weight) for own in self._groups]
+        )
+
+    def _features(self, y: str, sample_weight: str | None) -> list[str]:
+        left_out = {y, sample_weight} | self._unread
+        return [name for name in self.names if name not in left_out]
 
 
 def _opened(path: Path) -> Any:
@@ -111,6 +124,24 @@ def read(groups: Groups, features: list[str], y: str, sample_weight: str | None)
     table = _opened(groups.path).read_row_groups(list(groups.groups), columns=names)
     weight = None if sample_weight is None else _numbers(table.column(sample_weight))
     return table.select(features), _numbers(table.column(y)), weight
+
+
+def _glance(
+    groups: Groups, features: list[str], read_too: list[str], y: str, sample_weight: str | None
+) -> Any:
+    """Read a part like `read`, with zeros in the features that are not read."""
+    import pyarrow
+
+    known, labels, weight = read(groups, read_too, y, sample_weight)
+    schema = _opened(groups.path).schema_arrow
+    columns = {}
+    for name in features:
+        if name in read_too:
+            columns[name] = known.column(name)
+        else:  # zeros of NumPy take no memory until they are read
+            zeros = np.zeros(groups.n_rows, schema.field(name).type.to_pandas_dtype())
+            columns[name] = pyarrow.array(zeros)
+    return pyarrow.table(columns), labels, weight
 
 
 def _numbers(column: Any) -> np.ndarray:

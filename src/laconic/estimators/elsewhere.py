@@ -51,7 +51,8 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     given = given_parts(X, y, sample_weight)
     parts, names = given.parts, given.names()
     options = estimator._input()
-    told = agree(parts.ask(look, (), names), options["categories"])
+    looks = (given.glances or parts).ask(look, (), names)
+    told = agree(looks, options["categories"])
     learn_features(estimator, told.first)
     estimator._categories, estimator._units = told.categories, told.units
     estimator._given_names = None
