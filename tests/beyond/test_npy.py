@@ -167,7 +167,7 @@ def test_missing_values_name_their_file(npy_files):
 def test_labels_and_weights_of_wrong_length(npy_files, map_of):
     X, y = table()
     files, model = npy_files([X, X]), ShareBoostClassifier(2, pool="stumps")
-    with pytest.raises(ValueError, match="X has 240 rows in its files, but y has 120"):
+    with pytest.raises(ValueError, match="X has 240 rows, but y has 120"):
         model.fit(files, y)
     with pytest.raises(ValueError, match="sample_weight has 7"):
         model.fit(files, np.tile(y, 2), sample_weight=np.ones(7))
@@ -179,10 +179,16 @@ def test_labels_and_weights_of_wrong_length(npy_files, map_of):
         model.fit(map_of(X), y[1:])
 
 
+def test_labels_of_a_map_may_be_a_file(map_of, npy_files, assert_identical):
+    X, y = table()
+    one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
+    assert_identical(one.fit(map_of(X), y), other.fit(map_of(X), npy_files([y], "y")))
+
+
 def test_labels_are_needed(npy_files, map_of):
     X, _ = table()
     for rows in (npy_files([X]), map_of(X)):
-        with pytest.raises((TypeError, ValueError), match="y"):
+        with pytest.raises(ValueError, match="X has 120 rows, but y has no rows"):
             ShareBoostClassifier(2, pool="stumps").fit(rows, None)
 
 

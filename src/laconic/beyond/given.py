@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.training import Join, joined_here
 from laconic.data.elsewhere import is_dask, is_path
@@ -56,8 +54,4 @@ def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
     """Return the parts of a memory map. Only labels and weights are read now."""
     from laconic.beyond.npy import chunks
 
-    columns = [np.asarray(column) for column in (y, sample_weight) if column is not None]
-    for column, name in zip(columns, ("y", "sample_weight"), strict=False):
-        if len(column) != len(X):
-            raise ValueError(f"X has {len(X)} rows, but {name} has {len(column)}")
-    return chunks([X], [len(X)], [y], [sample_weight], ["X"])
+    return chunks([X], [len(X)], y, sample_weight, ["X"])

@@ -27,11 +27,7 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
                 f"{path} must hold rows and features, two dimensions, not {len(shape)}"
             )
     sizes = [shape[0] for shape in shapes]
-    labels, weights = (
-        [None] * len(paths) if values is None else _columns(values, sizes, paths, name)
-        for values, name in ((y, "y"), (sample_weight, "sample_weight"))
-    )
-    return chunks(paths, sizes, labels, weights, list(map(str, paths)))
+    return chunks(paths, sizes, y, sample_weight, list(map(str, paths)))
 
 
 def _opened(path: Path) -> np.ndarray:
@@ -42,37 +38,42 @@ def _opened(path: Path) -> np.ndarray:
     return array
 
 
-def _columns(values: Any, sizes: list[int], paths: Sequence[Path], name: str) -> list[Any]:
-    """Return the labels or weights of every file, as an array or as a file."""
+def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Any]:
+    """Return the labels or weights of every array, as an array or as a file."""
     if is_path(values):
         columns = files_of(values)
         if len(columns) != len(sizes):
             raise ValueError(
-                f"{name} has {len(columns)} files, but X has {len(sizes)}; give one for each"
+                f"{what} has {len(columns)} files, but X has {len(sizes)}; give one for each"
             )
-        for path, column, size in zip(paths, columns, sizes, strict=True):
+        for name, column, size in zip(names, columns, sizes, strict=True):
             if (length := len(_opened(column))) != size:
-                raise ValueError(f"{path} has {size} rows, but {column} has {length}")
+                raise ValueError(f"{name} has {size} rows, but {column} has {length}")
         return list(columns)
     whole = np.asarray(values)
-    if len(whole) != sum(sizes):
-        raise ValueError(f"X has {sum(sizes)} rows in its files, but {name} has {len(whole)}")
+    if whole.shape[:1] != (sum(sizes),):
+        has = len(whole) if whole.ndim else "no rows"
+        raise ValueError(f"X has {sum(sizes)} rows, but {what} has {has}")
     return np.split(whole, np.cumsum(sizes)[:-1])
 
 
 def chunks(
     arrays: Sequence[np.ndarray | Path],
     sizes: Sequence[int],
-    labels: Sequence[Any],
-    weights: Sequence[Any],
+    y: Any,
+    sample_weight: Any,
     names: Sequence[str],
 ) -> ReadAgain:
     """Return parts of at most `CHUNK` rows of each array. Files are opened when they are read."""
+    labels = _columns(y, sizes, names, "y")
+    weights: list[Any] = [None] * len(sizes)
+    if sample_weight is not None:
+        weights = _columns(sample_weight, sizes, names, "sample_weight")
     sources, called = [], []
-    for X, size, y, weight, name in zip(arrays, sizes, labels, weights, names, strict=True):
+    for X, size, own, weight, name in zip(arrays, sizes, labels, weights, names, strict=True):
         blocks = row_blocks(size, CHUNK)
         for rows in blocks:
-            sources.append(partial(_cut, X, y, weight, rows))
+            sources.append(partial(_cut, X, own, weight, rows))
             called.append(name if len(blocks) == 1 else f"rows {rows.start} on of {name}")
     return ReadAgain(sources, names=called)
 
