@@ -17,7 +17,7 @@ from laconic.data.validation import validated
 from laconic.numeric.threads import Threads
 
 
-class Checked(NamedTuple):
+class CheckedPart(NamedTuple):
     """A part of the rows as numbers. Rows of weight zero are left out."""
 
     X: Any
@@ -106,7 +106,7 @@ class Weighing(NamedTuple):
         return scaled
 
 
-def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -> Checked:
+def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -> CheckedPart:
     """Check one part. An error says which part it was."""
     X, y, weight = part
     weights = weights_of(weight, X.shape[0])
@@ -121,4 +121,4 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -
         raise type(error)(f"{error} (in {name})") from error
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
-    return Checked(numbers, codes, how.weights(own, codes))
+    return CheckedPart(numbers, codes, how.weights(own, codes))

@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -21,16 +20,17 @@ from distributed import Client, Future
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
 from laconic.losses import Loss
-from laconic.numeric.memory import bytes_of_arrays
 from laconic.numeric.parts import Parts, Question
 from laconic.numeric.threads import Threads
+from laconic.rows.exchanges import Exchanges
 from laconic.rows.far import Far, FarRows
 from laconic.rows.keeper import Keeper
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, Recipe
-from laconic.rows.tree import added, groups, tree_sum
+from laconic.rows.tree import added, groups, size_of, tree_sum
 
 # Arguments for all parts that are larger than this are sent once, and not with every task.
 LARGE = 1 << 16
@@ -70,13 +70,14 @@ class OnCluster:
         self, question: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return the answers of all parts."""
-        return gathered(self.client, self._map(question, shared, each))
+        return gathered(self.client, self._map(question, shared, each, _answered))
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
     ) -> OnCluster:
         """Return what ``make`` makes of every part. It stays on the workers."""
-        return OnCluster(self.client, self._map(make, shared, each), self.threads, self.lengths)
+        futures = self._map(make, shared, each, _made)
+        return OnCluster(self.client, futures, self.threads, self.lengths)
 
     seen_as = become
 
@@ -87,18 +88,22 @@ class OnCluster:
         return OnCluster(self.client, futures, self.threads, lengths)
 
     def _map(
-        self, question: Question, shared: Sequence[Any], each: Sequence[Any] | None
+        self, question: Question, shared: Sequence[Any], each: Sequence[Any] | None, work: Any
     ) -> list[Future]:
         own = [] if each is None else [list(each)]
         name = f"laconic-{question.__name__.strip('_')}"
         asked = sent(self.client, pickle.dumps((question, tuple(shared)), protocol=5))
-        return mapped(self.client, _work, name, self.futures, *own, asked=asked)
+        return mapped(self.client, work, name, self.futures, *own, asked=asked)
 
 
-def _work(part: Any, *own: Any, asked: bytes) -> Any:
+def _answered(part: Any, *own: Any, asked: bytes) -> Any:
     question, shared = pickle.loads(asked)
     with Threads(1) as threads:
-        return question(part, threads, *shared, *own)
+        return question(in_own_memory(part), threads, *shared, *own)
+
+
+def _made(part: Any, *own: Any, asked: bytes) -> Moved:
+    return Moved(_answered(part, *own, asked=asked))
 
 
 def mapped(client: Client, work: Any, name: str, *items: Any, **common: Any) -> list[Future]:
@@ -133,26 +138,14 @@ def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
 # -- shards ----------------------------------------------------------------------------------------
 
 
-@dataclass
-class Exchanges:
-    """How often the shards were asked, and what went over the network for it."""
-
-    count: int = 0
-    """Number of exchanges: a broadcast of a question, and a gathering of the answers."""
-    sent: int = 0
-    """Bytes of all questions. Each is counted once for every part."""
-    received: int = 0
-    """Bytes of the sums of all answers."""
-
-
-class Carrier:
+class ClusterCarrier:
     """Brings questions to the shards of a cluster; see `laconic.rows.far.Carrier`.
 
     Parameters
     ----------
     client : Client
     keepers : list of Future
-        A `laconic.rows.keeper.Keeper` for every part.
+        A `laconic.rows.keeper.Keeper` for every part, as something `Moved`.
     """
 
     def __init__(self, client: Client, keepers: Sequence[Future]) -> None:
@@ -163,20 +156,21 @@ class Carrier:
         """Bring all shards to the state of a recipe. Return the sums of their answers there."""
         question = pickle.dumps((recipe, list(calls)), protocol=5)
         asked, name = sent(self._client, question), f"laconic-{calls[0].method}"
-        found = mapped(self._client, _answer, name, self._keepers, asked=asked)
+        found = mapped(self._client, _sums, name, self._keepers, asked=asked)
         while len(found) > 1:
             found = mapped(self._client, added, "laconic-added", list(map(list, groups(found))))
         [answers] = gathered(self._client, found)
         self.exchanges.count += 1
         self.exchanges.sent += len(question) * len(self._keepers)
-        self.exchanges.received += bytes_of_arrays(answers)
+        self.exchanges.received += size_of(answers)
         return answers
 
 
-def _answer(keeper: Keeper, asked: bytes) -> list[Any]:
+def _sums(keeper: Moved, asked: bytes) -> list[Any]:
     recipe, calls = pickle.loads(asked)
     with Threads(1):
-        return keeper.answer(recipe, calls)
+        answers: list[Any] = keeper.item.answer(recipe, calls)
+    return answers
 
 
 def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits) -> Far:
@@ -185,7 +179,7 @@ def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limit
     keepers = bound.become(_keeper, (loss, n_outputs, limits))
     facts = keepers.ask(_facts)
     n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
-    carrier = Carrier(bound.client, keepers.futures)
+    carrier = ClusterCarrier(bound.client, keepers.futures)
     return Far(FarRows(carrier, pattern(), loss, n_outputs, n_rows, shares, limits))
 
 

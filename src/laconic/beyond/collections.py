@@ -9,13 +9,13 @@ from typing import Any
 import dask
 import numpy as np
 
-from laconic.beyond.given import Given
+from laconic.beyond.given import GivenParts
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.training import joined_here
 from laconic.data.elsewhere import is_dask
 
 
-def dask_parts(X: Any, y: Any, sample_weight: Any) -> Given:
+def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     """Return the partitions of a collection with their labels and weights.
 
     With a client of a cluster, the partitions stay on its workers. Without one, each partition is
@@ -24,12 +24,12 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> Given:
     tasks = _tasks(X, y, sample_weight)
     client = _client()
     if client is None:
-        return Given(ReadAgain([partial(_compute, task) for task in tasks]), joined_here)
+        return GivenParts(ReadAgain([partial(_compute, task) for task in tasks]), joined_here)
     from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
 
     with clear_errors():
         futures = client.compute(tasks)
-    return Given(OnCluster(client, futures), joined_far)
+    return GivenParts(OnCluster(client, futures), joined_far)
 
 
 def _client() -> Any:

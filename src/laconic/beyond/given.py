@@ -10,7 +10,7 @@ from laconic.data.elsewhere import is_dask, is_path
 from laconic.numeric.parts import Parts
 
 
-class Given(NamedTuple):
+class GivenParts(NamedTuple):
     """Rows in parts as they were given, and how their shards become one."""
 
     parts: Parts
@@ -24,7 +24,7 @@ class Given(NamedTuple):
         return list(known or (f"part {number} of X" for number in range(self.parts.n_parts)))
 
 
-def given_parts(X: Any, y: Any, sample_weight: Any) -> Given:
+def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     """Return the parts of a Dask collection, of files, or of a memory map."""
     if is_dask(X):
         from laconic.beyond.collections import dask_parts
@@ -32,22 +32,22 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> Given:
         return dask_parts(X, y, sample_weight)
     if is_path(X):
         return _of_files(X, y, sample_weight)
-    return Given(_of_map(X, y, sample_weight), joined_here)
+    return GivenParts(_of_map(X, y, sample_weight), joined_here)
 
 
-def _of_files(X: Any, y: Any, sample_weight: Any) -> Given:
+def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     from laconic.beyond.files import files_of
 
     paths = files_of(X)
     if paths[0].suffix.lower() == ".npy":
         from laconic.beyond.npy import npy_parts
 
-        return Given(npy_parts(paths, y, sample_weight), joined_here)
+        return GivenParts(npy_parts(paths, y, sample_weight), joined_here)
     from laconic.beyond.parquet import ParquetRows
 
     rows = ParquetRows(paths)
     parts = rows.parts(y, sample_weight)
-    return Given(parts, joined_here, rows.glances(y, sample_weight))
+    return GivenParts(parts, joined_here, rows.glances(y, sample_weight))
 
 
 def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:

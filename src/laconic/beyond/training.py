@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +27,21 @@ Join = Callable[[Parts, Pattern, Loss, int, Limits], AnyShard]
 """Turns bound parts into one shard."""
 
 
-class TrainingInParts(NamedTuple):
+class TrainingInParts:
     """Rows in parts. They stay where they are.
 
     It does for rows in parts what `laconic.estimators.training.TrainingInMemory` does for rows in
     one memory.
+
+    Parameters
+    ----------
+    parts : Parts
+        Each part is a `laconic.beyond.check.CheckedPart`.
+    join : Join
     """
 
-    parts: Parts
-    """Each part is a `laconic.beyond.check.Checked`."""
-    join: Join
+    def __init__(self, parts: Parts, join: Join) -> None:
+        self._parts, self._join = parts, join
 
     def rows(
         self,
@@ -48,22 +53,25 @@ class TrainingInParts(NamedTuple):
         intercept: bool,
         limits: Limits,
     ) -> Rows:
-        """Bind a pool to the parts, and return their shards.
+        """Bind a pool to the parts, and return their shards. This can be done once.
 
         With ``signs``, columns of 0 and 1 are used as columns of -1 and 1.
         """
-        self.parts.threads = threads
-        bound = BoundInPlace(pool, self.parts)
+        given = self._parts
+        del self._parts  # a pool that keeps only codes needs the parts no more
+        given.threads = threads
+        bound = BoundInPlace(pool, given)
+        del given
         parts = bound.parts.become(_with_signs) if signs else bound.parts
 
         def pattern() -> BoundPool:
             return as_signs(bound.pattern()) if signs else bound.pattern()
 
-        return Rows(self.join(parts, pattern, loss, n_outputs, limits), intercept, threads)
+        return Rows(self._join(parts, pattern, loss, n_outputs, limits), intercept, threads)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""
-        digests = self.parts.ask(_digest)
+        digests = self._parts.ask(_digest)
         return hashlib.sha256(" ".join([*digests, _digest_of(settings)]).encode()).hexdigest()
 
 
@@ -75,7 +83,7 @@ def joined_here(
     shards: list[Shard] = []
     while bound.items:  # what a shard does not keep is given up before the next one is made
         shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits))
-    return Together(shards)
+    return Together(shards, sum(shard.n_rows for shard in shards) <= limits.gathered)
 
 
 def shard_of(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Shard:

@@ -60,11 +60,12 @@ class Master(Protocol):
 
 
 def make_master(rows: Rows, l1: float, fixed: int = 0) -> Master:
-    """Return the master problem in the form that the rows' pool and loss allow.
+    """Return the master problem in the form that the rows, their pool and the loss allow.
 
     The first ``fixed`` atoms of the rows are always in the model.
     """
-    by_kernels = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values() and not fixed
+    of_margin = rows.pool.signs and type(rows.loss) in BINARY_LOSSES.values()
+    by_kernels = of_margin and rows.gathers and not fixed
     return SignsMaster(rows, l1) if by_kernels else RowsMaster(rows, l1, fixed)
 
 
@@ -288,6 +289,11 @@ def check_searchable(
 
     ``auto`` tells whether the loss was chosen from the number of classes.
     """
+    if not master.rows.gathers:
+        raise ValueError(
+            f"search={search!r} needs all rows in one memory, and there are too many for that. Use "
+            'search="local", or fit on a sample of the rows.'
+        )
     if not isinstance(master, SignsMaster) and not include:
         many = len(classes)
         chosen = f' y has {many} classes, so loss="auto" is "log".' * (auto and many > 2)

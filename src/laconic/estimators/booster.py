@@ -170,13 +170,15 @@ class BoostedClassifier(PathClassifier):
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(0, saver)
                 self._run(loop, state)
+        if rows.exchanges is not None:
+            self.exchanges_ = rows.exchanges
         self._keep(loop, state, ready.held)
         return self
 
     def _check_fit(self, groups: Any) -> None:
         """Refuse wrong arguments before looking at the data."""
         self._check_settings()
-        for chosen in ("cv_scores_", "validation_losses_"):  # of an earlier fit
+        for chosen in ("cv_scores_", "validation_losses_", "exchanges_"):  # of an earlier fit
             self.__dict__.pop(chosen, None)
         if self.cv is not None and self.early_stopping:
             raise ValueError("cv and early_stopping both choose the size; set only one of them")

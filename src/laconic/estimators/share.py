@@ -185,6 +185,9 @@ class ShareBoostClassifier(BoostedClassifier):
         Held-out loss of every path entry, with ``early_stopping``.
     cv_scores_ : ndarray of shape (n_folds, n_sizes)
         Score of every size on every fold, with ``cv``: accuracy, or the score of ``scoring``.
+    exchanges_ : Exchanges
+        After a fit on a Dask cluster: how often the workers were asked (``count``), and the bytes
+        ``sent`` and ``received``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -330,12 +333,18 @@ class ShareBoostClassifier(BoostedClassifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+        X : array-like, sparse matrix, data frame, Dask collection, path or list of paths
+            Rows and features. Rows may also stay on the workers of a Dask cluster, or in ``.npy``
+            or Parquet files: give a folder, a pattern such as ``"rows/*.parquet"``, or a list.
+            Files are read again and again, and only small codes of stumps and rules stay in memory.
+            Other pools may write scratch files to the folder for temporary files; set ``TMPDIR`` to
+            use another one.
             Only stumps and rules take text in a data frame, and missing values. Dates and durations
             in it become numbers, for example days since the first date of the column, or hours.
             float32 stays float32.
-        y : array-like of shape (n_rows,)
-            Class labels. At least two must differ.
+        y : array-like of shape (n_rows,), Dask collection or str
+            Class labels. At least two must differ. With Parquet files, this is the name of the
+            column of labels.
         sample_weight : array-like of shape (n_rows,), default=None
             A row of weight 2 counts like the row twice. A row of weight 0 is left out. (Folds and
             held-out parts are drawn row by row, whatever the weights.) ``alpha="auto"`` takes the

@@ -36,9 +36,9 @@ class BoundRules(BoundPool):
         threads: Threads,
         limits: StumpLimits,
     ) -> None:
-        from laconic.pools import codings, histograms  # both import Numba
+        from laconic.pools import codings  # here, because it imports Numba
 
-        self._kernels, self._threads, self._limits = histograms, threads, limits
+        self._threads, self._limits = threads, limits
         self._n_rows, self._n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._feature = np.array([f for f, own in enumerate(conditions) if own.kinds], np.int64)
@@ -85,6 +85,8 @@ class BoundRules(BoundPool):
 
     def _sums(self, first: int, residual: np.ndarray) -> np.ndarray:
         """Return the sums of all rules whose first condition is about a slot, (n_rules, k)."""
+        from laconic.pools import histograms  # here, because it imports Numba
+
         here, k = self._slots[first], residual.shape[1]
         width = here.holds.shape[1]
         codes = self._codes[first].astype(np.uint16)
@@ -96,7 +98,7 @@ class BoundRules(BoundPool):
             pairs += codes
             lengths = [self._slots[slot].holds.shape[1] * width for slot in others]
             bases = np.cumsum([0, *lengths])
-            sums = self._kernels.accumulate(pairs, bases, residual)
+            sums = histograms.accumulate(pairs, bases, residual)
             for slot, low, high in zip(others, bases, bases[1:], strict=False):
                 parts.append(self._slots[slot].met(sums[low:high].reshape(-1, width, k)))
         by_condition = np.concatenate(parts)

@@ -50,10 +50,6 @@ class BoundStumps(BoundPool):
         threads: Threads,
         limits: StumpLimits,
     ) -> None:
-        from laconic.pools import codings as coder
-        from laconic.pools import histograms  # both import Numba
-
-        self._coder, self._kernels = coder, histograms
         self.threads = threads
         self._limits = limits
         self.n_rows, self.n_features = X.shape
@@ -68,6 +64,8 @@ class BoundStumps(BoundPool):
 
     def _write_codes(self, X: Any, blocks: list[slice]) -> None:
         """Code every slot that is not sorted. Slots of the same type share an array."""
+        from laconic.pools import codings  # here, because it imports Numba
+
         rows = {0: 0, 8: 0, 16: 0}  # counts of slots by the bits of a code (0 if sorted)
         self._place: list[tuple[int, int]] = []
         for coding in self._coding:
@@ -91,7 +89,7 @@ class BoundStumps(BoundPool):
             ]
             todo.append((block, how))
         read = self._limits.read
-        list(self.threads.map(lambda job: self._coder.write_codes(X, *job, read), todo))
+        list(self.threads.map(lambda job: codings.write_codes(X, *job, read), todo))
 
     def _coded(self, start: int, stop: int) -> np.ndarray:
         """Return the codes of consecutive slots of one type."""
@@ -127,18 +125,20 @@ class BoundStumps(BoundPool):
         return jobs
 
     def _sums(self, job: _Job, residual: np.ndarray) -> np.ndarray:
+        from laconic.pools import histograms  # here, because it imports Numba
+
         codings = self._coding[job.start : job.stop]
         if job.codes is not None:
             [coding] = codings
             assert coding.starts is not None
             starts = coding.starts[job.codes.start : job.codes.stop + 1]
             sums = np.empty((len(starts) - 1, residual.shape[1]))
-            self._kernels.accumulate_sorted(
+            histograms.accumulate_sorted(
                 coding.order, starts, residual, not coding.categorical, sums
             )
             return sums
         bases = np.cumsum([0, *(c.n_codes for c in codings)])
-        by_code = self._kernels.accumulate(self._coded(job.start, job.stop), bases, residual)
+        by_code = histograms.accumulate(self._coded(job.start, job.stop), bases, residual)
         out = np.empty((self._offsets[job.stop] - job.first, residual.shape[1]))
         at = 0
         for coding, first, last in zip(codings, bases, bases[1:], strict=False):

@@ -13,6 +13,7 @@ import numpy as np
 
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice
+from laconic.rows.exchanges import Exchanges
 
 
 class AnyShard(Protocol):
@@ -24,6 +25,10 @@ class AnyShard(Protocol):
     dtype: np.dtype[Any]
     n_outputs: int
     n_rows: int
+    gathers: bool
+    """Whether a byte for every row and for every atom ever added may be gathered here."""
+    exchanges: Exchanges | None
+    """What went over a network; None for rows in this process."""
 
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
@@ -111,4 +116,7 @@ class AnyShard(Protocol):
         """Return the class codes and the weights of all rows."""
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
-        """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
+        """Return the columns of some atoms, scaled but not centred, (n_rows, width).
+
+        Columns of signs may be in any type.
+        """

@@ -24,12 +24,16 @@ import numpy as np
 
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.rows.exchanges import Exchanges
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, In, Recipe
 
 
 class Carrier(Protocol):
     """Brings questions to shards."""
+
+    exchanges: Exchanges
+    """How often it did."""
 
     def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
         """Bring all shards to the state of a recipe. Return the sums of their answers there.
@@ -86,6 +90,8 @@ class Far:
         self._rows = rows
         self.pool, self.loss, self.dtype = rows.pool, rows.loss, rows.pool.dtype
         self.n_outputs, self.n_rows = rows.n_outputs, rows.n_rows
+        self.gathers = rows.n_rows <= rows.limits.gathered
+        self.exchanges: Exchanges | None = rows.carrier.exchanges
         self._recipe = recipe or Recipe()
         self._offered: list[int] = []
         # Whether a Hessian comes with an evaluation, and whether it is exact; None for no Hessian.
@@ -154,16 +160,26 @@ class Far:
 
     def _put(self, new: tuple[In, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Add columns. If the next solve can start at the present weights, evaluate there too."""
-        before = self._recipe
-        self._recipe = before._replace(columns=(*before.columns, *new))
+        start = self._weights_here()
+        self._recipe = self._recipe._replace(columns=(*self._recipe.columns, *new))
         self._hessian = None
         last = Call("sums_of_last", (len(new),))
-        if before.weights is None or before.at != before.columns or not self._all_written:
+        if start is None or not self._all_written:
             [sums] = self._ask(last)
             return tuple(sums)
         zeros = np.zeros((sum(map(self._width, new)), self.n_outputs))
-        [sums] = self._move(np.vstack([before.weights, zeros]), last)
+        [sums] = self._move(np.vstack([start, zeros]), last)
         return tuple(sums)
+
+    def _weights_here(self) -> np.ndarray | None:
+        """Return the weights of the columns that are in, as far as they were evaluated."""
+        here = self._recipe
+        if here.weights is None and here.trial is not None:
+            if not here.columns:
+                return np.empty((0, self.n_outputs))
+            assert here.origin is not None
+            here = here.origin
+        return here.weights if here.at == here.columns else None
 
     def cut(self, n_written: int, n_local: int) -> None:
         """Keep the first columns that are written down, and the first local atoms."""
@@ -189,7 +205,9 @@ class Far:
         """Return shards in which atoms are tried; see `AnyShard.trial`."""
         columns = self._recipe.columns if keep else ()
         number = next(self._rows.trials)
-        return Far(self._rows, Recipe(columns, trial=(number, keep), origin=self._recipe))
+        out = Far(self._rows, Recipe(columns, trial=(number, keep), origin=self._recipe))
+        out._exact = self._exact
+        return out
 
     # -- the loss ------------------------------------------------------------------------------
 

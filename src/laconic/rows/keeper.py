@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from laconic.numeric.memory import bytes_of_arrays
 from laconic.numeric.threads import Threads
 from laconic.rows.recipe import Call, In, Recipe
 from laconic.rows.shard import Rest, Shard
@@ -69,10 +68,6 @@ class Keeper:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_again, (self._main.shard.rest,)
-
-    def __sizeof__(self) -> int:
-        """Return the bytes of the rows, so that a cluster can tell what it would move."""
-        return bytes_of_arrays(self._main.shard.rest)
 
 
 def _made_again(rest: Rest) -> Keeper:
@@ -215,7 +210,8 @@ class Answers:
 
     def columns_of_all_rows(self, atoms: Sequence[int]) -> OfRows:
         """Return the columns of some atoms, one part for this shard."""
-        return OfRows((self.shard.columns_of_all_rows(atoms),))
+        columns = self.shard.columns_of_all_rows(atoms)
+        return OfRows((columns.astype(np.int8) if self.shard.pool.signs else columns,))
 
 
 def _end_of_run(columns: tuple[In, ...], at: int) -> int:

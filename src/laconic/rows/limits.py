@@ -36,6 +36,9 @@ class Limits(NamedTuple):
     """Rows per weight from which a Hessian that travels is estimated."""
     least_rows: int = 16384
     """Least number of rows that such an estimate takes."""
+    gathered: int = 1 << 20
+    """Most rows on a cluster or in files whose columns of signs are gathered where the loop runs.
+    With more, the subset search asks for sums."""
     cuts: tuple[int, ...] = ()
     """Row numbers at which rows in memory are cut into shards."""
     rows: int | None = None

@@ -59,6 +59,7 @@ class Rows:
         self.threads = threads or Threads(1)
         self.pool: BoundPool = shard.pool
         self.loss, self.n_outputs, self.dtype = shard.loss, shard.n_outputs, shard.dtype
+        self.gathers, self.exchanges = shard.gathers, shard.exchanges
         self._shares = shard.class_shares()
         self._empty()
         if intercept:

@@ -17,6 +17,7 @@ from laconic.pools.base import BoundPool, Choice
 from laconic.rows.blocks import Block, LocalBlock
 from laconic.rows.curvature import Among, Mass
 from laconic.rows.design import Design
+from laconic.rows.exchanges import Exchanges
 from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.stores import Packed, Store, Written
@@ -53,6 +54,9 @@ class Shard:
     offsets : list of ndarray, optional
         For each block, scores (n_outputs, rows) that are added to the scores of the columns.
     """
+
+    gathers = True
+    exchanges: Exchanges | None = None
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice, best_of
 from laconic.rows.curvature import placed
+from laconic.rows.exchanges import Exchanges
 from laconic.rows.shard import Shard
 from laconic.rows.sums import Sums, added_in_place, added_up, total
 
@@ -29,12 +30,17 @@ class Together:
     shards : list of Shard
         At least one shard. All have the same pool (the same atoms, bound to different rows), the
         same loss and the same number of outputs.
+    gathers : bool
+        Whether a byte for every row and for every atom ever added may be gathered.
     """
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    exchanges: Exchanges | None = None
+
+    def __init__(self, shards: Sequence[Shard], gathers: bool = True) -> None:
         if not shards:
             raise ValueError("rows need at least one shard")
         self._shards = list(shards)
+        self.gathers = gathers
         first = self._shards[0]
         self.pool: BoundPool = first.pool
         self.loss: Loss = first.loss
@@ -75,7 +81,7 @@ class Together:
 
     def trial(self, keep: bool) -> Together:
         """Return shards in which atoms are tried; see `Shard.trial`."""
-        return Together([shard.trial(keep) for shard in self._shards])
+        return Together([shard.trial(keep) for shard in self._shards], self.gathers)
 
     # -- sums over rows ------------------------------------------------------------------------
 

@@ -46,6 +46,15 @@ def tree_sum(answers: Sequence[Any]) -> Any:
     return answers[0]
 
 
+def size_of(answer: Any) -> int:
+    """Return the bytes of the numbers in an answer."""
+    if isinstance(answer, np.ndarray):
+        return answer.nbytes
+    if isinstance(answer, tuple | list):
+        return sum(map(size_of, answer))
+    return 0 if answer is None else 8
+
+
 def _add(a: Any, b: Any) -> Any:
     """Add two answers of the same form: numbers, arrays, None, or tuples and lists of these."""
     if a is None or b is None:  # a part that has no answer leaves none for the whole
