@@ -8,6 +8,7 @@ weights. If they sum to one, it is a weighted mean.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,16 +81,14 @@ class _SoftmaxLoss:
         return n_classes
 
     def targets(self, y: np.ndarray, n_outputs: int) -> np.ndarray:
-        """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
-        # The smallest type, because targets of all rows are kept.
-        small = np.min_scalar_type(n_outputs * len(y))
-        return (y.astype(np.int64) * len(y) + np.arange(len(y))).astype(small)
+        """Return the class codes themselves, because the targets of all rows are kept."""
+        return y
 
     def evaluate(
         self, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> float:
         """Return the weighted sum of the losses, and store ρ in ``state``."""
-        flat, at = state.reshape(-1), target.astype(np.intp)
+        flat, at = state.reshape(-1), _flat(target)
         np.add(scores, scores.dtype.type(self.margin), out=state)
         flat[at] = scores.reshape(-1)[at]
         # Subtracting the largest entry keeps every exponent at most 0, so nothing overflows.
@@ -103,7 +102,7 @@ class _SoftmaxLoss:
     def residual(self, target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
         """Weight times (e_y − ρ)."""
         out = state * -weight
-        out.reshape(-1)[target.astype(np.intp)] += weight
+        out.reshape(-1)[_flat(target)] += weight
         return out
 
     def curve(self, weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -139,6 +138,20 @@ class _SoftmaxLoss:
         inside = sigma[sigma > 0]
         entropy = -float(np.dot(inside, np.log(inside)))
         return self.margin * (1.0 - float(np.dot(share, sigma))) + entropy
+
+
+def _flat(target: np.ndarray) -> np.ndarray:
+    """Return the flat positions of the true classes in a block (n_outputs, n_rows)."""
+    flat = target.astype(np.intp)
+    flat *= len(flat)
+    flat += _numbers(len(flat))
+    return flat
+
+
+@lru_cache(maxsize=8)  # nearly all blocks have the same length
+def _numbers(n_rows: int) -> np.ndarray:
+    """Return the numbers of the rows of a block."""
+    return np.arange(n_rows)
 
 
 class MarginLoss(_SoftmaxLoss):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from laconic.beyond.look import Agreed, labels_of, weights_of
+from laconic.beyond.tables import is_plain_table, matrix_of
 from laconic.data.cells import is_frame
 from laconic.data.frames import clearer
 from laconic.data.labels import class_factors
@@ -53,8 +55,12 @@ class Known(BaseEstimator):
 
     def numbers(self, X: Any) -> Any:
         """Return rows as numbers."""
+        known, rows = self, X
+        if not (self._categories or self._units) and is_plain_table(X):
+            known, rows = copy(self), matrix_of(X)
+            known.__dict__.pop("feature_names_in_", None)  # the look at all parts compared them
         try:
-            return validated(self, X, dtype=self._dtype, reset=False, **self._options)
+            return validated(known, rows, dtype=self._dtype, reset=False, **self._options)
         except ValueError as error:
             hint = clearer(error, self._missing, self._mixed, is_frame(X))
             raise ValueError(hint or str(error).replace(type(self).__name__, self._name)) from error
@@ -100,7 +106,7 @@ class Weighing(NamedTuple):
         return scaled
 
 
-def check(part: Any, threads: Threads, known: Known, how: Weighing, number: int) -> CheckedPart:
+def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -> CheckedPart:
     """Check one part. An error says which part it was."""
     X, y, weight = part
     weights = weights_of(weight, X.shape[0])
@@ -112,7 +118,7 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, number: int)
     try:
         numbers = known.numbers(X)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} (in part {number} of the rows)") from error
+        raise type(error)(f"{error} (in {name})") from error
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
     return CheckedPart(numbers, codes, how.weights(own, codes))

@@ -18,7 +18,7 @@ def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     """
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
     files = [file for path in listed for file in _files(fspath(path))]
-    kinds = sorted({".npy" if file.suffix == ".npy" else "Parquet" for file in files})
+    kinds = sorted({".npy" if file.suffix.lower() == ".npy" else "Parquet" for file in files})
     if len(kinds) > 1:
         raise ValueError(f"files must be of one kind, not {kinds[0]} and {kinds[1]}")
     return files

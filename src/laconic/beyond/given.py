@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.training import Join, joined_here
-from laconic.data.elsewhere import CHUNK, has_parts, is_dask, is_path
+from laconic.data.elsewhere import has_parts, is_dask, is_path
 from laconic.numeric.parts import Parts
 
 
@@ -17,6 +15,13 @@ class GivenParts(NamedTuple):
 
     parts: Parts
     join: Join
+    glances: Parts | None = None
+    """The same parts for a first look, if that needs to read less of them."""
+
+    def names(self) -> list[str]:
+        """Return what messages call the parts: a file, some rows of it, or a number."""
+        known = self.parts.names if isinstance(self.parts, ReadAgain) else None
+        return list(known or (f"part {number} of X" for number in range(self.parts.n_parts)))
 
 
 def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
@@ -26,31 +31,29 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
         return dask_parts(X, y, sample_weight)
     if has_parts(X):
-        return GivenParts(X.parts(y, sample_weight), joined_here)
+        return GivenParts(X.parts(y, sample_weight), joined_here, X.glances(y, sample_weight))
     if is_path(X):
-        return GivenParts(_of_files(X, y, sample_weight), joined_here)
+        return _of_files(X, y, sample_weight)
     return GivenParts(_of_map(X, y, sample_weight), joined_here)
 
 
-def _of_files(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
+def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     from laconic.beyond.files import files_of
 
     paths = files_of(X)
-    if paths[0].suffix == ".npy":
+    if paths[0].suffix.lower() == ".npy":
         from laconic.beyond.npy import npy_parts
 
-        return npy_parts(paths, y, sample_weight)
+        return GivenParts(npy_parts(paths, y, sample_weight), joined_here)
     from laconic.beyond.parquet import ParquetRows
 
-    return ParquetRows(paths).parts(y, sample_weight)
+    rows = ParquetRows(paths)
+    parts = rows.parts(y, sample_weight)
+    return GivenParts(parts, joined_here, rows.glances(y, sample_weight))
 
 
 def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
     """Return the parts of a memory map. Only labels and weights are read now."""
     from laconic.beyond.npy import chunks
 
-    columns = [np.asarray(column) for column in (y, sample_weight) if column is not None]
-    for column, name in zip(columns, ("y", "sample_weight"), strict=False):
-        if len(column) != len(X):
-            raise ValueError(f"X has {len(X)} rows, but {name} has {len(column)}")
-    return chunks([X], [y], [sample_weight], CHUNK)
+    return chunks([X], [len(X)], y, sample_weight, ["X"])

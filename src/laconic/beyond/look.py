@@ -22,6 +22,8 @@ from laconic.numeric.threads import Threads
 class Look(NamedTuple):
     """What one part of the rows says of itself."""
 
+    name: str
+    """What messages call it."""
     n_rows: int
     n_features: int
     names: list[Any] | None
@@ -61,12 +63,12 @@ class Agreed(NamedTuple):
     """Their numbers of rows of positive weight."""
 
 
-def look(part: Any, threads: Threads, number: int) -> Look:
-    """Look at one part."""
+def look(part: Any, threads: Threads, name: str) -> Look:
+    """Look at one part. Messages call it by its name."""
     X, y, weight = part
     n_rows = X.shape[0]
     y = labels_of(y)
-    _check_lengths(n_rows, y, weight, number)
+    _check_lengths(n_rows, y, weight, name)
     check_labels(y)
     weight = weights_of(weight, n_rows)
     counted = weight > 0
@@ -77,6 +79,7 @@ def look(part: Any, threads: Threads, number: int) -> Look:
     if frame:
         check_names(X)
     return Look(
+        name,
         n_rows,
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
@@ -91,10 +94,15 @@ def look(part: Any, threads: Threads, number: int) -> Look:
 
 
 def first_row(X: Any) -> Any:
-    """Return the first row, as an array, matrix or frame of at most one row."""
+    """Return the first row, as an array, matrix or frame of at most one row.
+
+    It is a copy, because a view would keep the whole part in memory.
+    """
     if sparse.issparse(X):
         return X.tocsr()[:1]
-    return X[:1].copy() if isinstance(X, np.ndarray) else X[:1]
+    if hasattr(X, "combine_chunks"):  # an Arrow table
+        return X.take(np.arange(min(1, len(X))))
+    return X[:1].copy() if hasattr(X, "copy") else X[:1]
 
 
 def labels_of(y: Any) -> np.ndarray:
@@ -118,11 +126,11 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     return weights
 
 
-def _check_lengths(n_rows: int, y: Any, weight: Any, number: int) -> None:
+def _check_lengths(n_rows: int, y: Any, weight: Any, name: str) -> None:
     for what, values in (("y", y), ("sample_weight", weight)):
         if values is not None and len(values) != n_rows:
             raise ValueError(
-                f"part {number} of X has {n_rows} rows, but the same part of {what} has "
+                f"{name} has {n_rows} rows, but the same part of {what} has "
                 f"{len(values)}; give {what} the same chunks as X"
             )
 
@@ -133,7 +141,7 @@ def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
     if not kept:
         raise ValueError("X has no row of positive weight; give at least two rows and two classes")
     known = [looks[number] for number in kept]
-    _check_same(known, kept)
+    _check_same(known)
     classes, class_weights = _classes(known)
     n_rows = sum(own.n_kept for own in known)
     # Columns of rows that count nothing are read too, as for rows in one memory.
@@ -155,17 +163,17 @@ def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
     )
 
 
-def _check_same(known: Sequence[Look], kept: Sequence[int]) -> None:
+def _check_same(known: Sequence[Look]) -> None:
     first = known[0]
-    for number, other in zip(kept, known, strict=True):
+    for other in known:
         if other.names != first.names:
             raise ValueError(
-                f"part {number} of X has the columns {_some(other.names)}, but part {kept[0]} has "
+                f"{other.name} has the columns {_some(other.names)}, but {first.name} has "
                 f"{_some(first.names)}; give all parts the same columns in the same order"
             )
         if other.n_features != first.n_features:
             raise ValueError(
-                f"part {number} of X has {other.n_features} features, but part {kept[0]} has "
+                f"{other.name} has {other.n_features} features, but {first.name} has "
                 f"{first.n_features}"
             )
 

@@ -20,16 +20,14 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
 
     Labels and weights are arrays for all rows, or files for the same rows.
     """
-    maps = [_opened(path) for path in paths]
-    for path, own in zip(paths, maps, strict=True):
-        if own.ndim != 2:
-            raise ValueError(f"{path} must hold rows and features, not {own.ndim} dimensions")
-    sizes = [len(own) for own in maps]
-    labels, weights = (
-        [None] * len(maps) if values is None else _columns(values, sizes, paths, name)
-        for values, name in ((y, "y"), (sample_weight, "sample_weight"))
-    )
-    return chunks(maps, labels, weights, CHUNK)
+    shapes = [_opened(path).shape for path in paths]
+    for path, shape in zip(paths, shapes, strict=True):
+        if len(shape) != 2:
+            raise ValueError(
+                f"{path} must hold rows and features, two dimensions, not {len(shape)}"
+            )
+    sizes = [shape[0] for shape in shapes]
+    return chunks(paths, sizes, y, sample_weight, list(map(str, paths)))
 
 
 def _opened(path: Path) -> np.ndarray:
@@ -40,35 +38,49 @@ def _opened(path: Path) -> np.ndarray:
     return array
 
 
-def _columns(values: Any, sizes: list[int], paths: Sequence[Path], name: str) -> list[np.ndarray]:
-    """Return the labels or weights of every file."""
+def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Any]:
+    """Return the labels or weights of every array, as an array or as a file."""
     if is_path(values):
-        columns = [_opened(path) for path in files_of(values)]
+        columns = files_of(values)
         if len(columns) != len(sizes):
             raise ValueError(
-                f"{name} has {len(columns)} files, but X has {len(sizes)}; give one for each"
+                f"{what} has {len(columns)} files, but X has {len(sizes)}; give one for each"
             )
-        for path, column, size in zip(paths, columns, sizes, strict=True):
-            if len(column) != size:
-                raise ValueError(f"{path} has {size} rows, but {name} has {len(column)} for it")
-        return columns
+        for name, column, size in zip(names, columns, sizes, strict=True):
+            if (length := len(_opened(column))) != size:
+                raise ValueError(f"{name} has {size} rows, but {column} has {length}")
+        return list(columns)
     whole = np.asarray(values)
-    if len(whole) != sum(sizes):
-        raise ValueError(f"X has {sum(sizes)} rows in its files, but {name} has {len(whole)}")
+    if whole.shape[:1] != (sum(sizes),):
+        has = len(whole) if whole.ndim else "no rows"
+        raise ValueError(f"X has {sum(sizes)} rows, but {what} has {has}")
     return np.split(whole, np.cumsum(sizes)[:-1])
 
 
 def chunks(
-    maps: Sequence[np.ndarray], labels: Sequence[Any], weights: Sequence[Any], size: int
+    arrays: Sequence[np.ndarray | Path],
+    sizes: Sequence[int],
+    y: Any,
+    sample_weight: Any,
+    names: Sequence[str],
 ) -> ReadAgain:
-    """Return parts of at most ``size`` rows of each array."""
-    sources = [
-        partial(_cut, X, y, weight, rows)
-        for X, y, weight in zip(maps, labels, weights, strict=True)
-        for rows in row_blocks(len(X), size)
-    ]
-    return ReadAgain(sources)
+    """Return parts of at most `CHUNK` rows of each array. Files are opened when they are read."""
+    labels = _columns(y, sizes, names, "y")
+    weights: list[Any] = [None] * len(sizes)
+    if sample_weight is not None:
+        weights = _columns(sample_weight, sizes, names, "sample_weight")
+    sources, called = [], []
+    for X, size, own, weight, name in zip(arrays, sizes, labels, weights, names, strict=True):
+        blocks = row_blocks(size, CHUNK)
+        for rows in blocks:
+            sources.append(partial(_cut, X, own, weight, rows))
+            called.append(name if len(blocks) == 1 else f"rows {rows.start} on of {name}")
+    return ReadAgain(sources, names=called)
 
 
-def _cut(X: np.ndarray, y: Any, weight: Any, rows: slice) -> tuple[Any, Any, Any]:
-    return X[rows], y[rows], None if weight is None else weight[rows]
+def _cut(X: Any, y: Any, weight: Any, rows: slice) -> tuple[Any, Any, Any]:
+    return _rows(X, rows), _rows(y, rows), None if weight is None else _rows(weight, rows)
+
+
+def _rows(values: Any, rows: slice) -> Any:
+    return (_opened(values) if isinstance(values, Path) else values)[rows]

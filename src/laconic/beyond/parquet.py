@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.beyond.read_again import ReadAgain
+from laconic.data.cells import odd_columns
 from laconic.data.elsewhere import CHUNK
 
 Convert = Callable[[Any, str, Path], Any]
@@ -80,14 +81,34 @@ class ParquetRows:
                 )
         if y == sample_weight:
             raise ValueError(f"column {y!r} cannot be both y and sample_weight")
-        left_out = {y, sample_weight} | self._unread
-        features = [name for name in self.names if name not in left_out]
+        features = self._features(y, sample_weight)
         if not features:
             raise ValueError(f"{self.paths[0]} has no column besides y and sample_weight")
         sources = [
             partial(read, own, features, y, sample_weight, self._kinds) for own in self._groups
         ]
-        return ReadAgain(sources)
+        paths = [own.path for own in self._groups]
+        return ReadAgain(
+            sources,
+            names=[
+                str(own.path)
+                if paths.count(own.path) == 1
+                else f"row group {own.groups[0]} on of {own.path}"
+                for own in self._groups
+            ],
+        )
+
+    def glances(self, y: str, sample_weight: str | None) -> ReadAgain:
+        """Return the parts for a first look: columns of plain numbers are not read."""
+        features = self._features(y, sample_weight)
+        odd = {at for at, _ in odd_columns(self.schema.empty_table().select(features))}
+        read_too = [n for at, n in enumerate(features) if at in odd or n in self._kinds]
+        asked = features, read_too, y, sample_weight, self._kinds
+        return ReadAgain([partial(_glance, own, *asked) for own in self._groups])
+
+    def _features(self, y: str, sample_weight: str | None) -> list[str]:
+        left_out = {y, sample_weight} | self._unread
+        return [name for name in self.names if name not in left_out]
 
 
 def _opened(path: Path) -> Any:
@@ -128,6 +149,29 @@ def read(
     for name, convert in kinds.items():
         X = X.set_column(features.index(name), name, convert(X.column(name), name, groups.path))
     return X, _numbers(table.column(y)), weight
+
+
+def _glance(
+    groups: Groups,
+    features: list[str],
+    read_too: list[str],
+    y: str,
+    sample_weight: str | None,
+    kinds: Mapping[str, Convert],
+) -> Any:
+    """Read a part like `read`, with zeros in the features that are not read."""
+    import pyarrow
+
+    known, labels, weight = read(groups, read_too, y, sample_weight, kinds)
+    schema = _opened(groups.path).schema_arrow
+    columns = {}
+    for name in features:
+        if name in read_too:
+            columns[name] = known.column(name)
+        else:  # zeros of NumPy take no memory until they are read
+            zeros = np.zeros(groups.n_rows, schema.field(name).type.to_pandas_dtype())
+            columns[name] = pyarrow.array(zeros)
+    return pyarrow.table(columns), labels, weight
 
 
 def as_categories(column: Any, name: str, path: Path) -> Any:

@@ -7,15 +7,10 @@ go to a scratch file, which is read through a memory map.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from mmap import mmap
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from laconic.beyond.scratch import on_disk
 from laconic.numeric.parts import Here, Question, one_by_one, steps
 from laconic.numeric.threads import Threads
 
@@ -40,6 +35,10 @@ class ReadAgain:
     threads : Threads, optional
     lengths : list of int, optional
         Number of rows of every part.
+    steps : sequence of tuple of Step, optional
+        What is made of every part after it is read.
+    names : sequence of str, optional
+        What messages call the parts.
     """
 
     def __init__(
@@ -48,11 +47,13 @@ class ReadAgain:
         threads: Threads | None = None,
         lengths: list[int] | None = None,
         steps: Sequence[tuple[Step, ...]] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self._sources = list(sources)
         self.threads = threads or Threads(1)
         self.lengths = lengths
         self._steps = list(steps or [()] * len(self._sources))
+        self.names = names
 
     @property
     def n_parts(self) -> int:
@@ -96,8 +97,8 @@ class ReadAgain:
         )
 
     def on_disk(self) -> Here:
-        """Return the parts with their rows in scratch files. Memory maps stay where they are."""
-        return self.become(_on_disk, (Scratch(),))
+        """Return the parts with their rows in scratch files; see `laconic.beyond.scratch`."""
+        return self.become(_on_disk)
 
     def _read(self, number: int) -> Any:
         part = self._sources[number]()
@@ -106,33 +107,6 @@ class ReadAgain:
         return part
 
 
-def _on_disk(part: Any, threads: Threads, scratch: Scratch) -> Any:
+def _on_disk(part: Any, threads: Threads) -> Any:
     X, *rest = part
-    if isinstance(X, np.ndarray) and not is_mapped(X):
-        X = scratch.put(X)
-    return type(part)(X, *rest)
-
-
-class Scratch:
-    """A scratch folder for the numbers of parts. It goes when nothing reads it any more."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="laconic-", ignore_cleanup_errors=True)
-        self._kept = 0
-
-    def put(self, X: np.ndarray) -> np.ndarray:
-        """Write an array to a file, and return it as a memory map of the file."""
-        path = Path(self._folder.name) / f"{self._kept}.npy"
-        self._kept += 1
-        np.save(path, X)
-        out = np.load(path, mmap_mode="r")
-        with suppress(OSError):  # Windows keeps the name of a file in use
-            path.unlink()  # the map keeps the file itself
-        return out
-
-
-def is_mapped(X: Any) -> bool:
-    """Return whether an array is a memory map or a view of one."""
-    while isinstance(X, np.ndarray):
-        X = X.base
-    return isinstance(X, mmap)
+    return type(part)(on_disk(X), *rest)

@@ -48,10 +48,11 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     from laconic.beyond.read_again import ReadAgain
     from laconic.beyond.training import TrainingInParts
 
-    parts, join = given_parts(X, y, sample_weight)
+    given = given_parts(X, y, sample_weight)
+    parts, names = given.parts, given.names()
     options = estimator._input()
-    numbers = list(range(parts.n_parts))
-    told = agree(parts.ask(look, (), numbers), options["categories"])
+    looks = (given.glances or parts).ask(look, (), names)
+    told = agree(looks, options["categories"])
     learn_features(estimator, told.first)
     estimator._categories, estimator._units = told.categories, told.units
     estimator._given_names = None
@@ -65,8 +66,9 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     )
     of_parts(pool)
     known = Known(estimator, told.single, options, estimator._mixes_pools())
-    checked = parts.chosen(told.kept).seen_as(check, (known, how), told.kept)
+    kept = [names[number] for number in told.kept]
+    checked = parts.chosen(told.kept).seen_as(check, (known, how), kept)
     checked.lengths = told.lengths
     if isinstance(checked, ReadAgain) and not getattr(pool, "keeps_only_codes", False):
         checked = checked.on_disk()
-    return Prepared(TrainingInParts(checked, join), pool, how.sum_as_given, told.first)
+    return Prepared(TrainingInParts(checked, given.join), pool, how.sum_as_given, told.first)

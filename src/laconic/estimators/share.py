@@ -336,6 +336,9 @@ class ShareBoostClassifier(BoostedClassifier):
         X : array-like, sparse matrix, data frame, Dask collection, path or list of paths
             Rows and features. Rows may also stay on the workers of a Dask cluster, or in ``.npy``
             or Parquet files: give a folder, a pattern such as ``"rows/*.parquet"``, or a list.
+            Files are read again and again, and only small codes of stumps and rules stay in memory.
+            Other pools may write scratch files to the folder for temporary files; set ``TMPDIR`` to
+            use another one.
             Only stumps and rules take text in a data frame, and missing values. Dates and durations
             in it become numbers, for example days since the first date of the column, or hours.
             float32 stays float32.

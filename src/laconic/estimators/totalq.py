@@ -344,6 +344,9 @@ class TotalQBoostClassifier(PricedClassifier):
         X : array-like, sparse matrix, data frame, Dask collection, path or list of paths
             Rows and features. Rows may also stay on the workers of a Dask cluster, or in ``.npy``
             or Parquet files: give a folder, a pattern such as ``"rows/*.parquet"``, or a list.
+            Files are read again and again, and only small codes of stumps and rules stay in memory.
+            Other pools may write scratch files to the folder for temporary files; set ``TMPDIR`` to
+            use another one.
             Only stumps and rules take text in a data frame, and missing values. Dates and durations
             in a data frame become numbers.
         y : array-like of shape (n_rows,), Dask collection or str

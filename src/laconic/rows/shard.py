@@ -76,7 +76,7 @@ class Shard:
         parts = zip(rest.targets, rest.weights, stores, given, strict=True)
         self._blocks = [Block(*part) for part in parts]
         self._design = Design(self.dtype)
-        self._coming: np.ndarray | None = None
+        self._coming: Sequence[np.ndarray] = ()
 
     def _store(self, n_rows: int) -> Store:
         if self.pool.binary or self.pool.signs:
@@ -96,20 +96,23 @@ class Shard:
 
     def put_constant(self) -> tuple[np.ndarray, np.ndarray]:
         """Add a column of ones as the first column. Return the same sums as `take`."""
-        self._coming = np.ones((self.n_rows, 1), dtype=self.dtype)
+        ones = np.ones((self.n_rows, 1), dtype=self.dtype)
+        self._coming = [block.columns.held(ones[s]) for s, block in self._pieces()]
         return self.take(np.zeros(1))
 
     def offer(self, atoms: Sequence[int]) -> np.ndarray:
         """Write down the columns of some atoms, for `take` to add. Return their weighted sums."""
         # Columns are written and summed one by one, so that no sum depends on the other columns.
         written = [self.pool.columns([atom]) for atom in atoms]
-        self._coming = columns = np.asfortranarray(np.hstack(written))
+        columns = np.asfortranarray(np.hstack(written))
 
-        def one(item: tuple[slice, Block]) -> np.ndarray:
+        def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
-            return np.array([np.dot(block.weight, column) for column in columns[s].T])
+            sums = np.array([np.dot(block.weight, column) for column in columns[s].T])
+            return sums, block.columns.held(columns[s])
 
-        return total(list(self._map(one, self._pieces())))
+        sums, self._coming = zip(*self._map(one, self._pieces()), strict=True)
+        return total(sums)
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Add the offered columns, minus their means.
@@ -117,21 +120,22 @@ class Shard:
         Return their class sums (new columns, n_classes) and their rows of the Gram matrix
         (new columns, all columns in).
         """
-        columns, self._coming = self._coming, None
-        assert columns is not None
+        coming, self._coming = self._coming, ()
         y, n_classes, first = self.rest.y, self._n_classes, self._design.n_written
-        last = first + columns.shape[1]
+        last = first + len(means)
         shift = means.astype(self.dtype)
 
-        def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
-            s, block = item
-            block.columns.put(first, columns[s], means)
-            weighted = (columns[s] - shift).T * block.weight
+        def one(item: tuple[slice, Block, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+            s, block, held = item
+            columns = block.columns.written(held)
+            block.columns.put(first, columns, means)
+            weighted = (columns - shift).T * block.weight
             by_class = [np.bincount(y[s], w, minlength=n_classes) for w in weighted]
             return np.array(by_class), block.columns.sums(weighted, last).T
 
         self._design.n_written = last
-        parts = list(self._map(one, self._pieces()))
+        pieces = zip(self.rest.slices, self._blocks, coming, strict=True)
+        parts = list(self._map(one, pieces))
         return total([p for p, _ in parts]), total([p for _, p in parts])
 
     def put_local(self, atom: int) -> np.ndarray:

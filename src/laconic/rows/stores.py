@@ -20,6 +20,12 @@ Which = np.ndarray | slice
 class Store(Protocol):
     """Columns of one block of rows."""
 
+    def held(self, columns: np.ndarray) -> np.ndarray:
+        """Return offered columns as they wait to be put, in little memory."""
+
+    def written(self, held: np.ndarray) -> np.ndarray:
+        """Return columns that wait to be put."""
+
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
         """Write columns from position ``first`` on, minus their means."""
 
@@ -55,6 +61,12 @@ class Written:
     ) -> None:
         self._multiplied = multiplied
         self.room = np.empty((n_rows, 8), dtype=dtype, order="F")
+
+    def held(self, columns: np.ndarray) -> np.ndarray:
+        """Return the columns as they are."""
+        return columns
+
+    written = held
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
         """Write columns, and make more room if needed."""
@@ -117,6 +129,16 @@ class Packed:
         self._dtype = dtype
         self._signs = signs
         self._shifts = np.zeros(0)  # a column is unit · bit − shift
+
+    def held(self, columns: np.ndarray) -> np.ndarray:
+        """Return the columns as bits, because those of all rows wait at once."""
+        return np.packbits(columns.T > 0, axis=1)
+
+    def written(self, held: np.ndarray) -> np.ndarray:
+        """Return the columns as numbers."""
+        bits = np.unpackbits(held, axis=1, count=self._bits.codes.shape[1])
+        columns = bits.T.astype(self._dtype, order="F")
+        return 2 * columns - 1 if self._signs else columns
 
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
         """Write columns."""

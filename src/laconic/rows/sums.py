@@ -42,7 +42,7 @@ def added_up(parts: Sequence[Sums]) -> Iterator[tuple[int, np.ndarray]]:
             held[at] = rest if len(sums) > length else next(streams[at], None)
 
 
-def added_in_place(parts: Sequence[Sums], n_columns: int) -> Iterator[tuple[int, np.ndarray]]:
+def added_in_place(parts: Iterable[Sums], n_columns: int) -> Iterator[tuple[int, np.ndarray]]:
     """Add up the same sums, one part after the other. The blocks are those of the first part.
 
     Every part is asked for its sums only when the parts before it are done. So at any time only one

@@ -164,7 +164,8 @@ class Together:
         """Add up sums over the pool. Both ways give the same bits."""
         if len(self._shards) == 1 or self.pool.n_columns * k > IN_PLACE:
             return added_up([ask(shard) for shard in self._shards])
-        return added_in_place([ask(shard) for shard in self._shards], self.pool.n_columns)
+        # A shard is asked when its turn comes, because it makes the residual of all its rows then.
+        return added_in_place((ask(shard) for shard in self._shards), self.pool.n_columns)
 
 
 def _both(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

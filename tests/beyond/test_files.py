@@ -1,0 +1,71 @@
+"""Which files a path means."""
+
+import numpy as np
+import pytest
+
+from laconic import ShareBoostClassifier
+from laconic.beyond.files import files_of
+
+
+def touched(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+def names_of(files):
+    return [file.name for file in files]
+
+
+def test_folders_and_patterns_are_sorted_and_lists_are_not(tmp_path):
+    touched(tmp_path, "b.npy", "a.npy", "c/a.npy", ".hidden.npy", "_meta.npy", "notes.txt")
+    assert names_of(files_of(tmp_path)) == ["a.npy", "b.npy", "a.npy"]
+    assert names_of(files_of(str(tmp_path / "?.npy"))) == ["a.npy", "b.npy"]
+    assert names_of(files_of([tmp_path / "b.npy", str(tmp_path / "a.npy")])) == ["b.npy", "a.npy"]
+
+
+def test_a_name_with_brackets_is_a_name_if_it_exists(tmp_path):
+    touched(tmp_path, "x[1].npy", "x1.npy")
+    assert names_of(files_of(tmp_path / "x[1].npy")) == ["x[1].npy"]
+
+
+def test_endings_in_capitals(tmp_path):
+    touched(tmp_path, "A.NPY")
+    assert names_of(files_of([tmp_path / "A.NPY"])) == ["A.NPY"]
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ("none.npy", "none.npy does not exist"),
+    ("*.pq", "no file matches"),
+    ("empty", "has no .npy or .parquet files"),
+])  # fmt: skip
+def test_nothing_found(given, message, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=message):
+        files_of(str(tmp_path / given))
+
+
+def test_other_kinds(tmp_path):
+    touched(tmp_path, "a.npy", "b.parquet", "c.csv")
+    with pytest.raises(ValueError, match=r"c\.csv must be a \.npy or a \.parquet file"):
+        files_of(tmp_path / "c.csv")
+    with pytest.raises(ValueError, match=r"files must be of one kind, not \.npy and Parquet"):
+        files_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+@pytest.mark.parametrize("text", [b"", b"no rows", b"\x93NUMPY\x01\x00", b"PAR1 and no more"])
+def test_damaged_files(name, text, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as a"):
+        ShareBoostClassifier(2, pool="stumps").fit(tmp_path / name, "y" * name.endswith("t"))
+
+
+def test_a_file_that_was_cut_off(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((100, 3)))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match=r"a\.npy cannot be read as a \.npy file of numbers"):
+        ShareBoostClassifier(2).fit(tmp_path / "a.npy", np.zeros(100))

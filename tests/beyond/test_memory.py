@@ -1,0 +1,47 @@
+"""Bytes of a fit that grow with the number of rows."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from laconic import ShareBoostClassifier
+from laconic.beyond import npy
+from laconic.pools import Stumps
+from laconic.pools.stump_limits import StumpLimits
+
+
+@pytest.fixture
+def peak(tmp_path, monkeypatch):
+    """Fit three stumps to some rows in single precision. Return the peak of the last two rounds."""
+    monkeypatch.setattr(npy, "CHUNK", 49_152)
+    monkeypatch.setattr(Stumps, "_limits", StumpLimits(sample=10_000))
+    paths = tmp_path / "X.npy", tmp_path / "y.npy"
+
+    def fit(rows):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((rows, 20), dtype=np.float32)
+        y = X[:, :10].sum(axis=1) + rng.logistic(size=rows) > 0
+        for path, values in zip(paths, (X, y), strict=True):
+            np.save(path, values)
+        del X, y, values
+
+        def forget(state):
+            if state.last.size == 1:
+                tracemalloc.reset_peak()
+
+        tracemalloc.start()
+        try:
+            ShareBoostClassifier(3, pool="stumps", n_jobs=1, callbacks=[forget]).fit(*paths)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return fit
+
+
+def test_stumps_take_little_more_than_their_codes(peak):
+    """20 bytes of codes, 8 of probabilities, 1 of labels, and 1 of the columns that are in."""
+    peak(20_000)  # what is kept between fits
+    few, many = 98_304, 196_608
+    assert (peak(many) - peak(few)) / (many - few) == pytest.approx(30, abs=1.5)

@@ -1,0 +1,211 @@
+"""Parquet files give the same model as the same table in memory."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from laconic import ShareBoostClassifier
+from laconic.rows.limits import Limits
+from rows.test_shards import table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+CUTS = (50, 100)
+
+
+def frame(n=120):
+    """A table of numbers, text, categories, dates, truth values and gaps, with labels."""
+    rng = np.random.default_rng(1)
+    X, y = table()
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, n), unit="D")
+    rows = pd.DataFrame({
+        "number": np.where(rng.random(n) < 0.2, np.nan, X[:n, 0]),
+        "whole": rng.integers(0, 9, n),
+        "text": np.where(X[:n, 1] > 0, "warm", rng.choice(["cold", "mild"], n)),
+        "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
+        "day": days,
+        "flag": X[:n, 2] > 0,
+        "late": np.arange(n) > 60,
+        "label": np.array(["a", "b", "c"])[y[:n]],
+    })  # fmt: skip
+    rows.loc[60:, "text"] = rows.loc[60:, "text"].replace("cold", "mild")  # a part lacks it
+    return rows
+
+
+def in_memory(rows, cuts=CUTS, y="label", **settings):
+    model = ShareBoostClassifier(5, pool="stumps", **settings)
+    model._limits = Limits(cuts=cuts)
+    return model.fit(rows.drop(columns=y), rows[y])
+
+
+def from_files(path, y="label", weight=None, **settings):
+    return ShareBoostClassifier(5, pool="stumps", **settings).fit(path, y, sample_weight=weight)
+
+
+def test_a_table_of_all_kinds(parquet_file, assert_identical):
+    rows = frame()
+    model = from_files(str(parquet_file(rows)))
+    assert_identical(in_memory(rows), model)
+    assert list(model.feature_names_in_) == list(rows.columns[:-1])
+    X = rows.drop(columns="label")
+    assert np.array_equal(model.predict(X), in_memory(rows).predict(X))
+
+
+def test_files_folders_and_patterns_are_the_same_rows(parquet_file, assert_identical, tmp_path):
+    rows = frame()
+    for number, first in enumerate((0, 50, 100)):
+        parquet_file(rows[first : first + 50], f"rows/part{number}.parquet")
+    (tmp_path / "rows" / "_SUCCESS").touch()
+    files = [tmp_path / "rows" / f"part{number}.parquet" for number in range(3)]
+    one = in_memory(rows)
+    for given in (tmp_path / "rows", str(tmp_path / "rows" / "part*.parquet"), files):
+        assert_identical(one, from_files(given))
+
+
+def test_a_part_may_lack_a_class_and_an_empty_file_changes_nothing(parquet_file, assert_identical):
+    rows = frame().sort_values("label", ignore_index=True)
+    ends = [(0, 30), (30, 30), (30, 70), (70, 120)]
+    files = [parquet_file(rows[a:b], f"{a} to {b}.parquet") for a, b in ends]
+    assert_identical(in_memory(rows, (30, 70)), from_files(files))
+
+
+def test_empty_row_groups(tmp_path, assert_identical):
+    rows = frame()
+    whole = pa.Table.from_pandas(rows)
+    with pq.ParquetWriter(tmp_path / "a.parquet", whole.schema) as writer:
+        for first, last in ((0, 0), (0, 50), (50, 50), (50, 100), (100, 120), (120, 120)):
+            writer.write_table(whole[first:last])
+    assert_identical(in_memory(rows), from_files(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weights(weight, class_weight, parquet_file):
+    rows = frame()
+    path = parquet_file(rows.assign(weight=np.arange(120) % 3))
+    settings = {"class_weight": class_weight}
+    if weight is None:
+        rows["weight"] = np.arange(120) % 3  # without weights, the column is a feature
+    one = ShareBoostClassifier(5, pool="stumps", **settings)
+    own = None if weight is None else np.arange(120) % 3
+    one.fit(rows.drop(columns="label"), rows["label"], sample_weight=own)
+    other = from_files(path, weight=weight, **settings)
+    assert one.atoms_ == other.atoms_
+    np.testing.assert_allclose(one.atom_coef_, other.atom_coef_, rtol=1e-5, atol=1e-8)
+
+
+N = 120
+TYPES = {
+    "int8": pa.array(np.arange(N) % 7, pa.int8()),
+    "uint64": pa.array(np.arange(N) % 7, pa.uint64()),
+    "int with gaps": pa.array([None if i % 9 == 0 else i % 7 for i in range(N)], pa.int32()),
+    "float16": pa.array((np.arange(N) % 50).astype(np.float16), pa.float16()),
+    "float32": pa.array(np.arange(N) % 50, pa.float32()),
+    "bool": pa.array(np.arange(N) % 3 == 0),
+    "bool with gaps": pa.array([None, True, False] * (N // 3)),
+    "decimal": pa.array([decimal.Decimal(i % 11) / 4 for i in range(N)], pa.decimal128(9, 2)),
+    "date": pa.array([datetime.date(2024, 1, 1 + i % 28) for i in range(N)]),
+    "timestamp": pa.array(np.arange(N) * 10**6, pa.timestamp("ms")),
+    "timestamp with zone": pa.array(np.arange(N) * 10**6, pa.timestamp("us", "UTC")),
+    "duration": pa.array(np.arange(N) * 10**6, pa.duration("ms")),
+    "large string": pa.array(["x", "y", None] * (N // 3), pa.large_string()),
+    "dictionary": pa.array(["x", "y", "z"] * (N // 3)).dictionary_encode(),
+    "all missing": pa.nulls(N, pa.float64()),
+    "null": pa.nulls(N),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_arrow_types(kind, parquet_file, assert_identical):
+    X, y = table()
+    rows = pa.table({"value": TYPES[kind], "other": X[:, 0], "label": y})
+    one = ShareBoostClassifier(5, pool="stumps")
+    one._limits = Limits(cuts=CUTS)
+    one.fit(rows.drop_columns("label"), y)
+    other = from_files(parquet_file(rows))
+    assert_identical(one, other)
+
+
+@pytest.mark.parametrize("labels", [
+    pa.array(["a", "b"] * 60).dictionary_encode(), pa.array(["a", "b"] * 60, pa.large_string()),
+    pa.array([True, False] * 60), pa.array([3, 4] * 60, pa.int8()),
+])  # fmt: skip
+def test_types_of_labels(labels, parquet_file):
+    rows = pa.table({"value": np.arange(120.0), "label": labels})
+    model = from_files(parquet_file(rows))
+    assert set(model.classes_) == set(labels.to_pylist())
+
+
+def test_single_precision_stays(parquet_file, assert_identical):
+    X, y = table()
+    rows = pd.DataFrame(X.astype(np.float32), columns=list("abcdef")).assign(label=y)
+    model = from_files(parquet_file(rows))
+    assert_identical(in_memory(rows), model)
+    assert list(model.feature_names_in_) == list("abcdef")
+    assert model.predict(rows.drop(columns="label")).shape == (120,)
+
+
+def test_a_first_look_does_not_read_numbers(parquet_file, monkeypatch):
+    from laconic.beyond import parquet
+
+    read, asked = parquet.read, []
+    monkeypatch.setattr(parquet, "read", lambda *own: asked.append(own[1]) or read(*own))
+    rows = parquet.ParquetRows([parquet_file(frame())])
+    first = rows.glances("label", None).ask(lambda part, _: part[0])
+    assert asked == 3 * [["text", "colour", "day", "flag", "late"]]
+    whole = rows.parts("label", None).ask(lambda part, _: part[0])
+    for one, other in zip(first, whole, strict=True):
+        assert one.schema.names == other.schema.names
+        assert one.schema.types == other.schema.types
+        assert one.column("text") == other.column("text")
+
+
+WRONG = {
+    "no such label": ({"y": "lable"}, ValueError, "y='lable' is not a column of .*'number'"),
+    "labels as array": ({"y": np.zeros(120)}, TypeError, "y must be the name of a column"),
+    "no such weight": ({"weight": "w"}, ValueError, "sample_weight='w' is not a column"),
+    "labels as weights": ({"weight": "label"}, ValueError, "cannot be both y and sample_weight"),
+    "text as weights": ({"weight": "text"}, ValueError, "could not convert string"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments(name, parquet_file):
+    given, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        from_files(parquet_file(frame()), **given)
+
+
+def test_other_columns_are_refused(parquet_file):
+    rows = frame()
+    files = [parquet_file(rows), parquet_file(rows.rename(columns={"flag": "flags"}), "b.parquet")]
+    with pytest.raises(ValueError, match=r"b\.parquet has the columns .*same columns in the same"):
+        from_files(files)
+
+
+def test_other_kinds_are_refused(parquet_file):
+    rows = frame()
+    files = [parquet_file(rows), parquet_file(rows.assign(day="monday"), "b.parquet")]
+    with pytest.raises(ValueError, match=r"column 'day' of X holds .* in different parts"):
+        from_files(files)
+
+
+def test_missing_labels_are_refused(parquet_file):
+    rows = frame()
+    rows.loc[70, "label"] = None
+    with pytest.raises(ValueError, match="y"):
+        from_files(parquet_file(rows))
+
+
+def test_text_for_columns_names_its_place(parquet_file):
+    with pytest.raises(ValueError, match=r"holds text .*\(in row group 0 on of .*rows\.parquet\)"):
+        ShareBoostClassifier(2).fit(parquet_file(frame().drop(columns=["number"])), "label")
+
+
+def test_a_table_without_features(parquet_file):
+    with pytest.raises(ValueError, match="has no column besides y and sample_weight"):
+        from_files(parquet_file(frame()[["label"]]))
