@@ -36,6 +36,8 @@ from laconic.rows.tree import added, groups, size_of, tree_sum
 
 # Arguments for all parts that are larger than this are sent once, and not with every task.
 LARGE = 1 << 16
+# Answers of fewer bytes in all are added up where the loop runs. Others are added on the workers.
+SMALL = 1 << 22
 # Seconds after which a missing answer makes us ask whether there are workers at all.
 PATIENCE = 20.0
 
@@ -173,6 +175,7 @@ class ClusterCarrier:
 
     def __init__(self, client: Client, keepers: Sequence[Future]) -> None:
         self._client, self._keepers = client, list(keepers)
+        self._sizes: dict[tuple[str, ...], int] = {}
         self.exchanges = Exchanges()
 
     def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
@@ -180,13 +183,16 @@ class ClusterCarrier:
         question = pickle.dumps((recipe, list(calls)), protocol=5)
         asked, name = sent(self._client, question), f"laconic-{calls[0].method}"
         found = mapped(self._client, _sums, name, self._keepers, asked=asked)
-        while len(found) > 1:
+        methods = tuple(call.method for call in calls)
+        # Each answer that comes here costs bytes, and each sum on the workers costs time.
+        while len(found) > 1 and self._sizes.get(methods, SMALL) * len(found) >= SMALL:
             found = mapped(self._client, added, "laconic-added", list(map(list, groups(found))))
-        [answers] = gathered(self._client, found)
+        answers = gathered(self._client, found)
+        self._sizes[methods] = size_of(answers[0])
         self.exchanges.count += 1
         self.exchanges.sent += len(question) * len(self._keepers)
-        self.exchanges.received += size_of(answers)
-        return answers
+        self.exchanges.received += sum(map(size_of, answers))
+        return list(tree_sum(answers))
 
 
 def _sums(keeper: Moved, asked: bytes) -> list[Any]:

@@ -18,4 +18,4 @@ class Exchanges:
     sent: int = 0
     """Bytes of all questions. A question counts once for every shard."""
     received: int = 0
-    """Bytes of the sums of the answers."""
+    """Bytes of the answers that came to the client, after those that workers added up."""
