@@ -116,6 +116,18 @@ def fit_on_cluster(o: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+def exchange(o: dict[str, Any]) -> dict[str, Any]:
+    """Return the mean seconds of an exchange with so few rows that the sums take no time."""
+    with cluster(o["processes"]) as client:
+        X, y = on_workers(o["seed"], 100 * o["partitions"], 100)
+        laconic_model("columns", 2, 1).fit(X, y)
+        start = time.perf_counter()
+        count = laconic_model("columns", 10, 1).fit(X, y).exchanges_.count
+        seconds = time.perf_counter() - start
+        client.run(_peak)
+    return {"seconds": seconds, "exchanges": count, "each": seconds / count}
+
+
 def _told(model: Any, seconds: float, o: dict[str, Any]) -> dict[str, Any]:
     X, y = test_rows(o["seed"])
     return {
@@ -237,7 +249,8 @@ def kill_a_worker(o: dict[str, Any]) -> dict[str, Any]:
 
 
 RUNS = {
-    "memory": fit_in_memory, "cluster": fit_on_cluster, "peer": fit_peer, "killed": kill_a_worker,
+    "exchange": exchange, "memory": fit_in_memory, "cluster": fit_on_cluster, "peer": fit_peer,
+    "killed": kill_a_worker,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ columns or 20 stumps. A fit in one memory with 1 and 2 threads is compared with 
 starts, and a small fit has loaded all kernels. The overhead is the time of the cluster with 2
 processes divided by the time of 2 threads in one memory.
 
+An exchange without work is timed for several numbers of partitions: a fit of 100 rows a partition.
+
 Peers are xgboost.dask with trees of depth 1 and LightGBM's Dask interface with trees of two leaves.
 Their learning rate is the faster one of 0.3 and 1.0. The target is the test error of `ROUNDS`
 stumps of Laconic. A first fit tells how many rounds a peer needs for it, and a second fit of so
@@ -13,7 +15,7 @@ many rounds is timed. Then a worker is killed in the middle of a fit of every li
 
 Every fit runs in a process of its own with two processes as workers.
 
-Run: python benchmarks/dask_scaling.py [--parts overhead peers killed] [--json FILE]
+Run: python benchmarks/dask_scaling.py [--parts exchange overhead peers killed] [--json FILE]
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from _common import arguments, progress, save, show, table, verdict
 
 ATOMS, ROUNDS, MOST = 20, 40, 400
@@ -34,12 +37,14 @@ LIMIT = 600
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--parts", nargs="+", default=["overhead", "peers", "killed"])
+    parser.add_argument("--parts", nargs="+", default=["exchange", "overhead", "peers", "killed"])
     parser.add_argument("--rows", nargs="+", type=int, default=[1_000_000, 10_000_000, 30_000_000])
     parser.add_argument("--pools", nargs="+", default=["columns", "stumps"])
     parser.add_argument("--peer-rows", type=int, default=1_000_000)
     args = parser.parse_args()
     results: dict[str, Any] = {}
+    if "exchange" in args.parts:
+        results["exchange"] = exchanges(args.seed)
     if "overhead" in args.parts:
         results["overhead"] = {
             pool: {rows: overhead(args.seed, pool, rows) for rows in args.rows}
@@ -67,6 +72,20 @@ def run(limit: float = 3600, **options: Any) -> dict[str, Any]:
         return {"outcome": f"failed: {done.stderr.strip()[-300:]}"}
     told: dict[str, Any] = json.loads(lines[-1])
     return told
+
+
+def exchanges(seed: int) -> dict[str, Any]:
+    """Return the time of an exchange without work, as a + b times the number of partitions."""
+    numbers = (2, 8, 32, 128)
+    found = {p: run(run="exchange", seed=seed, processes=2, partitions=p) for p in numbers}
+    each = [found[p]["each"] for p in numbers]
+    slope, start = np.polyfit(numbers, each, 1)
+    table(
+        f"An exchange takes {1e3 * start:.1f} ms + {1e3 * slope:.2f} ms a partition",
+        ["partitions", "ms"],
+        [[p, 1e3 * one["each"]] for p, one in found.items()],
+    )
+    return {"found": found, "start": start, "a_partition": slope}
 
 
 def overhead(seed: int, pool: str, rows: int) -> dict[str, Any]:
