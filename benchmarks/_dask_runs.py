@@ -25,16 +25,19 @@ TEST_ROWS = 200_000
 def chunk(seed: int, number: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw a chunk of rows in float32 and their labels. 15 of 50 features matter."""
     rng = np.random.default_rng(seed)
-    shape = INFORMATIVE, CLASSES
+    shape = CLASSES, INFORMATIVE
     slope, step = rng.normal(0.0, 0.4, shape), rng.normal(0.0, 0.6, shape)
     place, size = rng.normal(0.0, 1.0, shape), rng.uniform(0.2, 0.6, shape)
     rng = np.random.default_rng([seed, number])
     X = rng.standard_normal((rows, FEATURES), dtype=np.float32)
-    scores = rng.gumbel(size=(rows, CLASSES))
+    scores = -np.log(rng.standard_exponential((CLASSES, rows), dtype=np.float32))  # Gumbel noise
     for j in range(INFORMATIVE):
-        v = X[:, j, None].astype(np.float64)
-        scores += slope[j] * v + step[j] * (v > place[j]) + size[j] * np.sin(2.0 * v)
-    return X, scores.argmax(axis=1)
+        v = np.ascontiguousarray(X[:, j])
+        wave = np.sin(2 * v)
+        for c, own in enumerate(scores):
+            own += np.float32(slope[c, j]) * v + np.float32(size[c, j]) * wave
+            own += np.float32(step[c, j]) * (v > place[c, j])
+    return X, scores.argmax(axis=0)
 
 
 def in_memory(seed: int, rows: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,22 +15,29 @@ many rounds is timed. Then a worker is killed in the middle of a fit of every li
 
 Every fit runs in a process of its own with two processes as workers.
 
-Run: python benchmarks/dask_scaling.py [--parts exchange overhead peers killed] [--json FILE]
+With --json, every part is written when it ends. Parts that are in the file and are not asked for
+again stay there. Each has its own command and commit.
+
+Run: python benchmarks/dask_scaling.py [--parts exchange overhead peers killed]
+         [--rows 1000000 ...] [--pools columns ...] [--json FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import arguments, progress, save, show, table, verdict
+from _common import arguments, progress, provenance, save, show, table, verdict
 
 ATOMS, ROUNDS, MOST = 20, 40, 400
 RATES = (0.3, 1.0)
+PEERS = ("dask", "distributed", "xgboost", "lightgbm")
 LIMIT = 600
 """Seconds after which a run counts as hanging."""
 
@@ -43,20 +50,27 @@ def main() -> None:
     parser.add_argument("--peer-rows", type=int, default=1_000_000)
     args = parser.parse_args()
     results: dict[str, Any] = {}
-    if "exchange" in args.parts:
-        results["exchange"] = exchanges(args.seed)
-    if "overhead" in args.parts:
-        results["overhead"] = {
-            pool: {rows: overhead(args.seed, pool, rows) for rows in args.rows}
-            for pool in args.pools
-        }
-        results["verdicts"] = judge(results["overhead"])
-    if "peers" in args.parts:
-        results["peers"] = peers(args.seed, args.peer_rows)
-    if "killed" in args.parts:
-        results["killed"] = killed(args.seed, args.peer_rows)
-    versions = ["dask", "distributed", "xgboost", "lightgbm"]
-    save(args.json, args, versions, results)
+    if args.json is not None and args.json.exists():
+        results = json.loads(args.json.read_text())["results"]
+    measures: dict[str, Any] = {"exchange": partial(exchanges, args.seed)} | {
+        f"{pool}, {rows} rows": partial(overhead, args.seed, pool, rows)
+        for rows in args.rows
+        for pool in args.pools
+    }
+    measures["peers"] = partial(peers, args.seed, args.peer_rows)
+    measures["killed"] = partial(killed, args.seed, args.peer_rows)
+    for name, measure in measures.items():
+        if ("overhead" if " rows" in name else name) in args.parts:
+            results[name] = {**origin(args), "found": measure()}
+            save(args.json, args, PEERS, results)
+    results["verdicts"] = judge(results)
+    save(args.json, args, PEERS, results)
+
+
+def origin(args: argparse.Namespace) -> dict[str, Any]:
+    """Return where the results of a part come from."""
+    whole = provenance(args, PEERS)
+    return {key: whole[key] for key in ("command", "commit", "seed", "cores")}
 
 
 def run(limit: float = 3600, **options: Any) -> dict[str, Any]:
@@ -85,7 +99,7 @@ def exchanges(seed: int) -> dict[str, Any]:
         ["partitions", "ms"],
         [[p, 1e3 * one["each"]] for p, one in found.items()],
     )
-    return {"found": found, "start": start, "a_partition": slope}
+    return {"fits": found, "start": start, "a_partition": slope}
 
 
 def overhead(seed: int, pool: str, rows: int) -> dict[str, Any]:
@@ -119,18 +133,19 @@ def _seconds(found: dict[str, Any], number: int, where: str = "cluster") -> str:
     return show(one.get("seconds", one.get("outcome")))
 
 
-def judge(found: dict[str, Any]) -> list[dict[str, Any]]:
+def judge(results: dict[str, Any]) -> list[dict[str, Any]]:
     """Compare the overheads with what is asked for at 10 million rows."""
     verdicts = []
-    for pool, by_rows in found.items():
-        for rows, one in by_rows.items():
-            near, far = one["memory, 2"].get("seconds"), one["cluster, 2"].get("seconds")
-            if near and far:
-                name = f"{pool}, {rows} rows: cluster of 2 processes / 2 threads in one memory"
-                verdicts.append(verdict(name, far / near, 1.5, False))
-            if "exchanges_a_round" in one["cluster, 2"]:
-                name = f"{pool}, {rows} rows: exchanges a round"
-                verdicts.append(verdict(name, one["cluster, 2"]["exchanges_a_round"], 6, False))
+    for name, part in results.items():
+        if not name.endswith(" rows"):
+            continue
+        near, far = (part["found"][f"{where}, 2"] for where in ("memory", "cluster"))
+        if "seconds" in near and "seconds" in far:
+            ratio = far["seconds"] / near["seconds"]
+            verdicts.append(verdict(f"{name}: cluster of 2 / 2 threads here", ratio, 1.5, False))
+        if "exchanges_a_round" in far:
+            each = far["exchanges_a_round"]
+            verdicts.append(verdict(f"{name}: exchanges a round", each, 6, False))
     return verdicts
 
 
