@@ -18,6 +18,8 @@ import sklearn.datasets
 import laconic
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+# Files of fixtures all have this name, so no two of them can be imported to look for doctests.
+collect_ignore_glob = ["*conftest.py"]
 
 
 def pytest_collection_modifyitems(items):
