@@ -131,6 +131,40 @@ def exchange(o: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": seconds, "exchanges": count, "each": seconds / count}
 
 
+def counted(o: dict[str, Any]) -> dict[str, Any]:
+    """Count the exchanges of a fit with 1,000 features and 5 classes, and their bytes."""
+    import dask.array as da
+
+    from laconic import ShareBoostClassifier, TotalQBoostClassifier
+    from laconic.pools import Stumps
+
+    rng = np.random.default_rng(o["seed"])
+    X = rng.standard_normal((20_000, 1_000), dtype=np.float32)
+    truth = rng.normal(0.0, 1.0, (60, 5)) * (np.arange(60)[:, None] < 40)
+    y = (X[:, :60] @ truth - np.log(rng.standard_exponential((20_000, 5)))).argmax(axis=1)
+    models = {
+        "ShareBoost, columns": ShareBoostClassifier(o["atoms"]),
+        "ShareBoost, stumps": ShareBoostClassifier(o["atoms"], pool="stumps"),
+        "ShareBoost, columns, l1": ShareBoostClassifier(o["atoms"], penalty="l1", alpha=1e-3),
+        "TotalQBoost, stumps": TotalQBoostClassifier(o["atoms"], pool=Stumps(bins=255)),
+    }
+    with cluster(2):
+        chunks = 2_500
+        arrays = da.from_array(X, (chunks, 1_000)), da.from_array(y, chunks)
+        found = {}
+        for name, model in models.items():
+            if "TotalQ" in name:  # two classes
+                model.fit(arrays[0], arrays[1] == 0)
+            else:
+                model.fit(*arrays)
+            told, rounds = model.exchanges_, o["atoms"]
+            found[name] = {
+                "rounds": rounds, "exchanges": told.count, "sent": told.sent,
+                "received": told.received, "exchanges_a_round": told.count / rounds,
+            }  # fmt: skip
+    return found
+
+
 def _told(model: Any, seconds: float, o: dict[str, Any]) -> dict[str, Any]:
     X, y = test_rows(o["seed"])
     return {
@@ -252,8 +286,8 @@ def kill_a_worker(o: dict[str, Any]) -> dict[str, Any]:
 
 
 RUNS = {
-    "exchange": exchange, "memory": fit_in_memory, "cluster": fit_on_cluster, "peer": fit_peer,
-    "killed": kill_a_worker,
+    "exchange": exchange, "counted": counted, "memory": fit_in_memory, "cluster": fit_on_cluster,
+    "peer": fit_peer, "killed": kill_a_worker,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ starts, and a small fit has loaded all kernels. The overhead is the time of the 
 processes divided by the time of 2 threads in one memory.
 
 An exchange without work is timed for several numbers of partitions: a fit of 100 rows a partition.
+Exchanges and bytes are counted for 20,000 rows x 1,000 features and 5 classes, in 8 partitions.
 
 Peers are xgboost.dask with trees of depth 1 and LightGBM's Dask interface with trees of two leaves.
 Their learning rate is the faster one of 0.3 and 1.0. The target is the test error of `ROUNDS`
@@ -18,7 +19,7 @@ Every fit runs in a process of its own with two processes as workers.
 With --json, every part is written when it ends. Parts that are in the file and are not asked for
 again stay there. Each has its own command and commit.
 
-Run: python benchmarks/dask_scaling.py [--parts exchange overhead peers killed]
+Run: python benchmarks/dask_scaling.py [--parts exchange counted overhead peers killed]
          [--rows 1000000 ...] [--pools columns ...] [--json FILE]
 """
 
@@ -37,6 +38,7 @@ from _common import arguments, progress, provenance, save, show, table, verdict
 
 ATOMS, ROUNDS, MOST = 20, 40, 400
 RATES = (0.3, 1.0)
+PARTS = ["exchange", "counted", "overhead", "peers", "killed"]
 PEERS = ("dask", "distributed", "xgboost", "lightgbm")
 LIMIT = 600
 """Seconds after which a run counts as hanging."""
@@ -44,7 +46,7 @@ LIMIT = 600
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--parts", nargs="+", default=["exchange", "overhead", "peers", "killed"])
+    parser.add_argument("--parts", nargs="+", default=PARTS)
     parser.add_argument("--rows", nargs="+", type=int, default=[1_000_000, 10_000_000, 30_000_000])
     parser.add_argument("--pools", nargs="+", default=["columns", "stumps"])
     parser.add_argument("--peer-rows", type=int, default=1_000_000)
@@ -52,7 +54,10 @@ def main() -> None:
     results: dict[str, Any] = {}
     if args.json is not None and args.json.exists():
         results = json.loads(args.json.read_text())["results"]
-    measures: dict[str, Any] = {"exchange": partial(exchanges, args.seed)} | {
+    measures: dict[str, Any] = {
+        "exchange": partial(exchanges, args.seed),
+        "counted": partial(counted, args.seed),
+    } | {
         f"{pool}, {rows} rows": partial(overhead, args.seed, pool, rows)
         for rows in args.rows
         for pool in args.pools
@@ -102,6 +107,18 @@ def exchanges(seed: int) -> dict[str, Any]:
     return {"fits": found, "start": start, "a_partition": slope}
 
 
+def counted(seed: int) -> dict[str, Any]:
+    """Return the exchanges and bytes of fits of `ROUNDS` rounds."""
+    found = run(run="counted", seed=seed, atoms=ROUNDS)
+    table(
+        f"Exchanges of {ROUNDS} rounds, 20,000 x 1,000, 5 classes (TotalQBoost: 2 classes)",
+        ["fit", "exchanges a round", "MB sent", "MB received"],
+        [[name, one["exchanges_a_round"], one["sent"] / 1e6, one["received"] / 1e6]
+         for name, one in found.items()],
+    )  # fmt: skip
+    return found
+
+
 def overhead(seed: int, pool: str, rows: int) -> dict[str, Any]:
     """Return the times of one pool and number of rows, in one memory and on clusters."""
     common = {"seed": seed, "pool": pool, "rows": rows, "size": rows // 8, "atoms": ATOMS}
@@ -136,6 +153,9 @@ def _seconds(found: dict[str, Any], number: int, where: str = "cluster") -> str:
 def judge(results: dict[str, Any]) -> list[dict[str, Any]]:
     """Compare the overheads with what is asked for at 10 million rows."""
     verdicts = []
+    for name, one in results.get("counted", {"found": {}})["found"].items():
+        each = one["exchanges_a_round"]
+        verdicts.append(verdict(f"{name}, 20,000 x 1,000: exchanges a round", each, 6, False))
     for name, part in results.items():
         if not name.endswith(" rows"):
             continue
