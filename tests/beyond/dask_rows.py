@@ -45,5 +45,5 @@ def in_memory(model, X, y, cuts=CUTS, **fit):
 
 def workers(number):
     """Start a cluster of workers that are threads of this process. Return its client."""
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "set_as_default": False}
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "set_as_default": False}
     return Client(processes=False, n_workers=number, **settings)

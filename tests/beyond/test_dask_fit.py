@@ -134,13 +134,15 @@ def test_dense_and_sparse_chunks_mix(assert_identical):
     X = np.where(X > 0.2, X, 0.0)
     dense = array_of(X)
     mixed = dense.map_blocks(
-        lambda x, block_info=None: sparse.csr_matrix(x)
-        if block_info[0]["chunk-location"][0] % 2
-        else x,
+        lambda x, block_info=None: (
+            sparse.csr_matrix(x) if block_info[0]["chunk-location"][0] % 2 else x
+        ),
         meta=np.zeros((0, 6)),
     )
     for pool in ("columns", "stumps"):
-        fits = [ShareBoostClassifier(3, pool=pool).fit(rows, array_of(y)) for rows in (dense, mixed)]
+        fits = [
+            ShareBoostClassifier(3, pool=pool).fit(rows, array_of(y)) for rows in (dense, mixed)
+        ]
         assert_same_paths(fits)
 
 

@@ -47,7 +47,7 @@ def test_values_that_no_column_takes(value, what, anywhere):
 
 def test_text(anywhere):
     rows = frame_of(pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "x", "y")}))
-    with pytest.raises(ValueError, match=r"text.*stumps.*\(in part 0 of X\)"):
+    with pytest.raises(ValueError, match=r"text.*stumps.*\(in part \d of X\)"):
         fit(rows, frame_of(pd.Series(Y)))
 
 
@@ -71,6 +71,7 @@ def test_one_class(anywhere):
         fit(sample_weight=array_of((Y == 1).astype(float)))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_missing_labels(anywhere):
     labels = Y.astype(float)
     labels[70] = np.nan
@@ -79,21 +80,24 @@ def test_missing_labels(anywhere):
 
 
 def test_labels_of_two_columns(anywhere):
-    with pytest.raises(ValueError, match="y must be a single column"):
-        fit(y=array_of(np.c_[Y, Y]))
+    two = np.c_[Y, Y]
+    for given in (array_of(two), frame_of(pd.DataFrame(two))):
+        with pytest.raises(ValueError, match="y must be a single column; it has 2"):
+            fit(y=given)
 
 
 def test_labels_that_are_missing():
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        ShareBoostClassifier(2).fit(array_of(X), None)
+    for ask in (ShareBoostClassifier(2).fit, fit().score):
+        with pytest.raises(ValueError, match="y is None; give the labels as a Dask collection"):
+            ask(array_of(X), None)
 
 
 def test_kinds_of_labels_that_differ(anywhere):
     def text_at_the_end(y, block_info=None):
         late = block_info[0]["chunk-location"][0] == 3
-        return y.astype(str).astype(object) if late else y.astype(object)
+        return y.astype(str) if late else y
 
-    labels = array_of(Y.astype(object)).map_blocks(text_at_the_end, dtype=object)
+    labels = array_of(Y).map_blocks(text_at_the_end, dtype=int)
     with pytest.raises(ValueError, match="y holds numbers in some parts of the rows and text in"):
         fit(y=labels)
 
@@ -129,23 +133,30 @@ def test_columns_that_differ(anywhere):
         fit(rows, frame_of(pd.Series(Y), (60,)))
 
 
-@pytest.mark.parametrize("dimensions", [1, 3])
-def test_dimensions(dimensions):
-    rows = array_of(X[:, 0]) if dimensions == 1 else da.zeros((120, 2, 3), chunks=(60, 2, 3))
+@pytest.mark.parametrize(("dimensions", "rows"), [
+    (1, array_of(X[:, 0])),
+    (3, da.zeros((120, 2, 3), chunks=(60, 2, 3))),
+    (1, frame_of(pd.Series(X[:, 0]))),
+])  # fmt: skip
+def test_dimensions(dimensions, rows):
     model = fit()
     for ask in (lambda: fit(rows), lambda: model.predict(rows), lambda: model.score(rows, Y)):
-        with pytest.raises(ValueError, match=f"two dimensions, rows and features, not {dimensions}"):
+        with pytest.raises(
+            ValueError, match=f"two dimensions, rows and features, not {dimensions}"
+        ):
             ask()
 
 
 @pytest.mark.parametrize("make", [
-    lambda: dask.delayed(X), lambda: frame_of(pd.Series(X[:, 0])), lambda: bag(),
-], ids=["delayed", "series", "bag"])  # fmt: skip
+    lambda: dask.delayed(X), lambda: bag(),
+], ids=["delayed", "bag"])  # fmt: skip
 def test_other_collections(make):
     rows, model = make(), fit()
     for ask in (lambda: fit(rows), lambda: model.predict(rows), lambda: model.score(rows, Y)):
         with pytest.raises(TypeError, match=f"X is a {type(rows).__name__}; give a Dask array or"):
             ask()
+    with pytest.raises(TypeError, match=f"y is a {type(rows).__name__}; give a Dask array or"):
+        fit(y=rows)
 
 
 def bag():
@@ -160,11 +171,11 @@ def fails(x):
 
 def test_partitions_that_cannot_be_computed(anywhere):
     rows = array_of(X).map_blocks(fails, meta=X[:0])
-    with pytest.raises(RuntimeError, match="the disk is on fire") as caught:
+    message = "part 2 of X cannot be computed: RuntimeError: the disk is on fire"
+    with pytest.raises(RuntimeError, match=message):
         fit(rows)
-    assert "part 2 of X" in str(caught.value) or "part 2 of X" in str(caught.value.__cause__)
     model = fit()
-    with pytest.raises(RuntimeError, match="the disk is on fire"):
+    with pytest.raises(RuntimeError, match=message):
         model.score(rows, array_of(Y))
 
 
@@ -193,11 +204,11 @@ def test_estimators_that_need_one_memory_say_so(model):
 
 def test_the_report_needs_one_memory():
     rows = array_of(X)
-    predicted = fit().predict(rows)
-    with pytest.raises(TypeError, match="sample of the rows"):
-        report_holes(rows, array_of(Y), predicted)
+    with pytest.raises(TypeError, match="X is a Dask collection; give it a sample of the rows"):
+        report_holes(fit(), rows, array_of(Y))
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
 def test_new_rows_of_other_columns_are_refused_at_once(method, cluster):
     frame = pd.DataFrame(X, columns=list("abcdef"))

@@ -21,6 +21,7 @@ from distributed import Client, Future, wait
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from laconic.beyond.collections import not_computed
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
 from laconic.data.doubts import stacklevel_of_user
@@ -54,6 +55,8 @@ class OnCluster:
         Threads for work on this side.
     lengths : list of int, optional
         Number of rows of every part.
+    names : sequence of str, optional
+        What messages call the parts, if these are the parts as the user gave them.
     """
 
     def __init__(
@@ -62,10 +65,11 @@ class OnCluster:
         futures: Sequence[Future],
         threads: Threads | None = None,
         lengths: list[int] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self.client, self.futures = client, list(futures)
         self.threads = threads or Threads(1)
-        self.lengths = lengths
+        self.lengths, self._names = lengths, names
 
     @property
     def n_parts(self) -> int:
@@ -80,7 +84,8 @@ class OnCluster:
             futures = self._map(question, shared, each, _answered)
             for future in futures:
                 future.add_done_callback(lambda _: step())
-            return gathered(self.client, futures)
+            with _named_errors(self.futures, self._names):
+                return gathered(self.client, futures)
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
@@ -241,3 +246,16 @@ def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
             f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
             "a checkpoint goes on where it was"
         ) from error
+
+
+@contextmanager
+def _named_errors(parts: Sequence[Future], names: Sequence[str]) -> Iterator[None]:
+    """Say which of the user's own partitions cannot be computed."""
+    try:
+        yield
+    except Exception as error:
+        known = zip(parts, names, strict=False)  # without names if we made the parts
+        failed = [name for future, name in known if future.status == "error"]
+        if not failed:
+            raise
+        raise not_computed(failed[0], error) from error

@@ -169,7 +169,11 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, self._as_predicted(y), sample_weight))
+
+    def _as_predicted(self, y: Any) -> Any:
+        """Return labels in the form in which `predict` gives them."""
+        return y
 
     def _scores(self, X: Any) -> np.ndarray:
         rows = self._new_rows(X)
