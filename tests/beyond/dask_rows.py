@@ -1,5 +1,7 @@
 """Dask collections and clients that several tests share."""
 
+from itertools import pairwise
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -32,8 +34,8 @@ def array_of(X, cuts=CUTS):
 
 def frame_of(rows, cuts=CUTS):
     """Return a Dask data frame of some rows, or a series."""
-    ends = [0, *cuts, len(rows)]
-    parts = [dask.delayed(rows.iloc[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+    ends = pairwise([0, *cuts, len(rows)])
+    parts = [dask.delayed(rows.iloc[a:b]) for a, b in ends]
     return dd.from_delayed(parts, meta=rows.iloc[:0])
 
 

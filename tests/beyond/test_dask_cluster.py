@@ -192,11 +192,13 @@ def test_ctrl_c_before_there_is_a_model_is_raised(cluster):
         time.sleep(0.4)
         return x
 
-    rows = array_of(X).map_blocks(slow, meta=X[:0])
-    with cluster.as_current(), pytest.raises(KeyboardInterrupt):
+    def fit_slowly():
         threading.Timer(0.2, _thread.interrupt_main).start()
-        ShareBoostClassifier(2).fit(rows, array_of(Y))
+        ShareBoostClassifier(2).fit(array_of(X).map_blocks(slow, meta=X[:0]), array_of(Y))
         time.sleep(1.0)
+
+    with cluster.as_current(), pytest.raises(KeyboardInterrupt):
+        fit_slowly()
 
 
 def test_a_callback_may_end_a_fit(anywhere):

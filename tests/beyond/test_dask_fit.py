@@ -14,8 +14,7 @@ from dask_rows import CUTS, array_of, frame_of, in_memory
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES
-from laconic.pools import Columns, Mixed, Products, Stumps
-from problems import random_problem
+from laconic.pools import Stumps
 from rows.test_shards import POOLS, RULES, SETTINGS, assert_same_paths, in_shards, table
 
 # -- the same model --------------------------------------------------------------------------------
@@ -36,8 +35,8 @@ def test_every_pool_has_the_same_bits_as_in_memory(name, assert_identical):
 
 
 @pytest.mark.parametrize("name", [
-    "columns", "columns csr", "groups", "stumps named", "stumps csc", "pieces", "rules named", "bumps",
-    "patches", "mixed", "mixed with pieces", "products",
+    "columns", "columns csr", "groups", "stumps named", "stumps csc", "pieces", "rules named",
+    "bumps", "patches", "mixed", "mixed with pieces", "products",
 ])  # fmt: skip
 def test_pools_on_a_cluster(name, cluster):
     pool, (X, y) = POOLS[name]

@@ -65,7 +65,7 @@ def test_weights_that_are_all_zero(anywhere):
 
 
 def test_one_class(anywhere):
-    with pytest.raises(ValueError, match="y must hold at least two classes .* one class, 1"):
+    with pytest.raises(ValueError, match=r"y must hold at least two classes .* one class, 1"):
         fit(y=array_of(np.ones(120, int)))
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         fit(sample_weight=array_of((Y == 1).astype(float)))
@@ -218,7 +218,7 @@ def test_new_rows_of_other_columns_are_refused_at_once(method, cluster):
         ask(frame_of(frame[list("fedcba")]))
     with pytest.raises(ValueError, match="unseen at fit time"):
         ask(frame_of(frame.rename(columns={"a": "z"})))
-    with pytest.raises(ValueError, match="5 features.*expecting 6"):
+    with pytest.raises(ValueError, match=r"5 features.*expecting 6"):
         ask(array_of(X[:, :5]))
 
 
