@@ -127,6 +127,18 @@ def test_single_precision_stays_and_patches_join_double():
     assert wide.columns([0, 5, 1]).dtype == np.float64
 
 
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_local_atoms_in_single_precision_beside_signs_in_double(booster):
+    narrow = X.astype("f4")
+    model = booster(4, pool=[PIECES, Stumps(3)], loss="log", include=[0], n_jobs=1)
+    double, single = clone(model).fit(narrow.astype(float), y), model.fit(narrow, y)
+    np.testing.assert_allclose(single.path_.losses, double.path_.losses, atol=1e-5)
+    mix = as_signs(bind_parts(Mixed([PIECES, Stumps(3)]), [(narrow, WEIGHT)], Threads(1))[0])
+    assert mix.dtype == np.float64
+    assert mix.local(0).table.dtype == np.float64
+    assert mix.local(0).table is mix.local(1).table
+
+
 # -- bound pools -----------------------------------------------------------------------------------
 
 
