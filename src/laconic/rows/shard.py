@@ -160,6 +160,7 @@ class Shard:
         """Keep the first columns that are written down, and the first local atoms."""
         self._design = Design(self.dtype, n_written, self._design.locals[:n_local])
         for block in self._blocks:
+            block.columns.cut(n_written)
             block.local = LocalBlock(block.local.atoms[:n_local])
 
     def unlike(self) -> tuple[int, np.ndarray]:
