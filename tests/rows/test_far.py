@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from far_rows import FarTraining
 from sklearn.base import clone
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
@@ -11,24 +10,6 @@ from laconic.rows.limits import Limits
 from laconic.rows.tree import FAN, groups, tree_sum
 from problems import random_problem
 from rows.test_shards import CUTS, POOLS, RULES, assert_same_paths, table
-
-FITS = "laconic.estimators.booster.TrainingInMemory"
-
-
-@pytest.fixture
-def fit_far(monkeypatch):
-    """Fit a model as if its shards were far away, and lost with the given probability."""
-
-    def fit(model, X, y, share=0.0, cuts=CUTS[3], **limits):
-        training = type("Training", (FarTraining,), {"share": share})
-        with monkeypatch.context() as patch:
-            patch.setattr(FITS, training)
-            model = clone(model)
-            model._limits = Limits(cuts=cuts, **limits)
-            model.fit(X, y)
-        return model, training.carrier
-
-    return fit
 
 
 def fit_near(model, X, y, cuts=CUTS[3]):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+import cloudpickle
 import numpy as np
 from distributed import Client, Future, wait
 from distributed.comm import CommClosedError
@@ -107,7 +108,7 @@ class OnCluster:
     ) -> list[Future]:
         own = [] if each is None else [list(each)]
         name = f"laconic-{question.__name__.strip('_')}"
-        asked = sent(self.client, pickle.dumps((question, tuple(shared)), protocol=5))
+        asked = sent(self.client, cloudpickle.dumps((question, tuple(shared)), protocol=5))
         return mapped(self.client, work, name, self.futures, *own, asked=asked)
 
 
@@ -210,19 +211,26 @@ def _sums(keeper: Moved, asked: bytes) -> list[Any]:
 def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits) -> Far:
     """Return the shards of parts that are on a cluster as one shard."""
     assert isinstance(bound, OnCluster)
-    keepers = bound.become(_keeper, (loss, n_outputs, limits))
-    facts = keepers.ask(_facts)
-    n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
+    lengths = bound.lengths or bound.ask(_length)
+    firsts = np.cumsum([0, *lengths])[:-1].tolist()
+    keepers = bound.become(_keeper, (loss, n_outputs, limits), firsts)
+    shares = tree_sum(keepers.ask(_shares))
     carrier = ClusterCarrier(bound.client, keepers.futures)
-    return Far(FarRows(carrier, pattern(), loss, n_outputs, n_rows, shares, limits))
+    return Far(FarRows(carrier, pattern(), loss, n_outputs, sum(lengths), shares, limits))
 
 
-def _keeper(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Keeper:
-    return Keeper(shard_of(part, threads, loss, n_outputs, limits))
+def _length(part: Any, threads: Threads) -> int:
+    return len(part[-1])
 
 
-def _facts(keeper: Keeper, threads: Threads) -> tuple[int, np.ndarray]:
-    return keeper.n_rows, keeper.class_shares()
+def _keeper(
+    part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits, first: int
+) -> Keeper:
+    return Keeper(shard_of(part, threads, loss, n_outputs, limits, first))
+
+
+def _shares(keeper: Keeper, threads: Threads) -> np.ndarray:
+    return keeper.class_shares()
 
 
 # -- errors ----------------------------------------------------------------------------------------
