@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from laconic.losses import BINARY_LOSSES, LINKS, LOSSES, decide
 
-torch = pytest.importorskip("torch")
 EVERY = [make() for make in (*LOSSES.values(), *BINARY_LOSSES.values())]
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["single", "double"])
 ALL = pytest.mark.parametrize("loss", EVERY, ids=lambda loss: loss.name)
