@@ -31,7 +31,9 @@ from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import PricedRows, check_scale, priced_rows
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.label_groups import group_labels
+from laconic.estimators.lazily import lazily
 from laconic.look.bars import share_bar
+from laconic.numeric.namespaces import to_host
 from laconic.numeric.threads import Threads
 
 
@@ -348,6 +350,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
 
     # -- predicting ----------------------------------------------------------------------------
 
+    @lazily
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores ⟨w, x⟩ of every row.
 
@@ -362,4 +365,4 @@ class ErrorClumpingClassifier(LaconicClassifier):
 
         With ``label_groups``, ``y`` holds labels, and their groups are compared.
         """
-        return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))
+        return float(super().score(X, self._grouped(np.asarray(to_host(y))), sample_weight))
