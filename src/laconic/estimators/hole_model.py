@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.data.elsewhere import is_dask
+from laconic.data.elsewhere import is_dask, is_on_device
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.lazily import lazily
 from laconic.holes.routed import RoutedPredictor
 from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS
+from laconic.numeric.namespaces import is_tensor
 
 Self = TypeVar("Self", bound="HolesModel")
 
@@ -60,7 +61,7 @@ class HolesModel(LaconicClassifier):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted labels with 0, 1, 2, … holes."""
-        if is_dask(X):
+        if is_dask(X) or is_tensor(X) or is_on_device(X):
             yield from (self.at(n).predict(X) for n in range(len(self._every_hole) + 1))
             return
         rows = self._new_rows(X)
