@@ -1,4 +1,4 @@
-"""Sums over rows of X times a residual: in the dtype of X inside a block, in float64 across blocks."""
+"""Sums of columns times a residual, in the dtype of X in a block, and in float64 across blocks."""
 
 from __future__ import annotations
 
