@@ -6,6 +6,8 @@ and their rate as a share of the rate of a large copy (bytes read plus bytes wri
 error of some sums is relative to the largest sum, against float64 on the same rows. Two passes over
 the same numbers must give the same bits. The naive rows show what a few lines of torch take.
 
+The values of patches are measured apart: all patches on some images, and one patch on all.
+
 ``--small`` runs tiny shapes, on any device. Triton's interpreter runs the kernels on the processor
 if TRITON_INTERPRET=1 is set.
 
@@ -24,19 +26,24 @@ from _common import arguments, progress, save, table
 
 from laconic.device import code_sums, value_sums
 from laconic.device.block_sums import block_sums
+from laconic.device.patch_values import PatchValues
 from laconic.device.products import DeviceProducts
+from laconic.model.windows import WindowMaximum
+from laconic.pools.templates import mask_centres
 
 SIZES = {
     "patches": {"rows": 360_000, "atoms": 16_000, "outputs": 10},
     "stumps": {"rows": 10_000_000, "features": 50, "outputs": 3},
     "products": {"rows": 6_238, "features": 617, "outputs": 26},
     "columns": {"rows": 10_000_000, "features": 50, "outputs": 3},
+    "features": {"rows": 360_000, "some": 4_096, "templates": 1_000},
 }
 SMALL = {
     "patches": {"rows": 1_000, "atoms": 70, "outputs": 10},
     "stumps": {"rows": 1_000, "features": 3, "outputs": 3},
     "products": {"rows": 500, "features": 20, "outputs": 4},
     "columns": {"rows": 3_000, "features": 7, "outputs": 3},
+    "features": {"rows": 300, "some": 200, "templates": 5},
 }
 COPIED = 1 << 32
 # Number of atoms whose sums are compared with float64.
@@ -198,6 +205,41 @@ def columns(device: Device, rows: int, features: int, outputs: int) -> Iterator[
         )
 
 
+def features(device: Device, rows: int, some: int, templates: int) -> dict[str, Any]:
+    """Return the seconds of the values of all patches on some images, and of one patch on all."""
+    shape, size = (28, 28), 7
+    centres = mask_centres(shape, size, (4, 4))
+    drawn = np.random.default_rng(0).standard_normal((templates, size * size))
+    windows = WindowMaximum(
+        shape,
+        np.full(templates, size),
+        drawn.ravel(),
+        np.repeat(np.arange(templates), len(centres)),
+        np.tile(centres, (templates, 1)),
+        np.full(templates * len(centres), 4.5),
+    )
+    pixels = device.uniform(shape[0] * shape[1], rows)
+    every = PatchValues(windows, device.name)
+    only = WindowMaximum(shape, [size], drawn[0], [0], centres[5:6], [4.5])
+    one = PatchValues(only, device.name)
+    few = pixels[:, :some].contiguous()
+    exact = windows.columns(few[:, :64].T.cpu().numpy())
+    found = every.compute(few)[:, :64].T.cpu().numpy()
+    column = only.columns(pixels[:, :64].T.cpu().numpy())[:, 0]
+    of_one = one.compute(pixels)[0, :64].cpu().numpy()
+    actions = {
+        f"{windows.n_columns} patches of {some} images": (lambda: every.compute(few), exact, found),
+        f"one patch of {rows} images": (lambda: one.compute(pixels), column, of_one),
+    }
+    return {
+        name: {
+            "seconds": float(np.median([device.seconds(action) for _ in range(3)])),
+            "error": float(np.abs(there - here).max() / np.abs(here).max()),
+        }
+        for name, (action, here, there) in actions.items()
+    }
+
+
 def measure(device: Device, one: Pass, k: int, n: int, repeats: int) -> dict[str, Any]:
     """Return what is measured of one pass."""
     R = device.residual(k, n)
@@ -230,6 +272,9 @@ def main() -> None:
     results: dict[str, Any] = {"device": describe(device), "copy": speed}
     for name in args.only:
         shape = (SMALL if args.small else SIZES)[name]
+        if name == "features":
+            results[name] = features(device, **shape)
+            continue
         for one in globals()[name](device, **shape):
             try:
                 results[one.name] = measure(
@@ -256,6 +301,14 @@ def main() -> None:
             ]
             for name, r in results.items()
             if isinstance(r, dict) and "seconds" in r
+        ],
+    )
+    table(
+        "values of patches",
+        ["values", "ms", "error"],
+        [
+            [name, 1e3 * r["seconds"], f"{r['error']:.1e}"]
+            for name, r in results.get("features", {}).items()
         ],
     )
     save(args.json, args, ["torch"], results)
