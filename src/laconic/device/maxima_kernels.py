@@ -24,8 +24,8 @@ def masked_maxima(  # type: ignore[no-untyped-def]
     """Write max(0, max_p mask(p) · response(p)) for some templates, all masks and some images.
 
     ``responses`` is (n_templates, n_positions, n_images) and is read once. ``masks`` is
-    (n_positions, n_masks), and ``place`` is (n_templates, n_masks). ``out`` is (columns, n_images), with
-    ``line`` numbers from one column to the next.
+    (n_positions, n_masks), and ``place`` is (n_templates, n_masks). ``out`` is (columns, n_images),
+    with ``line`` numbers from one column to the next.
     """
     images = tl.program_id(0) * IMAGES + tl.arange(0, IMAGES)
     templates = tl.program_id(1) * TEMPLATES + tl.arange(0, TEMPLATES)

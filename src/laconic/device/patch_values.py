@@ -32,13 +32,13 @@ class Group(NamedTuple):
     """All columns of one template size. Every template may have every mask."""
 
     size: int
+    n_columns: int
     templates: Tensor
     """(templates, size²)"""
     masks: Tensor
     """(masks, positions)"""
     place: Tensor
     """(templates, masks): the column with that template and mask, or -1."""
-    n_columns: int
 
 
 class PatchValues:
@@ -67,8 +67,8 @@ class PatchValues:
             place[template.ravel(), mask.ravel()] = of_size
             templates = np.array([images[t].ravel() for t in used])
             masks = np.array([windows.mask(column).ravel() for column in of_size[first]])
-            arrays = (torch.as_tensor(a, device=device) for a in (templates, masks, place))
-            self._groups.append(Group(size, *arrays, len(of_size)))
+            arrays = [torch.as_tensor(a, device=device) for a in (templates, masks, place)]
+            self._groups.append(Group(size, len(of_size), *arrays))
 
     def compute(self, pixels: Tensor) -> Tensor:
         """Return the values (n_columns, n_images) in float32, for pixels (n_pixels, n_images)."""
@@ -77,7 +77,7 @@ class PatchValues:
         n = pixels.shape[1]
         out = torch.empty(self._n_columns, n, dtype=torch.float32, device=pixels.device)
         for group in self._groups:
-            n_templates, n_masks = group.place.shape
+            n_templates = len(group.templates)
             if has_triton(pixels) and group.n_columns < MANY * n_templates:
                 self._one_by_one(group, pixels, out)
                 continue

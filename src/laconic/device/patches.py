@@ -44,7 +44,7 @@ class DevicePatches:
         import torch
 
         learned = _learned(pool, X, threads)
-        self.facts: Any = on_a_row(pool, first_row(X), learned, threads)
+        self.facts = on_a_row(pool, first_row(X), learned, threads)
         self.dtype = np.dtype(np.float32)
         self._n_images = len(X)
         self._pixels = X.float().T.contiguous()
@@ -59,7 +59,7 @@ class DevicePatches:
         if pool.scale is not None:
             late = peaks if pool.scale == "max" else self._moments(weight)
             self.facts.settle([late.cpu().numpy()])
-            factors = self.facts.scales(np.arange(len(unit)))
+            factors = self.facts.scales(range(len(unit)))
             self._factors = torch.as_tensor(factors, device=X.device)
 
     def _store(self, every: PatchValues) -> Tensor:
@@ -103,7 +103,8 @@ class DevicePatches:
 
     def columns(self, atoms: Sequence[int]) -> Tensor:
         """Return the scaled training columns, computed from the images without rounding."""
-        some = PatchValues(self.facts.extract(atoms).windows, self._pixels.device)
+        chosen: Any = self.facts.extract(atoms)
+        some = PatchValues(chosen.windows, self._pixels.device)
         values = some.compute(self._pixels)
         for column, atom in zip(values, atoms, strict=True):
             column.copy_(column.double() * self._factors[atom])
