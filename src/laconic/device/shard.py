@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from laconic.device.hessians import PASSING, DeviceHessians
+from laconic.device.newton_steps import DeviceSteps
 from laconic.device.pool import DevicePool
 from laconic.device.precision import full_precision
 from laconic.device.store import DeviceStore
@@ -74,6 +75,7 @@ class DeviceShard:
         self._offset = offset
         self._state = rest.weight.new_empty((self.n_outputs, self.n_rows))
         self._coming = self._state[:0]
+        self._steps: DeviceSteps | None = None
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -159,9 +161,13 @@ class DeviceShard:
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         with full_precision():
-            moved = self._store.product(like(V.T, self.rest.weight))
-            bent = self.loss.curve(self.rest.weight, self._state, moved)
-            return on_host(self._store.sums(bent, self.n_columns))
+            return on_host(self._bent(like(V.T, self.rest.weight)))
+
+    def _bent(self, direction: Tensor) -> Tensor:
+        """Return the same for a direction (n_outputs, n_columns) on the device."""
+        moved = self._store.product(direction)
+        bent = self.loss.curve(self.rest.weight, self._state, moved)
+        return self._store.sums(bent, self.n_columns)
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``, a mask (n_columns, n_outputs).
@@ -174,7 +180,16 @@ class DeviceShard:
     def hessian_blocks(self) -> list[np.ndarray]:
         """Return one diagonal block of the Hessian for every output, (n_outputs, n, n)."""
         with full_precision():
-            return [self._hessians().blocks()] if self.n_columns else []
+            return [on_host(self._hessians().blocks())] if self.n_columns else []
+
+    def steps(self) -> DeviceSteps | None:
+        """Return what finds the steps of Newton's method on the device; see `correct.steps`."""
+        if not self.n_columns:
+            return None
+        if self._steps is None:
+            given = self.rest.weight, self.loss.shift_invariant
+            self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
+        return self._steps
 
     def _hessians(self) -> DeviceHessians:
         rest = self.rest
