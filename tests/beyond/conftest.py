@@ -55,3 +55,22 @@ def parquet_file(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of two workers. A fit uses it inside ``with cluster.as_current()``."""
+    dask_rows = pytest.importorskip("dask_rows")
+    with dask_rows.workers(2) as client:
+        yield client
+
+
+@pytest.fixture(params=["here", "cluster"])
+def anywhere(request):
+    """Dask computes in this process, or on a cluster."""
+    if request.param == "here":
+        yield None
+        return
+    client = request.getfixturevalue("cluster")
+    with client.as_current():
+        yield client

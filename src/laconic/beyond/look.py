@@ -5,7 +5,8 @@ A part is a tuple (X, y, weight) as it was given. The weight may be None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,16 +69,17 @@ def look(part: Any, threads: Threads, name: str) -> Look:
     X, y, weight = part
     n_rows = X.shape[0]
     y = labels_of(y)
-    _check_lengths(n_rows, y, weight, name)
-    check_labels(y)
-    weight = weights_of(weight, n_rows)
-    counted = weight > 0
-    classes, codes = np.unique(y[counted], return_inverse=True)
-    if len(classes):
-        check_classification_targets(y[counted])
+    check_lengths(n_rows, y, weight, name)
     frame = is_frame(X)
-    if frame:
-        check_names(X)
+    with named(name):
+        check_labels(y)
+        weight = weights_of(weight, n_rows)
+        counted = weight > 0
+        if counted.any():
+            check_classification_targets(y[counted])
+        if frame:
+            check_names(X)
+    classes, codes = np.unique(y[counted], return_inverse=True)
     return Look(
         name,
         n_rows,
@@ -91,6 +93,16 @@ def look(part: Any, threads: Threads, name: str) -> Look:
         int(counted.sum()),
         first_row(X),
     )
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Let errors say which part they are about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error} (in {name})") from error
 
 
 def first_row(X: Any) -> Any:
@@ -126,7 +138,8 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     return weights
 
 
-def _check_lengths(n_rows: int, y: Any, weight: Any, name: str) -> None:
+def check_lengths(n_rows: int, y: Any, weight: Any, name: str) -> None:
+    """Refuse labels or weights of another length than their part."""
     for what, values in (("y", y), ("sample_weight", weight)):
         if values is not None and len(values) != n_rows:
             raise ValueError(
