@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import torch
@@ -36,7 +35,7 @@ def test_a_kernel_agrees_with_its_twin_in_the_interpreter(interpreted, check):
     assert f"{check}: passed" in interpreted, interpreted
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_compiled_kernel_agrees_with_its_twin(check):
     CHECKS[check]("cuda")
