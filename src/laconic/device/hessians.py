@@ -39,7 +39,7 @@ class DeviceHessians(NamedTuple):
         at = torch.from_numpy(columns).to(self.state.device)
         out = torch.zeros(2 * (len(columns),), dtype=torch.float64, device=self.state.device)
         for s in self._chunks(max(len(columns), 1)):
-            written = self.store.room[at, s].double()
+            written = self.store.some(s, self.n_columns)[at].double()
             state, weight = self.state[:, s], self.weight[s]
             for c in np.unique(outputs).tolist():
                 unit = torch.zeros_like(state)
@@ -62,7 +62,7 @@ class DeviceHessians(NamedTuple):
         bends = bends[:1] if alike else bends
         few = self.limits.preconditioner_rows * max(self.n_columns, 64)
         if bends.shape[1] <= 2 * few:
-            held = self.store.room[: self.n_columns]
+            held = self.store.some(slice(None), self.n_columns)
             grams = torch.stack([sums_over_rows(held * bend, held) for bend in bends])
         else:
             room = max(PASSING // max(bends.shape[1], self.n_columns * few), 1)
