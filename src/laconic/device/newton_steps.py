@@ -9,7 +9,7 @@ launched together, as a graph.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class DeviceSteps:
         self._curve, self._blocks = curve, blocks
         self._like, self._shift_invariant = like, shift_invariant
         self._iteration: Iteration | None = None
+        self._before: Any = None
 
     def renew(self, bend: np.ndarray, free: int, eps: float) -> None:
         """Make the preconditioner anew. ``bend`` is the curvature of the penalty, (n - free, k)."""
@@ -98,7 +99,9 @@ class DeviceSteps:
         known = self._iteration
         if known is None or known.shape != shape:
             given = self._curve, self._like, shape, self._shift_invariant
-            self._iteration = known = Iteration(*given)
+            if known is not None:  # only the graph is kept, because the next one takes its memory
+                self._before = known.graph or self._before
+            self._iteration = known = Iteration(*given, self._before)
         return known
 
     def _padded(self, bend: np.ndarray, n: int) -> Tensor:
@@ -112,7 +115,12 @@ class Iteration:
     """One product and what follows it, over fixed memory, so that a graph can repeat it."""
 
     def __init__(
-        self, curve: Curve, like: Tensor, shape: tuple[int, ...], shift_invariant: bool
+        self,
+        curve: Curve,
+        like: Tensor,
+        shape: tuple[int, ...],
+        shift_invariant: bool,
+        before: Any = None,
     ) -> None:
         self.shape = n, k, room = shape
         self._curve, self._type, self._shift_invariant = curve, like.dtype, shift_invariant
@@ -127,7 +135,8 @@ class Iteration:
         # The last line takes the residuals for which there is no room.
         self._residuals, self._duals = zeros(room + 1, n * k), zeros(room + 1, n * k)
         self._number = torch.zeros(1, dtype=torch.int64, device=like.device)
-        self._graph: Any = None
+        self.graph: Any = None
+        self._before = before
         self._runs = 0
 
     def begin(self, r: Tensor) -> float:
@@ -144,12 +153,12 @@ class Iteration:
     def run(self) -> tuple[float, float]:
         """Make a product. Return the curvature along the direction, and the new square."""
         self._runs += 1
-        if self._graph is None and self._r.is_cuda and self._runs > 1:
-            self._graph = captured(self._once, self._r.device)
-        if self._graph is None:
+        if self.graph is None and self._r.is_cuda and self._runs > 1:
+            self.graph = captured(self._once, self._r.device, self._before)
+        if self.graph is None:
             self._once()
         else:
-            self._graph.replay()
+            self.graph.replay()
         bent, rz = self._told.tolist()
         return bent, rz
 
@@ -191,22 +200,21 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum()
 
 
-@lru_cache(maxsize=None)
-def _captures(device: torch.device) -> tuple[Any, Any]:
-    """Return the stream on which graphs of a device are recorded, and the memory that they share.
+@cache
+def _stream(device: torch.device) -> Any:
+    """Return the stream on which graphs of a device are recorded: libraries keep memory for each."""
+    return torch.cuda.Stream(device)
 
-    Only the newest graph runs. Libraries keep memory for every stream and pool that they have seen.
+
+def captured(work: Callable[[], None], device: torch.device, before: Any) -> Any:
+    """Return a graph of the kernels that ``work`` launches. They do not run meanwhile.
+
+    It takes the memory of the graph ``before``, which must not run again.
     """
-    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
-
-
-def captured(work: Callable[[], None], device: torch.device) -> Any:
-    """Return a graph of the kernels that ``work`` launches. They do not run meanwhile."""
-    stream, pool = _captures(device)
-    graph = torch.cuda.CUDAGraph()
+    stream, graph = _stream(device), torch.cuda.CUDAGraph()
     stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
-        graph.capture_begin(pool=pool)
+        graph.capture_begin(pool=None if before is None else before.pool())
         try:
             work()
         finally:
