@@ -21,12 +21,12 @@ from laconic.rows.rows import Rows  # noqa: E402
 from problems import random_problem  # noqa: E402
 
 
-def rows_there(loss="log", intercept=True, m=150, d=6, dtype=np.float64):
+def rows_there(loss="log", intercept=True, m=150, d=6, dtype=np.float64, device="cpu"):
     X, y = random_problem(m=m, d=d, k=3)
     loss = find_loss(loss)
     y = y if loss.name in LOSSES else (y > 0).astype(int)
-    X, y = torch.from_numpy(X.astype(dtype)), torch.from_numpy(y.astype(np.int64))
-    weight = torch.full((m,), 1 / m, dtype=torch.float64)
+    X, y = (torch.tensor(given, device=device) for given in (X.astype(dtype), y.astype(np.int64)))
+    weight = torch.full((m,), 1 / m, dtype=torch.float64, device=device)
     pool = device_pool(Columns(), X, weight, Threads(1))
     rows = Rows(on_device(pool, loss, y, weight, loss.n_outputs(int(y.max()) + 1)), intercept)
     rows.reset(range(d))
@@ -98,3 +98,17 @@ def test_a_correction_is_that_of_the_processor(penalty, dtype):
 def test_penalties_without_a_diagonal_are_solved_here():
     objective = Objective(rows_there(), SmoothLinfL1(1e-3, 20.0))
     assert isinstance(steps_of(objective), StepsHere)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_may_be_replaced_between_steps(dtype, device):
+    rows = rows_there(dtype=dtype, device=device)
+    for atoms in ([0, 1, 2], [0, 1, 3], [0, 1], [*range(6)], [0, 1, 3], [5, 4, 3, 2, 1, 0]):
+        rows.reset(atoms)
+        start = np.zeros((rows.n_columns, rows.n_outputs))
+        there = Newton(tol=1e-12).solve(rows, L2(1e-3), start)
+        fresh = rows_there(dtype=dtype)
+        fresh.reset(atoms)
+        fresh.steps = lambda: None
+        here = Newton(tol=1e-12).solve(fresh, L2(1e-3), start)
+        np.testing.assert_allclose(there.weights, here.weights, atol=3e-4)

@@ -95,12 +95,17 @@ class DeviceSteps:
                     break
         return on_host(iteration.step.clone()), products
 
+    def forget(self) -> None:
+        """Forget what depends on the memory of columns, because columns were added or removed."""
+        if self._iteration is not None and self._iteration.graph is not None:
+            self._before = self._iteration.graph  # the next one takes its memory
+        self._iteration = None
+
     def _iteration_for(self, shape: tuple[int, ...]) -> Iteration:
         known = self._iteration
         if known is None or known.shape != shape:
+            self.forget()
             given = self._curve, self._like, shape, self._shift_invariant
-            if known is not None:  # only the graph is kept, because the next one takes its memory
-                self._before = known.graph or self._before
             self._iteration = known = Iteration(*given, self._before)
         return known
 
@@ -202,7 +207,10 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 
 @cache
 def _stream(device: torch.device) -> Any:
-    """Return the stream on which graphs of a device are recorded: libraries keep memory for each."""
+    """Return the stream on which graphs of a device are recorded.
+
+    Libraries keep memory for every stream, so there is one.
+    """
     return torch.cuda.Stream(device)
 
 

@@ -107,6 +107,7 @@ class DeviceShard:
         shift = torch.from_numpy(means).to(columns.device)
         self._store.put(self.n_columns, columns, shift)
         self.n_columns += len(columns)
+        self._forget_steps()
         columns = (columns - shift.to(columns.dtype)[:, None]) * self.rest.weight
         with full_precision():
             by_class = sums_over_rows(columns, self.rest.hot)
@@ -121,6 +122,7 @@ class DeviceShard:
     def cut(self, n_written: int, n_local: int) -> None:
         """Keep the first columns."""
         self.n_columns = n_written
+        self._forget_steps()
 
     def unlike(self) -> tuple[int, np.ndarray]:
         """Return that there are no local atoms."""
@@ -188,6 +190,10 @@ class DeviceShard:
             given = self.rest.weight, self.loss.shift_invariant
             self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
         return self._steps
+
+    def _forget_steps(self) -> None:
+        if self._steps is not None:
+            self._steps.forget()
 
     def _hessians(self) -> DeviceHessians:
         rest = self.rest
