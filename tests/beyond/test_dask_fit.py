@@ -128,6 +128,39 @@ def test_single_precision_stays(anywhere):
     assert_same_paths([one, other])
 
 
+DTYPES = [np.int16, np.uint8, np.bool_, np.float16, object, "datetime64[D]", "timedelta64[h]"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_of_every_type(dtype, assert_identical):
+    X, y = table()
+    X = np.abs(900 * X).astype(int).astype(dtype)
+    one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
+    assert_identical(in_memory(one, X, y), other.fit(array_of(X), array_of(y)))
+    assert np.array_equal(other.predict(array_of(X)).compute(), one.predict(X))
+
+
+NULLABLE = {
+    "whole": lambda X: pd.array((9 * X[:, 0]).astype(int), dtype="Int64"),
+    "number": lambda X: pd.array(X[:, 1], dtype="Float64"),
+    "flag": lambda X: pd.array(X[:, 2] > 0, dtype="boolean"),
+    "text": lambda X: pd.array(np.where(X[:, 3] > 2, "a", "b"), dtype="string"),
+    "zoned": lambda X: pd.Timestamp("2024", tz="UTC") + pd.to_timedelta(999 * X[:, 4], unit="h"),
+    "wait": lambda X: pd.to_timedelta(999 * X[:, 5], unit="h"),
+}
+
+
+def test_frames_with_missing_cells_of_every_type(anywhere):
+    X, y = table()
+    rows = pd.DataFrame({name: make(X) for name, make in NULLABLE.items()})
+    rows.loc[55:105] = pd.NA  # a whole partition lacks everything
+    one, other = (ShareBoostClassifier(6, pool="stumps", n_jobs=1) for _ in range(2))
+    in_memory(one, rows, y)
+    other.fit(frame_of(rows), frame_of(pd.Series(y)))
+    assert_same_paths([one, other])
+    assert np.array_equal(other.predict(frame_of(rows)).compute(), one.predict(rows))
+
+
 def test_dense_and_sparse_chunks_mix(assert_identical):
     """Stumps and columns of a chunk do not depend on how the chunk is stored, up to rounding."""
     X, y = table()

@@ -115,8 +115,9 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
                 f"the same frame; it is a {type(values).__name__}"
             )
         whole = np.asarray(values)
-        if len(whole) != sum(sizes):
-            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {len(whole)}")
+        if whole.shape[:1] != (sum(sizes),):
+            has = len(whole) if whole.ndim else "no rows"
+            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {has}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
     if _dimensions(values, name) > 1 and values.shape[1] != 1:
