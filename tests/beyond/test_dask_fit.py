@@ -85,13 +85,18 @@ def test_settings(settings, anywhere):
     assert_same_paths([one, clone(model).fit(array_of(X), array_of(y))])
 
 
-@pytest.mark.parametrize("settings", [
+SEARCHES = [
     {"search": "exact"},
     {"search": None},
     {"hot_start": 3},
     {"max_atoms": 2},
     {"loss": "log", "costs": [1, 2, 1, 1, 3, 1]},
-], ids=str)  # fmt: skip
+]
+SEARCHED = [(settings, "here") for settings in SEARCHES]
+SEARCHED += [(settings, "cluster") for settings in (SEARCHES[0], SEARCHES[-1])]
+
+
+@pytest.mark.parametrize(("settings", "anywhere"), SEARCHED, indirect=["anywhere"], ids=str)
 def test_subset_searches(settings, anywhere):
     X, y = table()
     model = TotalQBoostClassifier(3, price=3e-3, n_jobs=1, pool=Stumps(3), **settings)
@@ -193,7 +198,9 @@ def precise(**settings):
     return ShareBoostClassifier(3, pool="stumps", tol=1e-14, **{"alpha": 1e-4, **settings})
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1, 1: 2, 2: 0.5}])
+@pytest.mark.parametrize(("class_weight", "anywhere"), [
+    (None, "here"), ({0: 1, 1: 2, 2: 0.5}, "here"), ("balanced", "here"), ("balanced", "cluster"),
+], indirect=["anywhere"])  # fmt: skip
 def test_weights_are_those_of_memory(class_weight, anywhere):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, 120).astype(float)
