@@ -35,11 +35,11 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
 
 def _client() -> Any:
-    """Return the client of the cluster that Dask uses, or None."""
+    """Return the client of the cluster that Dask uses, also inside of its tasks, or None."""
     try:
-        from distributed import Client
+        from distributed import get_client
 
-        return Client.current()
+        return get_client()
     except (ImportError, ValueError):
         return None
 
