@@ -55,6 +55,8 @@ def facts_of(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]
 
 def _facts(cells: Cells, counted: Any, weight: np.ndarray | None) -> ColumnFacts:
     name, kind = cells.name, cells.kind
+    if kind == "f" and np.isnan(cells.values).all():  # `_kind` lets this fit any kind
+        return ColumnFacts(name, "O", [], [])
     if kind == "M":
         days = as_days(cells.values[counted])
         first = float(np.min(days[~np.isnan(days)], initial=np.inf))
