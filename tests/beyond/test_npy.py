@@ -71,6 +71,21 @@ def test_weights(class_weight, weighted, npy_files):
         np.testing.assert_allclose(other.class_prior_, one.class_prior_)
 
 
+@pytest.mark.parametrize("scale", [1e307, 1e-300])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_huge_and_tiny_weights(scale, class_weight, npy_files):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(1, 4, 120).astype(float)
+    one, other = (
+        ShareBoostClassifier(3, pool="stumps", class_weight=class_weight) for _ in range(2)
+    )
+    one.fit(X, y, sample_weight=scale * weight)
+    other.fit(npy_files(np.split(X, [60])), y, sample_weight=scale * weight)
+    assert other.atoms_ == one.atoms_
+    np.testing.assert_allclose(other.atom_coef_, one.atom_coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(other.class_prior_, one.class_prior_)
+
+
 def test_missing_values(map_of, assert_identical):
     X, y = table(missing=True)
     one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))

@@ -85,11 +85,9 @@ class Weighing(NamedTuple):
     @classmethod
     def of(cls, class_weight: Any, told: Agreed) -> Weighing:
         """Return how the rows of all parts are weighed."""
-        power = int(np.frexp(told.largest)[1])
-        weights = np.ldexp(told.class_weights, -power)
-        codes = np.arange(len(told.classes))
+        weights, codes = told.class_weights, np.arange(len(told.classes))
         factors = class_factors(class_weight, told.classes, codes, weights)
-        return cls(told.classes, factors, power, float((weights * factors).sum()))
+        return cls(told.classes, factors, told.power, float((weights * factors).sum()))
 
     @property
     def sum_as_given(self) -> float:
