@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from laconic.beyond.layout import laid_out_numbers
 from laconic.beyond.look import Agreed, labels_of, named, weights_of
 from laconic.beyond.tables import is_plain_table, matrix_of
 from laconic.data.cells import is_frame
@@ -115,6 +116,7 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -
     codes = np.searchsorted(how.classes, labels).astype(np.min_scalar_type(len(how.classes)))
     with named(name):
         numbers = known.numbers(X)
+    numbers = laid_out_numbers(numbers) if is_frame(X) else numbers
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
     return CheckedPart(numbers, codes, how.weights(own, codes))
