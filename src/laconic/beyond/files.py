@@ -24,6 +24,11 @@ def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     return files
 
 
+def may_be_files(text: str) -> bool:
+    """Return whether a text looks like the name of files with rows, a folder or a pattern."""
+    return text.lower().endswith(ENDINGS) or has_magic(text) or Path(text).is_dir()
+
+
 def _files(path: str) -> list[Path]:
     given = Path(path)
     if given.is_dir():
@@ -34,11 +39,13 @@ def _files(path: str) -> list[Path]:
         )
         if not found:
             raise FileNotFoundError(f"folder {path} has no .npy or .parquet files")
+        _check_folders(found)
         return found
     if has_magic(path) and not given.exists():
         found = sorted(map(Path, glob(path, recursive=True)))
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
+        _check_folders(found)
         given = found[0]
     else:
         found = [given]
@@ -47,3 +54,14 @@ def _files(path: str) -> list[Path]:
     if wrong := [file for file in found if file.suffix.lower() not in ENDINGS]:
         raise ValueError(f"{wrong[0]} must be a .npy or a .parquet file, or a folder of them")
     return found
+
+
+def _check_folders(files: Sequence[Path]) -> None:
+    """Refuse columns that are only in names of folders, such as those that Spark writes."""
+    for file in files:
+        named = next((name for name in file.parts[:-1] if "=" in name), None)
+        if named is not None:
+            raise ValueError(
+                f"{file} keeps columns in the names of its folders, such as {named!r}; write these "
+                "columns into the files"
+            )

@@ -130,7 +130,12 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     """Return the weights of a part. Without weights, every row weighs 1, and takes no memory."""
     if weight is None:
         return np.broadcast_to(np.float64(1.0), n_rows)
-    weights = np.asarray(weight, dtype=np.float64).reshape(-1)
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("sample_weight must hold numbers") from error
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must have one dimension, not {weights.ndim}")
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight holds NaN or infinity; give finite weights")
     if (weights < 0).any():

@@ -95,7 +95,7 @@ class ParquetRows:
             names=[
                 str(own.path)
                 if paths.count(own.path) == 1
-                else f"row group {own.groups[0]} on of {own.path}"
+                else f"{own.path} from row group {own.groups[0]}"
                 for own in self._groups
             ],
         )
