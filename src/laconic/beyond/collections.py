@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -36,11 +37,12 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
 def _client() -> Any:
     """Return the client of the cluster that Dask uses, or None."""
+    loaded = sys.modules.get("distributed")
+    if loaded is None:  # whoever has a client has loaded it
+        return None
     try:
-        from distributed import Client
-
-        return Client.current()
-    except (ImportError, ValueError):
+        return loaded.Client.current()
+    except ValueError:
         return None
 
 
@@ -115,11 +117,16 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
                 f"the same frame; it is a {type(values).__name__}"
             )
         whole = np.asarray(values)
+        if name == "sample_weight" and whole.ndim == 0:  # one weight for all rows
+            whole = np.broadcast_to(whole, sum(sizes))
         if len(whole) != sum(sizes):
             raise ValueError(f"X has {sum(sizes)} rows, but {name} has {len(whole)}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
-    if _dimensions(values, name) > 1 and values.shape[1] != 1:
+    dimensions = _dimensions(values, name)
+    if dimensions > 1 and name == "sample_weight":
+        raise ValueError(f"sample_weight must have one dimension, not {dimensions}")
+    if dimensions > 1 and values.shape[1] != 1:
         raise ValueError(f"{name} must be a single column; it has {values.shape[1]}")
     if is_array(values):
         values = values[:, 0] if values.ndim > 1 else values

@@ -96,7 +96,11 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} learns from rows in one memory, and X is {in_words(X)}; "
                 "fit it on a sample of the rows: the fitted model predicts all of them"
             )
-        return f"X is {in_words(X)}; save the model, and use laconic predict, which reads files"
+        if is_dask(X):
+            remedy = "apply it to each partition, with X.map_blocks or X.map_partitions"
+        else:
+            remedy = "save the model, and use laconic predict, which reads files"
+        return f"X is {in_words(X)}; {remedy}"
 
     def _input(self) -> dict[str, Any]:
         """Return the options of the check that say what kinds of input are accepted."""
