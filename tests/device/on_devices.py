@@ -1,14 +1,10 @@
-"""The devices that tests run on, and pools on the host and on a device side by side."""
+"""Pools on the host and on a device side by side."""
 
 import numpy as np
-import pytest
+import torch
 
 from laconic.device.pool import device_pool
 from laconic.numeric.threads import Threads
-
-torch = pytest.importorskip("torch")
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 class Both:

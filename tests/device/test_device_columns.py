@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch")
-
-from on_devices import DEVICES, Both, close
+from on_devices import Both, close
 
 from laconic.device import block_sums
 from laconic.pools import Columns
-
-pytestmark = pytest.mark.parametrize("device", DEVICES)
 
 
 def table(n, dtype=np.float32, seed=0):

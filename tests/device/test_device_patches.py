@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
-from on_devices import DEVICES, Both, close
+from on_devices import Both, close
 from sklearn.datasets import load_digits
 
 from laconic.device import patch_values, patches, value_sums
@@ -14,8 +11,6 @@ from laconic.device.patch_values import PatchValues
 from laconic.model.windows import WindowMaximum
 from laconic.numeric.threads import Threads
 from laconic.pools import Patches
-
-pytestmark = pytest.mark.parametrize("device", DEVICES)
 
 SMALL = {"n_templates": 8, "template_size": 3, "mask_grid": 3, "mask_sigma": 1.5}
 STEP = {"uint8": 1.0, "float16": 2.0**-10, "float32": 2.0**-21}

@@ -2,19 +2,14 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
-from on_devices import DEVICES, Both, close
+from on_devices import Both, close
 
 from laconic.device import stumps
 from laconic.device.stump_codes import find_codings
 from laconic.numeric.threads import Threads
 from laconic.pools import Stumps
 from laconic.pools.stump_limits import StumpLimits
-
-pytestmark = pytest.mark.parametrize("device", DEVICES)
 
 
 class FewSampled(Stumps):

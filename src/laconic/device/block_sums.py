@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torch import Tensor
+import torch
+from torch import Tensor
 
 # Rows of a block. Sums in float32 must not be long.
 ROWS = 1024
@@ -27,8 +25,6 @@ def block_sums(X: Tensor, residual: Tensor, double: bool = False, rows: int = RO
     rows : int
         Rows of a block.
     """
-    import torch
-
     (k, n), d = residual.shape, X.shape[1]
     dtype = torch.float64 if double else X.dtype
     total = torch.zeros(k, d, dtype=torch.float64, device=X.device)

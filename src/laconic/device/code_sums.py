@@ -8,14 +8,14 @@ formed in float32, and added in float64 in the order of the chunks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from laconic.device.fixed_point import sums_by_code, whole_numbers
 from laconic.device.halves import halves, parts_of
 from laconic.device.triton_or_twin import has_triton, padded, power_of_two
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 CODES = 256
 # Rows are padded to a multiple of this number, so that a program has no incomplete read.
@@ -62,8 +62,6 @@ def code_sums(codes: Tensor, residual: Tensor, tile: CodeTile | None = None) -> 
     tile : CodeTile, optional
         The tile to use, if the kernel runs.
     """
-    import torch
-
     if not has_triton(codes):
         return twin(codes, residual)
     few = MOST_LINES // parts_of(residual)
@@ -73,16 +71,12 @@ def code_sums(codes: Tensor, residual: Tensor, tile: CodeTile | None = None) -> 
 
 def twin(codes: Tensor, residual: Tensor) -> Tensor:
     """Compute `code_sums` in plain torch."""
-    import torch
-
     numbers, n_rows = whole_numbers(residual), residual.shape[1]
     sums = [sums_by_code(line[:n_rows], CODES, numbers) for line in codes]
     return torch.stack(sums).double() * numbers.units
 
 
 def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
-    import torch
-
     from laconic.device.code_kernel import sum_codes  # it imports Triton
 
     parts = parts_of(residual)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from laconic.device.block_sums import block_sums
 from laconic.device.pool import on_a_row
@@ -11,9 +14,6 @@ from laconic.device.surveys import blocks_of_rows, first_row, sizes_of_columns
 from laconic.numeric.threads import Threads
 from laconic.pools.columns import Columns
 from laconic.pools.scaling import column_scales, needs_double
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def bind(pool: Columns, X: Tensor, weight: Tensor, threads: Threads) -> DeviceColumns:
@@ -25,8 +25,6 @@ class DeviceColumns:
     """`Columns` over rows on a device. X is never copied: scales apply to the sums."""
 
     def __init__(self, pool: Columns, X: Tensor, weight: Tensor, threads: Threads) -> None:
-        import torch
-
         row, survey = first_row(X), sizes_of_columns(pool, X, weight)
         factors = column_scales(survey, pool.scale)
         self.facts = on_a_row(pool, row, survey, threads)

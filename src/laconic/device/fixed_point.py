@@ -6,10 +6,10 @@ A residual is rounded to whole numbers of 64 bits. Their sums do not overflow. W
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from torch import Tensor
+import torch
+from torch import Tensor
 
 BITS = 62
 
@@ -25,8 +25,6 @@ class Whole(NamedTuple):
 
 def whole_numbers(residual: Tensor) -> Whole:
     """Round a residual (n_outputs, n_rows) to whole numbers."""
-    import torch
-
     peaks = residual.abs().amax(dim=1).double()
     # The quotient of a number and its mantissa is exactly a power of two.
     powers = torch.where(peaks > 0, peaks / torch.frexp(peaks)[0], 1.0)
@@ -37,7 +35,5 @@ def whole_numbers(residual: Tensor) -> Whole:
 
 def sums_by_code(codes: Tensor, n_codes: int, numbers: Whole) -> Tensor:
     """Return the sums of the rows of every code of one feature, (n_codes, n_outputs), in int64."""
-    import torch
-
     out = torch.zeros(n_codes, numbers.rows.shape[1], dtype=torch.int64, device=codes.device)
     return out.index_add_(0, codes.to(torch.int32), numbers.rows)

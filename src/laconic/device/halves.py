@@ -7,10 +7,10 @@ numbers keep their digits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from torch import Tensor
+import torch
+from torch import Tensor
 
 # The largest number of an output is scaled to at most 2^TOP. Half precision ends below 2^16.
 TOP = 14
@@ -61,8 +61,6 @@ def halves(
     together : bool
         Whether the numbers of a row are neighbours in memory, and not the numbers of a line.
     """
-    import torch
-
     k, n = residual.shape
     shape = (n_padded, width) if together else (width, n_padded)
     lines = torch.zeros(shape, dtype=torch.float16, device=residual.device)

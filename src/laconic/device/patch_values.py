@@ -7,16 +7,16 @@ one line for every pixel, so that neighbours in memory are the same pixel of two
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from laconic.device.precision import full_precision
 from laconic.device.triton_or_twin import has_triton, padded, power_of_two
 from laconic.model.windows import WindowMaximum
 from laconic.numeric.threads import row_blocks
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Most responses and copied pixels that are held together: 512 MiB.
 RESPONSES = 1 << 27
@@ -52,8 +52,6 @@ class PatchValues:
     """
 
     def __init__(self, windows: WindowMaximum, device: object) -> None:
-        import torch
-
         self._shape = tuple(int(n) for n in windows.shape)
         self._n_columns = windows.n_columns
         numbers, images = windows.mask_numbers(), windows.templates()
@@ -72,8 +70,6 @@ class PatchValues:
 
     def compute(self, pixels: Tensor) -> Tensor:
         """Return the values (n_columns, n_images) in float32, for pixels (n_pixels, n_images)."""
-        import torch
-
         n = pixels.shape[1]
         out = torch.empty(self._n_columns, n, dtype=torch.float32, device=pixels.device)
         for group in self._groups:
@@ -82,8 +78,9 @@ class PatchValues:
                 self._one_by_one(group, pixels, out)
                 continue
             lines = (n_templates + group.size**2) * group.masks.shape[1]
-            for images in row_blocks(n, max(IMAGES, RESPONSES // lines // IMAGES * IMAGES)):
-                self._together(group, pixels[:, images], out[:, images])
+            with full_precision():
+                for images in row_blocks(n, max(IMAGES, RESPONSES // lines // IMAGES * IMAGES)):
+                    self._together(group, pixels[:, images], out[:, images])
         return out
 
     def _together(self, group: Group, pixels: Tensor, out: Tensor) -> None:
@@ -153,8 +150,6 @@ def twin(responses: Tensor, group: Group, out: Tensor) -> None:
 
 def _views(pixels: Tensor, shape: Sequence[int], size: int) -> Tensor:
     """Return pixel (dy, dx) of the window at every position, (size², positions, n_images)."""
-    import torch
-
     images = pixels.view(*shape, -1)
     rows, columns = (n - size + 1 for n in shape)
     lines = [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from laconic.device.patch_values import PatchValues
 from laconic.device.pool import on_a_row
@@ -18,9 +20,6 @@ from laconic.pools.bound_patches import largest_responses
 from laconic.pools.parts import MOST_SURVEYS, Place, Unfinished
 from laconic.pools.patches import MergedPatches, Patches, PatchesSurvey
 from laconic.pools.templates import Windows
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Images whose atoms are stored together, and windows that are read together.
 STORED, READ = 4096, 1 << 18
@@ -41,8 +40,6 @@ class DevicePatches:
     """
 
     def __init__(self, pool: Patches, X: Tensor, weight: Tensor, threads: Threads) -> None:
-        import torch
-
         learned = _learned(pool, X, threads)
         self.facts = on_a_row(pool, first_row(X), learned, threads)
         self.dtype = np.dtype(np.float32)
@@ -64,8 +61,6 @@ class DevicePatches:
 
     def _store(self, every: PatchValues) -> Tensor:
         """Compute every atom on every image, and return the largest stored value of each."""
-        import torch
-
         to_steps = (1.0 / self._to_values).float()[:, None]
         peaks = torch.zeros_like(self._to_values)
         for images in row_blocks(self._n_images, STORED):
@@ -79,8 +74,6 @@ class DevicePatches:
 
     def _moments(self, weight: Tensor) -> Tensor:
         """Return the weighted sums of every stored column and of its squares."""
-        import torch
-
         [(_, sums)] = self.gradients(weight.float()[None])
         return torch.stack([sums[:, 0], self.squares(weight)])
 
@@ -91,8 +84,6 @@ class DevicePatches:
 
     def squares(self, weight: Tensor) -> Tensor:
         """Return the weighted squared norm of every column, from the stored values."""
-        import torch
-
         weight = weight.float()
         total = torch.zeros_like(self._factors)
         for images in row_blocks(self._n_images, SQUARED[1]):
@@ -136,8 +127,6 @@ def _check_pixels(X: Tensor, shape: tuple[int, int], largest: float) -> None:
 
 def _windows(X: Tensor, drawn: np.ndarray, shape: tuple[int, int], size: int) -> Windows:
     """Return all windows that were drawn."""
-    import torch
-
     height, width = shape
     across = width - size + 1
     image, place = (torch.as_tensor(a) for a in np.divmod(drawn, (height - size + 1) * across))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from laconic.device.pool import on_a_row
 from laconic.device.surveys import first_row, sizes_of_columns
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.products import Products
 from laconic.pools.scaling import column_scales, needs_double
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Rows that are summed in the dtype of the data.
 ROWS = 4096
@@ -36,8 +35,6 @@ class DeviceProducts:
     """
 
     def __init__(self, pool: Products, X: Tensor, weight: Tensor, threads: Threads) -> None:
-        import torch
-
         row, survey = first_row(X), sizes_of_columns(pool, X, weight)
         self.facts = on_a_row(pool, row, survey, threads)
         self.dtype = self.facts.dtype
@@ -52,8 +49,6 @@ class DeviceProducts:
 
     def squares(self, weight: Tensor) -> Tensor:
         """Return the weighted squared norm Σ_n weight_n x_ni² x_nj² of every product."""
-        import torch
-
         return torch.cat([sums[:, 0] for _, sums in self._sums(weight[None], squared=True)])
 
     def columns(self, atoms: Sequence[int]) -> Tensor:
@@ -77,8 +72,6 @@ class DeviceProducts:
 
     def _piece(self, some: slice, outputs: Tensor, squared: bool) -> Tensor:
         """Return the sums of the products whose first features are ``some``, (pairs, k)."""
-        import torch
-
         (n_rows, d), k = self._X.shape, len(outputs)
         tall, wide = some.stop - some.start, d - some.start - 1
         total = self._factors.new_zeros(tall * k, wide)

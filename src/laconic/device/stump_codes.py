@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+
 from laconic.device.surveys import blocks_of_rows
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.quantiles import weighted
 from laconic.pools.stumps import Stumps
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from laconic.pools.codings import Coding
 
 # Features whose samples are on the host at a time: 100 MB.
@@ -40,8 +41,6 @@ def find_codings(pool: Stumps, X: Tensor, weight: Tensor, threads: Threads) -> l
 
 def encode(column: Tensor, coding: Coding) -> Tensor:
     """Return the codes of the values of one feature, in int32."""
-    import torch
-
     values = column.double().contiguous()
     cuts = torch.as_tensor(coding.cuts, dtype=torch.float64, device=column.device)
     codes = torch.bucketize(values, cuts, out_int32=True)
@@ -52,8 +51,6 @@ def encode(column: Tensor, coding: Coding) -> Tensor:
 
 def _with_gaps(X: Tensor) -> Tensor:
     """Return which features have missing values."""
-    import torch
-
     found = torch.zeros(X.shape[1], dtype=torch.bool, device=X.device)
     for rows in blocks_of_rows(X):
         found |= X[rows].isnan().any(dim=0)

@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from laconic.device.code_sums import ALIGNED, CODES, code_sums
 from laconic.device.fixed_point import Whole, sums_by_code, whole_numbers
@@ -19,8 +21,6 @@ from laconic.numeric.threads import Threads
 from laconic.pools.stumps import Stumps
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from laconic.pools.codings import Coding
 
 
@@ -49,8 +49,6 @@ class DeviceStumps:
 
     def _write_codes(self, X: Tensor, features: list[int]) -> None:
         """Code every slot. Slots of one byte share a tensor, and its rows are padded."""
-        import torch
-
         narrow = [slot for slot, c in enumerate(self._slots) if c.n_codes <= CODES]
         shape = len(narrow), padded(self._n_rows, ALIGNED)
         self._narrow = torch.zeros(shape, dtype=torch.uint8, device=X.device)
@@ -67,8 +65,6 @@ class DeviceStumps:
 
         Sums of codes up to a code come first, and then sums of single codes.
         """
-        import torch
-
         narrow = [c for c in self._slots if c.n_codes <= CODES]
         places = []
         for number, coding in enumerate(narrow):
@@ -100,8 +96,6 @@ class DeviceStumps:
 
     def _of_narrow(self, residual: Tensor) -> Tensor:
         """Return the sums of all stumps of one byte."""
-        import torch
-
         single = code_sums(self._narrow, residual)
         # Running sums as a product: those of torch may add in another order on every call.
         up_to = single.new_ones(CODES, CODES).tril()
@@ -110,8 +104,6 @@ class DeviceStumps:
 
     def squares(self, weight: Tensor) -> Tensor:
         """Return the weighted squared norms. Columns are 0 or 1, so these are sums of weights."""
-        import torch
-
         return torch.cat([sums[:, 0] for _, sums in self.gradients(weight[None])])
 
     def columns(self, atoms: Sequence[int]) -> Tensor:
@@ -127,8 +119,6 @@ class DeviceStumps:
 
 def _of_wide(codes: Tensor, coding: Coding, numbers: Whole) -> Tensor:
     """Return the sums of all stumps of a feature with many codes."""
-    import torch
-
     single = sums_by_code(codes, coding.n_codes, numbers)
     n = len(coding.values)
     sums = single[:n] if coding.categorical else single[:n].cumsum(dim=0)

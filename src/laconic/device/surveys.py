@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from laconic.numeric.threads import row_blocks
 from laconic.pools.scaling import ColumnsSurvey, ScaledPool
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Numbers that are read together: 64 MiB in float64.
 ENTRIES = 1 << 23
@@ -30,8 +28,6 @@ def first_row(X: Tensor) -> np.ndarray:
 
 def sizes_of_columns(pool: ScaledPool, X: Tensor, weight: Tensor) -> ColumnsSurvey:
     """Return the sizes of all columns, as ``pool.sizes`` does for rows on the host."""
-    import torch
-
     survey = pool.sizes(first_row(X), np.ones(1))
     peak = torch.maximum(X.amax(dim=0), -X.amin(dim=0)).double()
     survey = survey._replace(peak=peak.cpu().numpy())

@@ -6,13 +6,13 @@ chunk of rows are formed in float32, and added in float64 in the order of the ch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from laconic.device.halves import halves, parts_of
 from laconic.device.triton_or_twin import has_triton, padded, power_of_two
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 # Rows are padded to a multiple of this number, so that every line is aligned in memory.
 ALIGNED = 256
@@ -37,10 +37,10 @@ class Tile(NamedTuple):
 
 
 # Tiles by the bytes of a value, and others that a benchmark compares them with.
-TILES = {1: Tile(128, 128, 16384, 8, 4), 2: Tile(128, 64, 16384, 4, 4)}
+TILES = {1: Tile(128, 128, 32768, 4, 3), 2: Tile(128, 128, 16384, 8, 4)}
 OTHERS = {
-    1: (Tile(128, 128, 32768, 4, 3), Tile(64, 256, 16384, 4, 4), Tile(256, 128, 16384, 8, 3)),
-    2: (Tile(128, 128, 16384, 8, 4), Tile(64, 128, 16384, 4, 4), Tile(256, 64, 16384, 8, 4)),
+    1: (Tile(128, 128, 16384, 8, 4), Tile(64, 256, 16384, 4, 4), Tile(256, 128, 16384, 8, 3)),
+    2: (Tile(128, 128, 32768, 8, 4), Tile(128, 128, 8192, 8, 4), Tile(128, 128, 16384, 8, 5)),
 }
 
 
@@ -56,8 +56,6 @@ def value_sums(values: Tensor, residual: Tensor, tile: Tile | None = None) -> Te
     tile : Tile, optional
         The tile to use, if the kernel runs.
     """
-    import torch
-
     if values.element_size() == 4 or not has_triton(values):
         return twin(values, residual)
     few = MOST_LINES // parts_of(residual)
@@ -68,8 +66,6 @@ def value_sums(values: Tensor, residual: Tensor, tile: Tile | None = None) -> Te
 
 def twin(values: Tensor, residual: Tensor) -> Tensor:
     """Compute `value_sums` in plain torch."""
-    import torch
-
     n_atoms, n_rows = len(values), residual.shape[1]
     total = torch.zeros(n_atoms, len(residual), dtype=torch.float64, device=values.device)
     together = max(1, TWIN_VALUES // TWIN_ROWS)
@@ -82,8 +78,6 @@ def twin(values: Tensor, residual: Tensor) -> Tensor:
 
 
 def _compiled(values: Tensor, residual: Tensor, tile: Tile) -> Tensor:
-    import torch
-
     from laconic.device.value_kernel import sum_values  # it imports Triton
 
     parts = parts_of(residual)
