@@ -119,8 +119,9 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
         whole = np.asarray(values)
         if name == "sample_weight" and whole.ndim == 0:  # one weight for all rows
             whole = np.broadcast_to(whole, sum(sizes))
-        if len(whole) != sum(sizes):
-            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {len(whole)}")
+        if whole.shape[:1] != (sum(sizes),):
+            has = len(whole) if whole.ndim else "no rows"
+            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {has}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
     dimensions = _dimensions(values, name)

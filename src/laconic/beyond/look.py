@@ -89,7 +89,7 @@ def look(part: Any, threads: Threads, name: str) -> Look:
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
         is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
-        part_facts(X, weight) if frame else {},
+        part_facts(X, weight),
         classes,
         np.bincount(codes, np.ldexp(weight[counted], -power), minlength=len(classes)),
         power,
@@ -123,7 +123,9 @@ def first_row(X: Any) -> Any:
 def labels_of(y: Any) -> np.ndarray:
     """Return the labels of a part as an array."""
     labels = np.asarray(y)
-    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.shape[1:] not in ((), (1,)):
+        raise ValueError(f"y must be a single column; it has {labels.shape[1]}")
+    return labels.reshape(-1)
 
 
 def weights_of(weight: Any, n_rows: int) -> np.ndarray:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.data.cells import Cells, column_names, missing_columns, odd_columns
+from laconic.data.cells import Cells, column_names, is_frame, missing_columns, odd_columns
 from laconic.data.dates import as_days, reaches, read_dates, unit_of_reaches, unit_since_first
-from laconic.data.frames import Categories, Units, all_numbers, different_values
+from laconic.data.frames import Categories, Units, all_numbers, different_values, holds_times
 
 
 class ColumnFacts(NamedTuple):
@@ -46,12 +46,25 @@ def frame_facts(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFac
     return {at: _facts(cells, counted, weight) for at, cells in odd_columns(X)}
 
 
+def facts_of(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]:
+    """Return what rows of any kind say of their columns: a frame, or an array of times."""
+    if is_frame(X):
+        return frame_facts(X, weight)
+    if not holds_times(X):
+        return {}
+    counted = ... if weight is None else weight > 0
+    return {at: _facts(Cells(f"x{at}", X[:, at]), counted, weight) for at in range(X.shape[1])}
+
+
 def part_facts(X: Any, weight: np.ndarray) -> dict[int, ColumnFacts]:
-    """Return what a part of a frame says of its columns, and which numbers are all missing.
+    """Return what a part says of its columns, and which numbers of a frame are all missing.
 
     A column that is text in other parts may have no values in this one. Then it looks like numbers.
     """
-    found, names = frame_facts(X, weight), column_names(X)
+    found = facts_of(X, weight)
+    if not is_frame(X):
+        return found
+    names = column_names(X)
     for at in missing_columns(X):
         if at not in found or found[at].kind in _NUMBERS:
             found[at] = ColumnFacts(names[at], "O", [], [])
