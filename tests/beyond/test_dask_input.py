@@ -110,8 +110,8 @@ def test_lengths_that_differ(anywhere):
         fit(y=array_of(Y[:119]))
     with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has 119"):
         fit(sample_weight=np.ones(119))
-    with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has no rows"):
-        fit(sample_weight=2.0)
+    with pytest.raises(ValueError, match="X has 120 rows, but y has no rows"):
+        fit(y=2.0)
     unknown = array_of(Y)[array_of(np.arange(120) != 70)]
     with pytest.raises(ValueError, match=r"part 2 of X has 49 rows, but .* part of y has 48; give"):
         fit(y=unknown)
