@@ -9,6 +9,7 @@ launched together, as a graph.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ class Iteration:
         """Make a product. Return the curvature along the direction, and the new square."""
         self._runs += 1
         if self._graph is None and self._r.is_cuda and self._runs > 1:
-            self._graph = captured(self._once)
+            self._graph = captured(self._once, self._r.device)
         if self._graph is None:
             self._once()
         else:
@@ -190,15 +191,25 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum()
 
 
-def captured(work: Callable[[], None]) -> Any:
+@lru_cache(maxsize=None)
+def _captures(device: torch.device) -> tuple[Any, Any]:
+    """Return the stream on which graphs of a device are recorded, and the memory that they share.
+
+    Only the newest graph runs. Libraries keep memory for every stream and pool that they have seen.
+    """
+    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+
+
+def captured(work: Callable[[], None], device: torch.device) -> Any:
     """Return a graph of the kernels that ``work`` launches. They do not run meanwhile."""
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
+    stream, pool = _captures(device)
+    graph = torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
-        graph.capture_begin()
+        graph.capture_begin(pool=pool)
         try:
             work()
         finally:
             graph.capture_end()
-    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.current_stream(device).wait_stream(stream)
     return graph

@@ -37,10 +37,10 @@ class Tile(NamedTuple):
 
 
 # Tiles by the bytes of a value, and others that a benchmark compares them with.
-TILES = {1: Tile(128, 128, 32768, 4, 3), 2: Tile(128, 128, 16384, 8, 4)}
+TILES = {1: Tile(128, 128, 32768, 4, 3), 2: Tile(128, 128, 8192, 8, 4)}
 OTHERS = {
     1: (Tile(128, 128, 16384, 8, 4), Tile(64, 256, 16384, 4, 4), Tile(256, 128, 16384, 8, 3)),
-    2: (Tile(128, 128, 32768, 8, 4), Tile(128, 128, 8192, 8, 4), Tile(128, 128, 16384, 8, 5)),
+    2: (Tile(128, 128, 32768, 8, 4), Tile(128, 128, 16384, 8, 4), Tile(128, 128, 4096, 8, 4)),
 }
 
 
