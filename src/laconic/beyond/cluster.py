@@ -24,8 +24,8 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from laconic.beyond.collections import not_computed
+from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.beyond.moved import Moved, in_own_memory
-from laconic.beyond.training import Pattern, shard_of
 from laconic.data.doubts import stacklevel_of_user
 from laconic.losses import Loss
 from laconic.numeric.parts import Parts, Question, Step, steps

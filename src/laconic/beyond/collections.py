@@ -11,8 +11,8 @@ import dask
 import numpy as np
 
 from laconic.beyond.given import GivenParts
+from laconic.beyond.in_parts import joined_here
 from laconic.beyond.read_again import ReadAgain
-from laconic.beyond.training import joined_here
 from laconic.data.elsewhere import is_dask
 
 

@@ -184,7 +184,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         labels leave the device.
         """
         if is_dask(X):
-            from laconic.beyond.lazily import score
+            from laconic.beyond.answers import score
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)
