@@ -39,13 +39,13 @@ def _files(path: str) -> list[Path]:
         )
         if not found:
             raise FileNotFoundError(f"folder {path} has no .npy or .parquet files")
-        _check_folders(found)
+        _check_folders(found, len(given.parts))
         return found
     if has_magic(path) and not given.exists():
         found = sorted(map(Path, glob(path, recursive=True)))
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
-        _check_folders(found)
+        _check_folders(found, [has_magic(part) for part in given.parts].index(True))
         given = found[0]
     else:
         found = [given]
@@ -56,10 +56,13 @@ def _files(path: str) -> list[Path]:
     return found
 
 
-def _check_folders(files: Sequence[Path]) -> None:
-    """Refuse columns that are only in names of folders, such as those that Spark writes."""
+def _check_folders(files: Sequence[Path], n_given: int) -> None:
+    """Refuse columns that are only in names of folders, such as those that Spark writes.
+
+    The first ``n_given`` parts of the paths were given by name, so they are the same for all files.
+    """
     for file in files:
-        named = next((name for name in file.parts[:-1] if "=" in name), None)
+        named = next((name for name in file.parts[n_given:-1] if "=" in name), None)
         if named is not None:
             raise ValueError(
                 f"{file} keeps columns in the names of its folders, such as {named!r}; write these "
