@@ -162,3 +162,10 @@ def test_every_page_is_in_the_index():
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().split()) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_has_a_placeholder(page):
+    """A line of capital letters stands for text that is still to be written."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert re.findall(r"^[A-Z][A-Z_ ]+$", text, flags=re.MULTILINE) == []

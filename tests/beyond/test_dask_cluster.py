@@ -211,7 +211,16 @@ def test_a_bar_shows_parts(anywhere, monkeypatch):
 
     @contextmanager
     def bar(verbose, what):
-        yield lambda share: told.append((what, round(10 * share)))
+        here = threading.current_thread()
+
+        def tell(share):
+            assert is_open[0]
+            assert threading.current_thread() is here
+            told.append((what, share))
+
+        is_open = [True]
+        yield tell
+        is_open[0] = False
 
     monkeypatch.setattr(parts_bar, "share_bar", bar)
     fit(MODELS["stumps"])
@@ -219,8 +228,7 @@ def test_a_bar_shows_parts(anywhere, monkeypatch):
     fit(MODELS["stumps"], verbose=1)
     for what in ("looking at the rows", "surveying the rows"):
         shares = [share for name, share in told if name == what]
-        assert len(set(shares)) == len(shares) > 0  # a cluster tells the last ones late, or never
-        assert set(shares) <= {*range(1, 11)}
+        assert shares == [part / 10 for part in range(1, 11)]
 
 
 # -- what is kept ----------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_labels_of_two_columns(anywhere):
         with pytest.raises(ValueError, match="y must be a single column; it has 2"):
             fit(y=given)
     for given in (two, array_of(two)):
-        with pytest.raises(ValueError, match="sample_weight must be a single column"):
+        with pytest.raises(ValueError, match="sample_weight must have one dimension, not 2"):
             fit(sample_weight=given)
 
 
@@ -110,8 +110,8 @@ def test_lengths_that_differ(anywhere):
         fit(y=array_of(Y[:119]))
     with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has 119"):
         fit(sample_weight=np.ones(119))
-    with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has no rows"):
-        fit(sample_weight=2.0)
+    with pytest.raises(ValueError, match="X has 120 rows, but y has no rows"):
+        fit(y=2.0)
     unknown = array_of(Y)[array_of(np.arange(120) != 70)]
     with pytest.raises(ValueError, match=r"part 2 of X has 49 rows, but .* part of y has 48; give"):
         fit(y=unknown)
@@ -250,3 +250,67 @@ def test_models_that_are_not_fitted():
             getattr(ShareBoostClassifier(2), ask)(array_of(X))
     with pytest.raises(NotFittedError):
         ShareBoostClassifier(2).score(array_of(X), array_of(Y))
+
+
+def test_one_weight_for_all_rows(anywhere):
+    with_one = TotalQBoostClassifier(2).fit(array_of(X), array_of(Y > 0), sample_weight=2.0)
+    twos = array_of(np.full(120, 2.0))
+    with_twos = TotalQBoostClassifier(2).fit(array_of(X), array_of(Y > 0), sample_weight=twos)
+    assert np.array_equal(with_one.decision_function(X), with_twos.decision_function(X))
+
+
+def test_weights_have_one_dimension(anywhere):
+    with pytest.raises(ValueError, match="sample_weight must have one dimension, not 2"):
+        fit(sample_weight=array_of(np.ones((120, 1))))
+    with pytest.raises(ValueError, match=r"sample_weight must hold numbers \(in part \d of X\)"):
+        fit(sample_weight=array_of(np.full(120, "a")))
+
+
+def test_numbers_beside_text(anywhere):
+    """The order of the partitions does not matter."""
+    numbers = pd.DataFrame({"a": [0.5, 1.0, 2.0], "y": [0, 1, 0]})
+    text = numbers.assign(a=["u", "v", "u"])
+    for parts in ((numbers, text), (text, numbers)):
+        tasks = [dask.delayed(part) for part in parts]
+        rows = dd.from_delayed(tasks, meta=parts[0].iloc[:0], verify_meta=False)
+        with pytest.raises(ValueError, match="column 'a' of X holds numbers and text in different"):
+            fit(rows[["a"]], rows["y"], pool="stumps")
+
+
+def test_what_only_looks_like_dask_is_an_array():
+    """Arrays of other libraries know Dask's protocol, and may hold NumPy's arrays."""
+
+    class Labelled:
+        shape = X.shape
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(X, dtype)
+
+        def __len__(self):
+            return len(X)
+
+        def __dask_graph__(self):
+            return None
+
+    model = ShareBoostClassifier(2).fit(Labelled(), Y)
+    assert np.array_equal(model.predict(Labelled()), ShareBoostClassifier(2).fit(X, Y).predict(X))
+
+
+def test_a_broken_installation_is_no_missing_cluster(monkeypatch):
+    from laconic.beyond import collections
+
+    class Broken:
+        def get_client(self):
+            raise ImportError("distributed cannot be imported")
+
+    monkeypatch.setitem(collections.sys.modules, "distributed", Broken())
+    with pytest.raises(ImportError, match="cannot be imported"):
+        fit()
+    monkeypatch.delitem(collections.sys.modules, "distributed")
+    assert fit().n_atoms_ == 2
+
+
+def test_methods_that_take_no_dask_say_what_does():
+    model = ShareBoostClassifier(2).fit(X, Y)
+    with pytest.raises(TypeError, match=r"to each partition, with X\.map_blocks or X\.map_p"):
+        model._new_rows(array_of(X))

@@ -69,3 +69,17 @@ def test_a_file_that_was_cut_off(tmp_path):
     (tmp_path / "a.npy").write_bytes(whole[:-100])
     with pytest.raises(ValueError, match=r"a\.npy cannot be read as a \.npy file of numbers"):
         ShareBoostClassifier(2).fit(tmp_path / "a.npy", np.zeros(100))
+
+
+@pytest.mark.parametrize("given", ["rows", "rows/*/*.parquet", "rows/**/a.parquet"])
+def test_columns_in_names_of_folders_are_refused(given, tmp_path):
+    """They would be missing without a word."""
+    touched(tmp_path, "rows/town=Oslo/a.parquet", "rows/town=Rome/a.parquet")
+    with pytest.raises(ValueError, match=r"names of its folders, such as 'town=Oslo'; write these"):
+        files_of(str(tmp_path / given))
+
+
+@pytest.mark.parametrize("given", ["", "a.parquet", "*.parquet", "?.parquet"])
+def test_one_folder_of_any_name_may_be_given(given, tmp_path):
+    touched(tmp_path, "run=3/rows/a.parquet")
+    assert names_of(files_of(str(tmp_path / "run=3" / "rows" / given))) == ["a.parquet"]

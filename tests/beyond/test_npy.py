@@ -71,6 +71,21 @@ def test_weights(class_weight, weighted, npy_files):
         np.testing.assert_allclose(other.class_prior_, one.class_prior_)
 
 
+@pytest.mark.parametrize("scale", [1e307, 1e-300])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_huge_and_tiny_weights(scale, class_weight, npy_files):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(1, 4, 120).astype(float)
+    one, other = (
+        ShareBoostClassifier(3, pool="stumps", class_weight=class_weight) for _ in range(2)
+    )
+    one.fit(X, y, sample_weight=scale * weight)
+    other.fit(npy_files(np.split(X, [60])), y, sample_weight=scale * weight)
+    assert other.atoms_ == one.atoms_
+    np.testing.assert_allclose(other.atom_coef_, one.atom_coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(other.class_prior_, one.class_prior_)
+
+
 def test_missing_values(map_of, assert_identical):
     X, y = table(missing=True)
     one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
@@ -141,9 +156,12 @@ WRONG = {
     "one dimension": (np.zeros(120), r"b2.*must hold rows and features, two dimensions, not 1"),
     "three dimensions": (np.zeros((2, 3, 4)), "must hold rows and features, two dimensions, not 3"),
     "objects": (np.array([[None, 1]]), "cannot be read as a .npy file of numbers"),
-    "text": (np.full((120, 6), "a"), r"array that holds text .*\(in .*b2\.npy\)"),
-    "infinity": (np.full((120, 6), np.inf), r"infinity.*\(in rows 0 on of .*b2\.npy\)"),
-    "features": (np.zeros((120, 5)), r"b2\.npy has 5 features, but rows 0 on of .*b0\.npy has 6"),
+    "text": (np.full((120, 6), "a"), r"array that holds text .*\(in .*b2\.npy from row 0\)"),
+    "infinity": (np.full((120, 6), np.inf), r"infinity.*\(in .*b2\.npy from row 0\)"),
+    "features": (
+        np.zeros((120, 5)),
+        r"b2\.npy from row 0 has 5 features, but .*b0\.npy from row 0 has 6",
+    ),
 }
 
 
@@ -160,7 +178,7 @@ def test_missing_values_name_their_file(npy_files):
     X, y = table()
     gaps = X.copy()
     gaps[70, 2] = np.nan
-    with pytest.raises(ValueError, match=r"(?s)NaN.*\(in rows 50 on of .*x2\.npy\)"):
+    with pytest.raises(ValueError, match=r"(?s)NaN.*\(in .*x2\.npy from row 50\)"):
         ShareBoostClassifier(2, pool="columns").fit(npy_files([X, X, gaps]), np.tile(y, 3))
 
 
@@ -177,6 +195,29 @@ def test_labels_and_weights_of_wrong_length(npy_files, map_of):
         model.fit(files, npy_files([y, y[1:]], "y"))
     with pytest.raises(ValueError, match="X has 120 rows, but y has 119"):
         model.fit(map_of(X), y[1:])
+
+
+def test_one_weight_for_all_rows(npy_files, map_of, assert_identical):
+    X, y = table()
+    one, other, third = (TotalQBoostClassifier(3) for _ in range(3))
+    in_memory(one, X, y > 0, (50, 60, 110), sample_weight=2.0)
+    other.fit(npy_files(np.split(X, [60])), y > 0, sample_weight=2.0)
+    assert_identical(one, other)
+    assert_identical(other, third.fit(npy_files(np.split(X, [60])), y > 0, np.full(120, 2.0)))
+
+
+@pytest.mark.parametrize(("weight", "message"), [
+    (np.ones((120, 1)), "sample_weight must have one dimension, not 2"),
+    (np.full(120, "a"), "sample_weight must hold numbers"),
+    (None, "with rows in .npy files, y must be an array or files; 'label' is neither"),
+    ("label", "sample_weight must be an array or files; 'label' is neither"),
+    (-1.0, "sample_weight holds negative numbers"),
+])  # fmt: skip
+def test_wrong_labels_and_weights(weight, message, npy_files):
+    X, y = table()
+    model = ShareBoostClassifier(2, pool="stumps")
+    with pytest.raises(ValueError, match=message):
+        model.fit(npy_files([X]), "label" if weight is None else y, sample_weight=weight)
 
 
 def test_labels_of_a_map_may_be_a_file(map_of, npy_files, assert_identical):

@@ -149,7 +149,7 @@ def test_an_error_of_a_later_part_leaves_nothing(map_of, scratch):
     X, y = table()
     gaps = X.copy()
     gaps[110] = np.nan
-    with pytest.raises(ValueError, match=r"NaN.*\(in rows 100 on of X\)"):
+    with pytest.raises(ValueError, match=r"NaN.*\(in X from row 100\)"):
         ShareBoostClassifier(2).fit(map_of(gaps), y)
     assert list(scratch.iterdir()) == []
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from laconic.beyond.layout import laid_out_numbers
 from laconic.beyond.look import Agreed, labels_of, named, weights_of
 from laconic.beyond.tables import is_plain_table, matrix_of
 from laconic.data.cells import is_frame
@@ -85,11 +86,9 @@ class Weighing(NamedTuple):
     @classmethod
     def of(cls, class_weight: Any, told: Agreed) -> Weighing:
         """Return how the rows of all parts are weighed."""
-        power = int(np.frexp(told.largest)[1])
-        weights = np.ldexp(told.class_weights, -power)
-        codes = np.arange(len(told.classes))
+        weights, codes = told.class_weights, np.arange(len(told.classes))
         factors = class_factors(class_weight, told.classes, codes, weights)
-        return cls(told.classes, factors, power, float((weights * factors).sum()))
+        return cls(told.classes, factors, told.power, float((weights * factors).sum()))
 
     @property
     def sum_as_given(self) -> float:
@@ -117,6 +116,7 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -
     codes = np.searchsorted(how.classes, labels).astype(np.min_scalar_type(len(how.classes)))
     with named(name):
         numbers = known.numbers(X)
+    numbers = laid_out_numbers(numbers) if is_frame(X) else numbers
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
     return CheckedPart(numbers, codes, how.weights(own, codes))

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -24,11 +25,11 @@ from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
 from laconic.beyond.collections import not_computed
+from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.beyond.moved import Moved, in_own_memory
-from laconic.beyond.training import Pattern, shard_of
 from laconic.data.doubts import stacklevel_of_user
 from laconic.losses import Loss
-from laconic.numeric.parts import Parts, Question, steps
+from laconic.numeric.parts import Parts, Question, Step, steps
 from laconic.numeric.threads import Threads
 from laconic.rows.exchanges import Exchanges
 from laconic.rows.far import Far, FarRows
@@ -43,6 +44,8 @@ LARGE = 1 << 16
 SMALL = 1 << 22
 # Seconds after which a missing answer makes us ask whether there are workers at all.
 PATIENCE = 20.0
+# Seconds between two steps of a progress bar.
+TICK = 0.25
 
 
 class OnCluster:
@@ -84,10 +87,8 @@ class OnCluster:
         """Return the answers of all parts."""
         with steps(question, self.n_parts) as step:
             futures = self._map(question, shared, each, _answered)
-            for future in futures:
-                future.add_done_callback(lambda _: step())
             with _named_errors(self.futures, self._names):
-                return gathered(self.client, futures)
+                return gathered(self.client, futures, step)
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
@@ -145,16 +146,26 @@ def _same(item: Any) -> Any:
     return item
 
 
-def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of some futures. Warn if there is no worker to wait for."""
+def gathered(client: Client, futures: Sequence[Future], step: Step | None = None) -> list[Any]:
+    """Return the results of some futures. Warn if there is no worker to wait for.
+
+    ``step`` is called for each that is done. It is called here and not by another thread, so that
+    a progress bar is open.
+    """
+    since, told = monotonic(), 0
     with clear_errors(futures), _room_for_others():
-        while not _done(futures):
+        while not _done(futures, PATIENCE if step is None else min(TICK, PATIENCE)):
+            told = _told(futures, told, step)
+            if monotonic() - since < PATIENCE:
+                continue
+            since = monotonic()
             if not client.nthreads():
                 warnings.warn(
                     "the cluster has no workers; the fit goes on when one joins",
                     stacklevel=stacklevel_of_user(),
                 )
         answers: list[Any] = client.gather(list(futures))
+    _told(futures, told, step)
     return answers
 
 
@@ -174,10 +185,20 @@ def _room_for_others() -> Iterator[None]:
             rejoin()
 
 
-def _done(futures: Sequence[Future]) -> bool:
+def _told(futures: Sequence[Future], told: int, step: Step | None) -> int:
+    """Call ``step`` for each future that is done and was not told. Return how many are told."""
+    if step is None:
+        return 0
+    done = sum(future.status == "finished" for future in futures)
+    for _ in range(done - told):
+        step()
+    return max(done, told)  # a worker that died may have held some
+
+
+def _done(futures: Sequence[Future], seconds: float) -> bool:
     """Wait for some futures for a while. Return whether all are done, or one has an error."""
     try:
-        wait(list(futures), timeout=PATIENCE)
+        wait(list(futures), timeout=seconds)
     except TimeoutError:
         return any(future.status == "error" for future in futures)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -10,8 +11,8 @@ import dask
 import numpy as np
 
 from laconic.beyond.given import GivenParts
+from laconic.beyond.in_parts import joined_here
 from laconic.beyond.read_again import ReadAgain
-from laconic.beyond.training import joined_here
 from laconic.data.elsewhere import is_dask
 
 
@@ -36,11 +37,12 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
 def _client() -> Any:
     """Return the client of the cluster that Dask uses, also inside of its tasks, or None."""
+    loaded = sys.modules.get("distributed")
+    if loaded is None:  # whoever has a client has loaded it
+        return None
     try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
+        return loaded.get_client()
+    except ValueError:
         return None
 
 
@@ -115,12 +117,17 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
                 f"the same frame; it is a {type(values).__name__}"
             )
         whole = np.asarray(values)
+        if name == "sample_weight" and whole.ndim == 0:  # one weight for all rows
+            whole = np.broadcast_to(whole, sum(sizes))
         if whole.shape[:1] != (sum(sizes),):
             has = len(whole) if whole.ndim else "no rows"
             raise ValueError(f"X has {sum(sizes)} rows, but {name} has {has}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
-    if _dimensions(values, name) > 1 and values.shape[1] != 1:
+    dimensions = _dimensions(values, name)
+    if dimensions > 1 and name == "sample_weight":
+        raise ValueError(f"sample_weight must have one dimension, not {dimensions}")
+    if dimensions > 1 and values.shape[1] != 1:
         raise ValueError(f"{name} must be a single column; it has {values.shape[1]}")
     if is_array(values):
         values = values[:, 0] if values.ndim > 1 else values

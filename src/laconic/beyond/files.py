@@ -25,6 +25,11 @@ def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     return files
 
 
+def may_be_files(text: str) -> bool:
+    """Return whether a text looks like the name of files with rows, a folder or a pattern."""
+    return text.lower().endswith(ENDINGS) or has_magic(text) or Path(text).is_dir()
+
+
 def _files(path: str) -> list[Path]:
     given = Path(path)
     if given.is_dir():
@@ -35,11 +40,13 @@ def _files(path: str) -> list[Path]:
         )
         if not found:
             raise FileNotFoundError(f"folder {path} has no .npy or .parquet files")
+        _check_folders(found, len(given.parts))
         return found
     if has_magic(path) and not given.exists():
         found = sorted(map(Path, glob(path, recursive=True)))
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
+        _check_folders(found, [has_magic(part) for part in given.parts].index(True))
         given = found[0]
     else:
         found = [given]
@@ -52,3 +59,17 @@ def _files(path: str) -> list[Path]:
 
 def _hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
+
+
+def _check_folders(files: Sequence[Path], n_given: int) -> None:
+    """Refuse columns that are only in names of folders, such as those that Spark writes.
+
+    The first ``n_given`` parts of the paths were given by name, so they are the same for all files.
+    """
+    for file in files:
+        named = next((name for name in file.parts[n_given:-1] if "=" in name), None)
+        if named is not None:
+            raise ValueError(
+                f"{file} keeps columns in the names of its folders, such as {named!r}; write these "
+                "columns into the files"
+            )

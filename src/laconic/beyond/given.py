@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from laconic.beyond.in_parts import Join, joined_here
 from laconic.beyond.read_again import ReadAgain
-from laconic.beyond.training import Join, joined_here
 from laconic.data.elsewhere import has_parts, is_dask, is_path
 from laconic.numeric.parts import Parts
 

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
-from laconic.data.kinds import Facts, facts_of, kinds_of
+from laconic.data.kinds import Facts, kinds_of, part_facts
 from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
 
@@ -36,9 +36,9 @@ class Look(NamedTuple):
     classes: np.ndarray
     """The classes of rows of positive weight."""
     class_weights: np.ndarray
-    """The sum of the weights of each class."""
-    largest: float
-    """The largest weight."""
+    """The sum of the weights of each class, divided by two to the power below."""
+    power: int
+    """The power of two above the largest weight. Without it, sums of huge weights overflow."""
     n_kept: int
     """Number of rows of positive weight."""
     first: Any
@@ -50,7 +50,9 @@ class Agreed(NamedTuple):
 
     classes: np.ndarray
     class_weights: np.ndarray
-    largest: float
+    """The sum of the weights of each class, divided by two to the power below."""
+    power: int
+    """The power of two above the largest weight."""
     n_rows: int
     """Number of rows of positive weight in all parts."""
     single: bool
@@ -80,16 +82,17 @@ def look(part: Any, threads: Threads, name: str) -> Look:
         if frame:
             check_names(X)
     classes, codes = np.unique(y[counted], return_inverse=True)
+    power = int(np.frexp(weight.max(initial=0.0))[1])
     return Look(
         name,
         n_rows,
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
         is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
-        facts_of(X, weight),
+        part_facts(X, weight),
         classes,
-        np.bincount(codes, weight[counted], minlength=len(classes)),
-        float(weight.max(initial=0.0)),
+        np.bincount(codes, np.ldexp(weight[counted], -power), minlength=len(classes)),
+        power,
         int(counted.sum()),
         first_row(X),
     )
@@ -129,9 +132,12 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     """Return the weights of a part. Without weights, every row weighs 1, and takes no memory."""
     if weight is None:
         return np.broadcast_to(np.float64(1.0), n_rows)
-    weights = np.asarray(weight, dtype=np.float64).reshape(-1)
-    if len(weights) != n_rows:
-        raise ValueError("sample_weight must be a single column")
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("sample_weight must hold numbers") from error
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must have one dimension, not {weights.ndim}")
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight holds NaN or infinity; give finite weights")
     if (weights < 0).any():
@@ -159,7 +165,8 @@ def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
         raise ValueError("X has no row of positive weight; give at least two rows and two classes")
     known = [looks[number] for number in kept]
     _check_same(known)
-    classes, class_weights = _classes(known)
+    power = max(own.power for own in known)
+    classes, class_weights = _classes(known, power)
     n_rows = sum(own.n_kept for own in known)
     # Columns of rows that count nothing are read too, as for rows in one memory.
     filled = [own.facts for own in looks if own.n_rows]
@@ -169,7 +176,7 @@ def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
     return Agreed(
         classes,
         class_weights,
-        max(own.largest for own in known),
+        power,
         n_rows,
         all(own.single for own in known),
         categories,
@@ -201,8 +208,8 @@ def _some(names: list[Any] | None) -> str:
     return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
 
 
-def _classes(known: Sequence[Look]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes of all parts, and the sums of their weights."""
+def _classes(known: Sequence[Look], power: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of all parts, and the sums of their weights divided by a power of two."""
     labels = np.concatenate([own.classes for own in known])
     kinds = {own.classes.dtype.kind for own in known}
     if len(kinds) > 1 and not kinds <= set("biuf"):
@@ -211,7 +218,7 @@ def _classes(known: Sequence[Look]) -> tuple[np.ndarray, np.ndarray]:
             "or all numbers"
         )
     classes, codes = np.unique(labels, return_inverse=True)
-    weights = np.concatenate([own.class_weights for own in known])
+    weights = np.concatenate([np.ldexp(own.class_weights, own.power - power) for own in known])
     if len(classes) < 2:
         raise ValueError(
             "y must hold at least two classes with positive weight; it has one class, "

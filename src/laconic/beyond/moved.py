@@ -1,8 +1,4 @@
-"""Parts that may be moved between workers, and keep their bits.
-
-Arrays that arrive over a network may begin at any address. NumPy multiplies misaligned arrays in
-another way, with other rounding. So arrays of parts are brought into memory of their own.
-"""
+"""Parts that may be moved between workers, and keep their bits; see `laconic.beyond.layout`."""
 
 from __future__ import annotations
 
@@ -10,9 +6,8 @@ import pickle
 from typing import Any
 
 import cloudpickle
-import numpy as np
-from scipy import sparse
 
+from laconic.beyond.layout import laid_out
 from laconic.numeric.memory import bytes_of_arrays
 
 
@@ -49,16 +44,4 @@ def in_own_memory(part: Any) -> Any:
     if isinstance(part, Moved):
         return part.item
     X, *rest = part
-    return _laid_out(X), *rest
-
-
-def _laid_out(X: Any) -> Any:
-    """Return rows whose layout does not depend on whether they were moved."""
-    if sparse.issparse(X):
-        out = X.copy() if not X.data.flags.aligned else X
-    elif isinstance(X, np.ndarray):
-        contiguous = X.flags.c_contiguous or X.flags.f_contiguous
-        out = np.require(X if contiguous else np.ascontiguousarray(X), requirements="A")
-    else:
-        out = X
-    return out
+    return laid_out(X), *rest

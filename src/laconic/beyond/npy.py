@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.beyond.files import files_of
+from laconic.beyond.files import files_of, may_be_files
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.elsewhere import CHUNK, is_path
 from laconic.numeric.threads import row_blocks
@@ -40,6 +40,10 @@ def _opened(path: Path) -> np.ndarray:
 
 def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Any]:
     """Return the labels or weights of every array, as an array or as a file."""
+    if isinstance(values, str) and not may_be_files(values):
+        raise ValueError(
+            f"with rows in .npy files, {what} must be an array or files; {values!r} is neither"
+        )
     if is_path(values):
         columns = files_of(values)
         if len(columns) != len(sizes):
@@ -51,6 +55,8 @@ def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str)
                 raise ValueError(f"{name} has {size} rows, but {column} has {length}")
         return list(columns)
     whole = np.asarray(values)
+    if what == "sample_weight" and whole.ndim == 0:  # one weight for all rows
+        whole = np.broadcast_to(whole, sum(sizes))
     if whole.shape[:1] != (sum(sizes),):
         has = len(whole) if whole.ndim else "no rows"
         raise ValueError(f"X has {sum(sizes)} rows, but {what} has {has}")
@@ -74,7 +80,7 @@ def chunks(
         blocks = row_blocks(size, CHUNK)
         for rows in blocks:
             sources.append(partial(_cut, X, own, weight, rows))
-            called.append(name if len(blocks) == 1 else f"rows {rows.start} on of {name}")
+            called.append(name if len(blocks) == 1 else f"{name} from row {rows.start}")
     return ReadAgain(sources, names=called)
 
 

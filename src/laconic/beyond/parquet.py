@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.beyond.parquet_columns import stored_columns
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.cells import odd_columns
 from laconic.data.elsewhere import CHUNK
@@ -48,21 +49,20 @@ class ParquetRows:
     ) -> None:
         self.paths = list(paths)
         self._groups: list[Groups] = []
-        self._schemas: list[Any] = []
+        self._schemas: dict[Path, Any] = {}
         for path in self.paths:
-            meta = _opened(path)
-            if meta.schema_arrow not in self._schemas:
-                self._schemas.append(meta.schema_arrow)
+            file = _opened(path)
+            names = stored_columns(file.schema_arrow)
             if path == self.paths[0]:
-                self.names = list(meta.schema_arrow.names)
-                _check_twice(path, self.names)
-            elif list(meta.schema_arrow.names) != self.names:
+                self.names = names
+                _check_twice(path, names)
+            elif names != self.names:
                 raise ValueError(
-                    f"{path} has the columns {_some(meta.schema_arrow.names)}, but "
-                    f"{self.paths[0]} has {_some(self.names)}; give all files the same columns in "
-                    "the same order"
+                    f"{path} has the columns {_some(names)}, but {self.paths[0]} has "
+                    f"{_some(self.names)}; give all files the same columns in the same order"
                 )
-            self._groups += _cut(path, meta.metadata)
+            self._schemas[path] = file.schema_arrow
+            self._groups += _cut(path, file.metadata)
         self.n_rows = sum(groups.n_rows for groups in self._groups)
         self._unread = set(unread)
         self._kinds = {name: as_categories for name in categories}
@@ -96,7 +96,7 @@ class ParquetRows:
             names=[
                 str(own.path)
                 if paths.count(own.path) == 1
-                else f"row group {own.groups[0]} on of {own.path}"
+                else f"{own.path} from row group {own.groups[0]}"
                 for own in self._groups
             ],
         )
@@ -104,7 +104,7 @@ class ParquetRows:
     def glances(self, y: str, sample_weight: str | None) -> ReadAgain:
         """Return the parts for a first look: columns of plain numbers in all files are not read."""
         features = self._features(y, sample_weight)
-        empty = [schema.empty_table().select(features) for schema in self._schemas]
+        empty = (schema.empty_table().select(features) for schema in self._schemas.values())
         odd = {at for table in empty for at, _ in odd_columns(table)}
         read_too = [n for at, n in enumerate(features) if at in odd or n in self._kinds]
         asked = features, read_too, y, sample_weight, self._kinds

@@ -87,11 +87,42 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit a classifier, save it, and show its sizes and its card."""
-    from sklearn.model_selection import train_test_split
-
     from laconic.data.doubts import told_already
 
     paths = fit_files(args.table)
+    export_name = _check(args, paths)
+    X, y, test = _rows(args, paths)
+    with told_already(labels=False):
+        model = fit_options.make_model(args, SEED).fit(X, y)
+    # Save before anything is shown, as the reader of the output may go away.
+    done = "replaced" if Path(args.out).is_file() else "saved"
+    unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
+    if args.plot:
+        unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, *test)))
+    header = None
+    if args.export:
+        rows = (X, y) if paths is None else some_rows(args, paths, model)
+        header = _header(args, model, rows, export_name)
+        unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
+
+    console = make_console()
+    tell = _tell_search if args.method == "compact" else _tell_path
+    tell(console, args, model, test, len(y) if paths is None else X.n_rows)
+    if not unsaved[0]:
+        say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
+    if args.plot and not unsaved[1]:
+        say(console, f"saved  {args.plot}", "the picture")
+    if header is not None and not unsaved[-1]:
+        if hasattr(header.predictor, "change"):
+            console.print(changed(header.predictor), markup=False)
+        say(console, f"saved  {args.export}", told(header, args.chip))
+    if any(unsaved):
+        raise UserError("; ".join(filter(None, unsaved)))
+    return INTERRUPTED if model.status_ == "interrupted" else 0
+
+
+def _check(args: argparse.Namespace, paths: list[Path] | None) -> str:
+    """Check the options before any row is read. Return the name of an exported model."""
     if paths is not None:
         check_options(args)
     fit_options.settle(args)
@@ -109,53 +140,33 @@ def run(args: argparse.Namespace) -> int:
             f"--test-fraction must be at least 0 and below 1, not {args.test_fraction}."
         )
     args.cost = dict(_column_and_cost(text) for text in args.cost)
-    X: Any
-    y: Any
-    if paths is not None:
-        X, y = training_files(args, paths), args.target
-    else:
-        X, y = training_table(args)
-    X_test = y_test = None
-    if args.test_fraction:
-        try:
-            X, X_test, y, y_test = train_test_split(
-                X, y, test_size=args.test_fraction, random_state=SEED, stratify=y
-            )
-        except ValueError as error:
-            raise UserError(
-                f"--test-fraction {args.test_fraction} does not work: {error}"
-            ) from error
-    with told_already(labels=False):
-        model = fit_options.make_model(args, SEED).fit(X, y)
-    # Save before anything is shown, as the reader of the output may go away.
-    done = "replaced" if Path(args.out).is_file() else "saved"
-    unsaved = [why_unsaved(args.out, lambda: model.predictor_.save(args.out))]
-    if args.plot:
-        unsaved.append(why_unsaved(args.plot, lambda: save_plot(model, args.plot, X_test, y_test)))
-    header = None
-    if args.export:
-        onnx, predictor = is_onnx(args.export), model.predictor_
-        if args.method != "compact":  # the models of a search have their numbers already
-            bits = 32 if onnx and not args.bits and not args.inputs else args.bits
-            rows = (X, y) if paths is None else some_rows(args, paths, model)
-            predictor = with_numbers(predictor, *rows, bits, args.inputs)
-        header = predictor.to_onnx(export_name) if onnx else predictor.to_c(export_name)
-        unsaved.append(why_unsaved(args.export, lambda: header.save(args.export)))
+    return export_name
 
-    console = make_console()
-    tell = _tell_search if args.method == "compact" else _tell_path
-    tell(console, args, model, (X_test, y_test), len(y) if paths is None else X.n_rows)
-    if not unsaved[0]:
-        say(console, f"{done}  {args.out}", f"laconic predict {args.out} TABLE.csv")
-    if args.plot and not unsaved[1]:
-        say(console, f"saved  {args.plot}", "the picture")
-    if header is not None and not unsaved[-1]:
-        if hasattr(header.predictor, "change"):
-            console.print(changed(header.predictor), markup=False)
-        say(console, f"saved  {args.export}", told(header, args.chip))
-    if any(unsaved):
-        raise UserError("; ".join(filter(None, unsaved)))
-    return INTERRUPTED if model.status_ == "interrupted" else 0
+
+def _rows(args: argparse.Namespace, paths: list[Path] | None) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Return rows to fit with their labels, and rows that are set aside with theirs, or None."""
+    from sklearn.model_selection import train_test_split
+
+    if paths is not None:
+        return training_files(args, paths), args.target, (None, None)
+    X, y = training_table(args)
+    if not args.test_fraction:
+        return X, y, (None, None)
+    settings = {"test_size": args.test_fraction, "random_state": SEED, "stratify": y}
+    try:
+        X, X_test, y, y_test = train_test_split(X, y, **settings)
+    except ValueError as error:
+        raise UserError(f"--test-fraction {args.test_fraction} does not work: {error}") from error
+    return X, y, (X_test, y_test)
+
+
+def _header(args: argparse.Namespace, model: Any, rows: tuple[Any, Any], name: str) -> Any:
+    """Return a model as C or as ONNX. Some rows choose the scales of integers."""
+    onnx, predictor = is_onnx(args.export), model.predictor_
+    if args.method != "compact":  # the models of a search have their numbers already
+        bits = 32 if onnx and not args.bits and not args.inputs else args.bits
+        predictor = with_numbers(predictor, *rows, bits, args.inputs)
+    return predictor.to_onnx(name) if onnx else predictor.to_c(name)
 
 
 def _tell_path(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> None:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from laconic.beyond.parquet_columns import stored_columns
 from laconic.cli.model_rows import Wanted
 from laconic.cli.parquet_tables import check_parquet, parquet_errors
 from laconic.cli.text_tables import check_twice
@@ -62,7 +63,7 @@ def parquet_chunks(paths: Sequence[Path], wanted: Wanted, cells: int) -> Iterato
     gaps = _checked(paths, wanted)
     for path in paths:
         with opened(path) as file, parquet_errors(str(path)):
-            columns = wanted.columns or stored_columns(file)
+            columns = wanted.columns or stored_columns(file.schema_arrow)
             batches = file.iter_batches(max(LEAST, cells // len(columns)), columns=columns)
             start = 0
             for batch in batches:
@@ -76,7 +77,7 @@ def _checked(paths: Sequence[Path], wanted: Wanted) -> set[str]:
     gaps, n_rows = set(), 0
     for path in paths:
         with opened(path) as file, parquet_errors(str(path)):
-            names = stored_columns(file)
+            names = stored_columns(file.schema_arrow)
             check_twice(str(path), names)
             wanted.check(names, str(path))
             gaps |= {name for name in wanted.columns or names if null_count(file, name)}
@@ -129,13 +130,6 @@ def _statistics(file: Any, name: str) -> list[Any]:
     ]
 
 
-def stored_columns(file: Any) -> list[str]:
-    """Return the names of the columns of a Parquet file, without an index that pandas wrote."""
-    schema = file.schema_arrow
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in schema.names if name not in [i for i in index if isinstance(i, str)]]
-
-
 def first_rows(paths: Sequence[Path], most: int, each: int) -> Any:
     """Return at most ``each`` first rows of every file as a data frame, in all at most ``most``."""
     import pyarrow
@@ -146,7 +140,7 @@ def first_rows(paths: Sequence[Path], most: int, each: int) -> Any:
         if n_rows <= 0:
             break
         with opened(path) as file, parquet_errors(str(path)):
-            batch = next(file.iter_batches(n_rows, columns=stored_columns(file)), None)
+            batch = next(file.iter_batches(n_rows, columns=stored_columns(file.schema_arrow)), None)
         if batch is not None and batch.num_rows:
             parts.append(pyarrow.Table.from_batches([batch]))
     try:

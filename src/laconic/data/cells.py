@@ -61,6 +61,15 @@ def odd_columns(X: Any) -> Iterator[tuple[int, Cells]]:
         yield position, read_column(X, position)
 
 
+def missing_columns(X: Any) -> list[int]:
+    """Return the positions of the columns of a frame in which all values are missing."""
+    if hasattr(X, "iloc"):
+        first = X.iloc[:1].isna().to_numpy().all(axis=0)  # most columns begin with a value
+        return [at for at in np.flatnonzero(first).tolist() if X.iloc[:, at].isna().all()]
+    gaps = _opened(X).null_count().row(0)
+    return [at for at, number in enumerate(gaps) if number == len(X)]
+
+
 def _plain(dtype: Any) -> bool:
     """Return whether a column of pandas can stay as it is.
 

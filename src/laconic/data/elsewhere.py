@@ -17,8 +17,12 @@ PROCESSOR = (1, 3)
 
 
 def is_dask(X: Any) -> bool:
-    """Return whether an object is a Dask collection."""
-    return callable(getattr(X, "__dask_graph__", None)) and not isinstance(X, type)
+    """Return whether an object is a Dask collection that can be cut into its partitions.
+
+    Objects of other libraries may hold such collections, or only NumPy's arrays.
+    """
+    asked = (getattr(X, name, None) for name in ("__dask_graph__", "to_delayed"))
+    return all(map(callable, asked)) and not isinstance(X, type)
 
 
 def is_on_device(X: Any) -> bool:

@@ -1,6 +1,6 @@
 """Find what the columns of a data frame hold: categories, dates, durations or numbers.
 
-A frame may come in parts. Then each part states facts about its columns (`facts_of`), and these
+A frame may come in parts. Then each part states facts about its columns (`part_facts`), and these
 are merged (`kinds_of`). A frame in one memory is a single part.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.data.cells import Cells, is_frame, odd_columns
+from laconic.data.cells import Cells, column_names, is_frame, missing_columns, odd_columns
 from laconic.data.dates import as_days, reaches, read_dates, unit_of_reaches, unit_since_first
 from laconic.data.frames import Categories, Units, all_numbers, different_values, holds_times
 
@@ -33,6 +33,9 @@ class ColumnFacts(NamedTuple):
     """For durations, the weights that `laconic.data.dates.reaches` returns."""
 
 
+_NUMBERS = set("biuf")
+_PLAIN = ColumnFacts(None, "f", [], [])
+
 Facts = Mapping[int, ColumnFacts]
 """Facts about the columns that are not plain numbers, by position."""
 
@@ -44,13 +47,28 @@ def frame_facts(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFac
 
 
 def facts_of(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]:
-    """Return what a part of any kind says of its columns: a frame, or an array of times."""
+    """Return what rows of any kind say of their columns: a frame, or an array of times."""
     if is_frame(X):
         return frame_facts(X, weight)
     if not holds_times(X):
         return {}
     counted = ... if weight is None else weight > 0
     return {at: _facts(Cells(f"x{at}", X[:, at]), counted, weight) for at in range(X.shape[1])}
+
+
+def part_facts(X: Any, weight: np.ndarray) -> dict[int, ColumnFacts]:
+    """Return what a part says of its columns, and which numbers of a frame are all missing.
+
+    A column that is text in other parts may have no values in this one. Then it looks like numbers.
+    """
+    found = facts_of(X, weight)
+    if not is_frame(X):
+        return found
+    names = column_names(X)
+    for at in missing_columns(X):
+        if at not in found or found[at].kind in _NUMBERS:
+            found[at] = ColumnFacts(names[at], "O", [], [])
+    return found
 
 
 def _facts(cells: Cells, counted: Any, weight: np.ndarray | None) -> ColumnFacts:
@@ -89,8 +107,8 @@ def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
     categories: Categories = {}
     units: Units = {}
     for at in sorted({at for part in parts for at in part}):
-        column = [part[at] for part in parts if at in part]
-        kind = _kind(column)
+        column = [part.get(at, _PLAIN) for part in parts]
+        kind = _kind(column, next(part[at].name for part in parts if at in part))
         if kind == "M":
             first = np.array([facts.first for facts in column if facts.kind == "M"])
             units[at] = unit_since_first(first)
@@ -109,16 +127,17 @@ def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
     return categories, units
 
 
-def _kind(column: Sequence[ColumnFacts]) -> str:
+def _kind(column: Sequence[ColumnFacts], name: Any) -> str:
     """Return the kind of a column. Parts in which all values are missing fit any kind."""
     kinds = {facts.kind for facts in column if facts.kind != "O" or facts.known} or {"O"}
     if kinds <= {"O", "labels"}:
         return "labels" if kinds == {"labels"} else "O"
-    if len(kinds) > 1 and not kinds <= set("biuf"):
-        shown = " and ".join(sorted(_IN_WORDS.get(kind, "numbers") for kind in kinds))
+    if "O" in kinds and all(all_numbers(facts.known) for facts in column if facts.kind == "O"):
+        kinds = kinds - {"O"} | {"f"}  # objects that are numbers
+    if len(kinds) > 1 and not kinds <= _NUMBERS:
+        shown = " and ".join(sorted({_IN_WORDS.get(kind, "numbers") for kind in kinds}))
         raise ValueError(
-            f"column {column[0].name!r} of X holds {shown} in different parts of the rows; give it "
-            "one type"
+            f"column {name!r} of X holds {shown} in different parts of the rows; give it one type"
         )
     return kinds.pop()
 

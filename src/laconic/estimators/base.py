@@ -96,7 +96,11 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} learns from rows in one memory, and X is {in_words(X)}; "
                 "fit it on a sample of the rows: the fitted model predicts all of them"
             )
-        return f"X is {in_words(X)}; save the model, and use laconic predict, which reads files"
+        if is_dask(X):
+            remedy = "apply it to each partition, with X.map_blocks or X.map_partitions"
+        else:
+            remedy = "save the model, and use laconic predict, which reads files"
+        return f"X is {in_words(X)}; {remedy}"
 
     def _input(self) -> dict[str, Any]:
         """Return the options of the check that say what kinds of input are accepted."""
@@ -180,7 +184,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         labels leave the device.
         """
         if is_dask(X):
-            from laconic.beyond.lazily import score
+            from laconic.beyond.answers import score
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)

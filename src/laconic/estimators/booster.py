@@ -23,7 +23,6 @@ from laconic.data.elsewhere import is_on_device
 from laconic.data.fingerprint import settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.budgets import check_caps, in_order, make_costs, resolve_target
-from laconic.estimators.elsewhere import prepared, takes_parts
 from laconic.estimators.on_device import (
     TrainingOnDevice,
     asked_device,
@@ -32,6 +31,7 @@ from laconic.estimators.on_device import (
     checked,
 )
 from laconic.estimators.path_classifier import PathClassifier
+from laconic.estimators.prepared import prepared, takes_parts
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory

@@ -24,7 +24,7 @@ def lazily(method: F) -> F:
         if is_dask(X):
             from sklearn.utils.validation import check_is_fitted
 
-            from laconic.beyond.lazily import answers
+            from laconic.beyond.answers import answers
 
             check_is_fitted(self, self._fitted)
             return answers(self, method.__name__, X)

@@ -158,7 +158,8 @@ class ShareBoostClassifier(BoostedClassifier):
         of columns, products, stumps or patches. The atoms are those of the processor up to ties,
         and two fits on one device give the same bits. See `fit` for what goes in and comes out.
     n_jobs : int, default=None
-        Number of threads. ``None`` and -1 take every core. The result does not depend on it.
+        Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
+        workers of a Dask cluster do not use it: each of their threads computes one partition.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -192,8 +193,8 @@ class ShareBoostClassifier(BoostedClassifier):
     cv_scores_ : ndarray of shape (n_folds, n_sizes)
         Score of every size on every fold, with ``cv``: accuracy, or the score of ``scoring``.
     exchanges_ : Exchanges
-        After a fit on a Dask cluster: how often the workers were asked (``count``), and the bytes
-        ``sent`` and ``received``.
+        After a fit on a Dask cluster: how often the loop asked the workers (``count``), and the
+        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

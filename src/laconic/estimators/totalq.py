@@ -150,7 +150,8 @@ class TotalQBoostClassifier(PricedClassifier):
         of columns, products, stumps or patches. The atoms are those of the processor up to ties,
         and two fits on one device give the same bits. See `fit` for what goes in and comes out.
     n_jobs : int, default=None
-        Number of threads. ``None`` and -1 take every core. The result does not depend on it.
+        Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
+        workers of a Dask cluster do not use it: each of their threads computes one partition.
     verbose : int, default=0
         1 shows a progress bar, and the nodes and the gap of ``search="exact"`` as it runs.
 
@@ -204,8 +205,8 @@ class TotalQBoostClassifier(PricedClassifier):
     cv_scores_ : ndarray of shape (n_folds, n_prices) or (n_folds, n_sizes)
         With ``cv``, the scores of the prices, highest price first, or of the sizes.
     exchanges_ : Exchanges
-        After a fit on a Dask cluster: how often the workers were asked (``count``), and the bytes
-        ``sent`` and ``received``.
+        After a fit on a Dask cluster: how often the loop asked the workers (``count``), and the
+        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

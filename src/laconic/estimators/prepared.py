@@ -15,7 +15,7 @@ class Prepared(NamedTuple):
     """Checked rows in parts, and what a fit must know of them."""
 
     training: Any
-    """A `laconic.beyond.training.TrainingInParts`."""
+    """A `laconic.beyond.in_parts.TrainingInParts`."""
     pool: Pool
     total: float
     """Sum of the weights."""
@@ -44,9 +44,9 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     """Look at all parts, set what `fit` learns of its input, and check the parts."""
     from laconic.beyond.check import Known, Weighing, check
     from laconic.beyond.given import given_parts
+    from laconic.beyond.in_parts import TrainingInParts
     from laconic.beyond.look import agree, look
     from laconic.beyond.read_again import ReadAgain
-    from laconic.beyond.training import TrainingInParts
 
     given = given_parts(X, y, sample_weight)
     parts, names = given.parts, given.names
