@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first_chunk"])
 def sum_codes(  # type: ignore[no-untyped-def]
     codes,
     lines,
