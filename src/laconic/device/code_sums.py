@@ -8,6 +8,7 @@ formed in float32, and added in float64 in the order of the chunks.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -40,13 +41,14 @@ class CodeTile(NamedTuple):
     """Reads under way at a time."""
 
 
-TILE = CodeTile(64, 64, 8192, 4, 3)
+TILE = CodeTile(64, 128, 8192, 4, 3)
 # Other tiles, which a benchmark compares with it.
 OTHERS = (
-    CodeTile(64, 128, 8192, 4, 3),
-    CodeTile(64, 256, 8192, 4, 2),
+    CodeTile(64, 128, 8192, 4, 4),
+    CodeTile(64, 64, 8192, 4, 3),
+    CodeTile(64, 64, 8192, 4, 4),
+    CodeTile(64, 256, 8192, 8, 3),
     CodeTile(128, 64, 8192, 4, 3),
-    CodeTile(32, 64, 8192, 2, 3),
 )
 
 
@@ -94,6 +96,7 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
         sum_codes[n_features, n](
             codes,
             split.lines,
+            _table(tile.high, codes.device),
             sums,
             first,
             n_rows,
@@ -107,3 +110,9 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
         )
         total += sums.sum(dim=0, dtype=torch.float64)
     return split.whole(total.view(n_features, tile.high * low, width)[:, :CODES])
+
+
+@lru_cache(maxsize=8)
+def _table(n: int, device: torch.device) -> Tensor:
+    """Return a unit matrix in half precision: line i has a mark at i."""
+    return torch.eye(n, dtype=torch.float16, device=device)

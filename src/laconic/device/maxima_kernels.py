@@ -45,7 +45,7 @@ def masked_maxima(  # type: ignore[no-untyped-def]
     tl.store(out + where, largest, mask=(column >= 0)[:, :, None] & is_image[None, None, :])
 
 
-# Triton compiles a kernel anew for a number that is 1 or a multiple of 16, unless it is told not to.
+# Triton compiles a kernel anew for numbers that are 1 or multiples of 16, unless told not to.
 @triton.jit(do_not_specialize=["width", "across", "top", "bottom", "left", "right"])
 def maxima_of_one(  # type: ignore[no-untyped-def]
     pixels,
