@@ -23,8 +23,8 @@ def sum_codes(  # type: ignore[no-untyped-def]
     """Write the sums of halves by code over one chunk of rows, for one feature.
 
     ``codes`` is (features, n_rows), ``lines`` is (n_rows, WIDTH), ``table`` is a unit matrix (HIGH,
-    HIGH), and ``sums`` is (chunks, features, HIGH x LOW, WIDTH). ``n_rows`` is a multiple of ROWS. Programs of one chunk are
-    neighbours, so that its halves stay in cache.
+    HIGH), and ``sums`` is (chunks, features, HIGH x LOW, WIDTH). ``n_rows`` is a multiple of ROWS.
+    Programs of one chunk are neighbours, so that its halves stay in cache.
     """
     feature = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1).to(tl.int64)
