@@ -39,16 +39,20 @@ class CodeTile(NamedTuple):
     warps: int
     stages: int
     """Reads under way at a time."""
+    table: bool
+    """Whether marks are lines of a table that are read, or each mark is a comparison."""
 
 
-TILE = CodeTile(64, 128, 8192, 4, 3)
+TILE = CodeTile(64, 128, 8192, 4, 3, True)
 # Other tiles, which a benchmark compares with it.
 OTHERS = (
-    CodeTile(64, 128, 8192, 4, 4),
-    CodeTile(64, 64, 8192, 4, 3),
-    CodeTile(64, 64, 8192, 4, 4),
-    CodeTile(64, 256, 8192, 8, 3),
-    CodeTile(128, 64, 8192, 4, 3),
+    CodeTile(64, 128, 8192, 4, 1, True),
+    CodeTile(64, 64, 8192, 4, 3, True),
+    CodeTile(64, 64, 8192, 4, 1, True),
+    CodeTile(64, 256, 8192, 8, 3, True),
+    CodeTile(64, 128, 8192, 4, 3, False),
+    CodeTile(64, 128, 8192, 4, 1, False),
+    CodeTile(64, 64, 8192, 4, 1, False),
 )
 
 
@@ -103,6 +107,7 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
             WIDTH=width,
             HIGH=tile.high,
             LOW=low,
+            TABLE=tile.table,
             ROWS=tile.rows,
             CHUNK=tile.chunk,
             num_warps=tile.warps,
