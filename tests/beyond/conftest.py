@@ -50,7 +50,7 @@ def parquet_file(tmp_path):
     def write(rows, name="rows.parquet", group=SIZE // 2):
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows)
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         pq.write_table(table, path, row_group_size=group)
         return path
 

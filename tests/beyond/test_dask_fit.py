@@ -20,14 +20,12 @@ from rows.test_shards import POOLS, RULES, SETTINGS, assert_same_paths, in_shard
 # -- the same model --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", [name for name in POOLS if "csc" not in name])
 def test_every_pool_has_the_same_bits_as_in_memory(name, assert_identical):
-    """Without a client, partitions are shards of this process."""
+    """Without a client, partitions are shards of this process. (Sparse chunks of rows are CSR.)"""
     pool, (X, y) = POOLS[name]
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
-    elif X.format == "csc":
-        return  # chunks of rows are CSR
     for booster, labels in ((ShareBoostClassifier, y), (TotalQBoostClassifier, y > 0)):
         model = [booster(2, pool=pool, n_jobs=1) for _ in range(2)]
         one = in_memory(model[0], X, labels)
@@ -35,8 +33,8 @@ def test_every_pool_has_the_same_bits_as_in_memory(name, assert_identical):
 
 
 @pytest.mark.parametrize("name", [
-    "columns", "columns csr", "groups", "stumps named", "stumps csc", "pieces", "rules named",
-    "bumps", "patches", "mixed", "mixed with pieces", "products",
+    "columns csr", "groups", "products", "stumps named", "pieces", "rules named", "bumps",
+    "patches", "mixed",
 ])  # fmt: skip
 def test_pools_on_a_cluster(name, cluster):
     pool, (X, y) = POOLS[name]
@@ -47,9 +45,9 @@ def test_pools_on_a_cluster(name, cluster):
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, *BINARY_LOSSES])
-@pytest.mark.parametrize("booster", [ShareBoostClassifier, TotalQBoostClassifier])
-def test_losses_on_a_cluster(booster, loss, cluster):
+def test_losses_on_a_cluster(loss, cluster):
     X, y = table()
+    booster = ShareBoostClassifier if loss in LOSSES else TotalQBoostClassifier
     y = y if loss in LOSSES else y > 0
     model = booster(2, pool=Stumps(3), loss=loss, n_jobs=1)
     [one] = in_shards(model, X, y, [CUTS])
@@ -61,9 +59,10 @@ def test_losses_on_a_cluster(booster, loss, cluster):
 def test_rules_on_a_cluster(rule, cluster):
     X, y = table()
     model = ShareBoostClassifier(2, rule=rule, n_jobs=1)
-    [one] = in_shards(model, X[:, :4], y, [CUTS])
+    [one] = in_shards(model, X[:, :3], y, [(60,)])
     with cluster.as_current():
-        assert_same_paths([one, clone(model).fit(array_of(X[:, :4]), array_of(y))])
+        there = clone(model).fit(array_of(X[:, :3], (60,)), array_of(y, (60,)))
+    assert_same_paths([one, there])
 
 
 MORE = [
@@ -71,12 +70,14 @@ MORE = [
     {"costs": [1, 2, 1, 1, 3, 1], "max_cost": 4},
     {"max_features": 2, "pool": "stumps"},
     {"max_operations": 9},
-    {"max_bytes": 190, "pool": "stumps"},
+    {"max_bytes": 900, "pool": "stumps"},
     {"rule": "projection", "loss": "log", "alpha": 0.01},
 ]
+WHERE = [(settings, "here") for settings in [*SETTINGS, *MORE]]
+WHERE += [(settings, "cluster") for settings in (SETTINGS[0], *MORE[:2], MORE[4])]
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, *MORE], ids=str)
+@pytest.mark.parametrize(("settings", "anywhere"), WHERE, indirect=["anywhere"], ids=str)
 def test_settings(settings, anywhere):
     X, y = table()
     model = ShareBoostClassifier(3, n_jobs=1, **settings)
@@ -84,16 +85,21 @@ def test_settings(settings, anywhere):
     assert_same_paths([one, clone(model).fit(array_of(X), array_of(y))])
 
 
-@pytest.mark.parametrize("settings", [
+SEARCHES = [
     {"search": "exact"},
     {"search": None},
     {"hot_start": 3},
     {"max_atoms": 2},
     {"loss": "log", "costs": [1, 2, 1, 1, 3, 1]},
-], ids=str)  # fmt: skip
+]
+SEARCHED = [(settings, "here") for settings in SEARCHES]
+SEARCHED += [(settings, "cluster") for settings in (SEARCHES[0], SEARCHES[-1])]
+
+
+@pytest.mark.parametrize(("settings", "anywhere"), SEARCHED, indirect=["anywhere"], ids=str)
 def test_subset_searches(settings, anywhere):
     X, y = table()
-    model = TotalQBoostClassifier(4, price=3e-3, n_jobs=1, pool=Stumps(3), **settings)
+    model = TotalQBoostClassifier(3, price=3e-3, n_jobs=1, pool=Stumps(3), **settings)
     [one] = in_shards(model, X, y > 0, [CUTS])
     assert_same_paths([one, clone(model).fit(array_of(X), array_of(y > 0))])
 
@@ -101,14 +107,14 @@ def test_subset_searches(settings, anywhere):
 @pytest.mark.parametrize("of", [{"price": [0.02, 0.005]}, {"l1": [0.02, 0.005]}])
 def test_paths_of_prices(of, anywhere):
     X, y = table()
-    model = TotalQBoostClassifier(4, pool=Stumps(3), hot_start=2, n_jobs=1)
+    model = TotalQBoostClassifier(3, pool=Stumps(3), hot_start=2, n_jobs=1)
     one = model.fit_path(X, y > 0, **of)
     other = model.fit_path(array_of(X), array_of(y > 0), **of)
     for pair in zip(one, other, strict=True):
         assert_same_paths(pair)
 
 
-@pytest.mark.parametrize("cuts", [(), (60,), (1, 20, 21, 45, 80, 100), tuple(range(10, 120, 10))])
+@pytest.mark.parametrize("cuts", [(), (1, 20, 21, 45, 80, 100, 101, 119)])
 @pytest.mark.parametrize("pool", ["columns", "stumps"])
 def test_other_partitions_give_the_same_atoms_and_weights(pool, cuts, anywhere):
     X, y = table()
@@ -125,6 +131,39 @@ def test_single_precision_stays(anywhere):
     [one] = in_shards(model, X.astype("f"), y, [CUTS])
     other = clone(model).fit(array_of(X.astype("f")), array_of(y))
     assert_same_paths([one, other])
+
+
+DTYPES = [np.int16, np.uint8, np.bool_, np.float16, object, "datetime64[D]", "timedelta64[h]"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_of_every_type(dtype, assert_identical):
+    X, y = table()
+    X = np.abs(900 * X).astype(int).astype(dtype)
+    one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
+    assert_identical(in_memory(one, X, y), other.fit(array_of(X), array_of(y)))
+    assert np.array_equal(other.predict(array_of(X)).compute(), one.predict(X))
+
+
+NULLABLE = {
+    "whole": lambda X: pd.array((9 * X[:, 0]).astype(int), dtype="Int64"),
+    "number": lambda X: pd.array(X[:, 1], dtype="Float64"),
+    "flag": lambda X: pd.array(X[:, 2] > 0, dtype="boolean"),
+    "text": lambda X: pd.array(np.where(X[:, 3] > 2, "a", "b"), dtype="string"),
+    "zoned": lambda X: pd.Timestamp("2024", tz="UTC") + pd.to_timedelta(999 * X[:, 4], unit="h"),
+    "wait": lambda X: pd.to_timedelta(999 * X[:, 5], unit="h"),
+}
+
+
+def test_frames_with_missing_cells_of_every_type(anywhere):
+    X, y = table()
+    rows = pd.DataFrame({name: make(X) for name, make in NULLABLE.items()})
+    rows.loc[55:105] = pd.NA  # a whole partition lacks everything
+    one, other = (ShareBoostClassifier(6, pool="stumps", n_jobs=1) for _ in range(2))
+    in_memory(one, rows, y)
+    other.fit(frame_of(rows), frame_of(pd.Series(y)))
+    assert_same_paths([one, other])
+    assert np.array_equal(other.predict(frame_of(rows)).compute(), one.predict(rows))
 
 
 def test_dense_and_sparse_chunks_mix(assert_identical):
@@ -159,7 +198,9 @@ def precise(**settings):
     return ShareBoostClassifier(3, pool="stumps", tol=1e-14, **{"alpha": 1e-4, **settings})
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1, 1: 2, 2: 0.5}])
+@pytest.mark.parametrize(("class_weight", "anywhere"), [
+    (None, "here"), ({0: 1, 1: 2, 2: 0.5}, "here"), ("balanced", "here"), ("balanced", "cluster"),
+], indirect=["anywhere"])  # fmt: skip
 def test_weights_are_those_of_memory(class_weight, anywhere):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, 120).astype(float)
@@ -258,7 +299,7 @@ def test_unknown_chunk_sizes(anywhere):
     rows = shop()
     given = frame_of(rows)
     numbers = ["whole", "flag", "weight"]
-    X, y = given[numbers].astype(float).values, given.label.values
+    X, y = given[numbers].astype(float).values, given.label.astype(object).values
     one, other = (ShareBoostClassifier(3, n_jobs=1) for _ in range(2))
     in_memory(one, rows[numbers].astype(float).to_numpy(), rows.label.to_numpy())
     assert_same_paths([one, other.fit(X, y)])

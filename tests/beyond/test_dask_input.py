@@ -81,9 +81,12 @@ def test_missing_labels(anywhere):
 
 def test_labels_of_two_columns(anywhere):
     two = np.c_[Y, Y]
-    for given in (array_of(two), frame_of(pd.DataFrame(two))):
+    for given in (two, array_of(two), frame_of(pd.DataFrame(two))):
         with pytest.raises(ValueError, match="y must be a single column; it has 2"):
             fit(y=given)
+    for given in (two, array_of(two)):
+        with pytest.raises(ValueError, match="sample_weight must be a single column"):
+            fit(sample_weight=given)
 
 
 def test_labels_that_are_missing():
@@ -107,6 +110,8 @@ def test_lengths_that_differ(anywhere):
         fit(y=array_of(Y[:119]))
     with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has 119"):
         fit(sample_weight=np.ones(119))
+    with pytest.raises(ValueError, match="X has 120 rows, but sample_weight has no rows"):
+        fit(sample_weight=2.0)
     unknown = array_of(Y)[array_of(np.arange(120) != 70)]
     with pytest.raises(ValueError, match=r"part 2 of X has 49 rows, but .* part of y has 48; give"):
         fit(y=unknown)

@@ -14,6 +14,8 @@ import torch
 from laconic.device import code_sums, patch_values, value_sums
 from laconic.device.code_sums import CodeTile
 from laconic.device.patch_values import PatchValues
+from laconic.device.row_passes import ALIGNED, RowPass, RowTile
+from laconic.device.triton_or_twin import padded
 from laconic.device.value_sums import Tile
 from laconic.model.windows import WindowMaximum
 
@@ -93,6 +95,47 @@ def check_waiting(device):
         assert agree(code_sums.code_sums(codes, R, tile), at_once, at_once.abs(), 1e-15)
     finally:
         code_sums.WAITING = usual
+
+
+def check_passes_over_rows(device):
+    """Products, sums and bent scores of stored columns, for rows that fill no whole tile."""
+    rng = np.random.default_rng(3)
+    for n, n_rows, k in ((1, 5, 1), (40, 300, 3), (33, 700, 10), (7, 256, 20)):
+        room = torch.zeros(n + 2, padded(n_rows, ALIGNED))
+        codes = room.to(torch.uint8)
+        room[:, :n_rows] = torch.as_tensor(rng.standard_normal((n + 2, n_rows)))
+        codes[:, :n_rows] = torch.as_tensor(rng.integers(0, 2, (n + 2, n_rows)))
+        shifts = torch.as_tensor(rng.random(n + 2))
+        weights = torch.as_tensor(rng.standard_normal((k, n)).astype(np.float32))
+        bend = torch.as_tensor(rng.dirichlet(np.ones(k), n_rows).T.astype(np.float32).copy())
+        weight = torch.as_tensor((rng.random(n_rows) / n_rows).astype(np.float32))
+        room, codes, shifts, weights, bend, weight = (
+            given.to(device) for given in (room, codes, shifts, weights, bend, weight)
+        )
+        for tile in (RowTile(128, 32, 4, 3), RowTile(256, 16, 4, 2)):
+            for read, X in (
+                (RowPass(room, n, n_rows, None, tile), room[:n, :n_rows].double()),
+                (RowPass(codes, n, n_rows, shifts, tile),
+                 codes[:n, :n_rows].double() - shifts[:n, None]),
+            ):  # fmt: skip
+                assert_passes(read, X, weights, bend, weight)
+
+
+def assert_passes(read, X, weights, bend, weight):
+    """The passes agree with double precision, and two of them have the same bits."""
+    V, rho, w = weights.double(), bend.double(), weight.double()
+    scores = V @ X
+    assert agree(read.product(weights), scores, V.abs() @ X.abs() + V.abs().sum(), 2e-6)
+    sums = read.sums(bend)
+    assert sums.dtype == torch.float64
+    assert agree(sums, X @ rho.T, X.abs() @ rho.T + rho.sum(1), 2e-6)
+    for centres in (False, True):
+        middle = (rho * scores).sum(0) if centres else 0.0
+        bent = rho * (scores - middle) * w
+        found = read.bent(weights, bend, weight, centres)
+        size = (X.abs().amax() + 1.0) * (rho * scores.abs().amax() * w).sum(1).amax()
+        assert agree(found, X @ bent.T, size, 1e-5)
+        assert torch.equal(found, read.bent(weights, bend, weight, centres))
 
 
 def few_windows():

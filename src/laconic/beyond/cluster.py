@@ -18,9 +18,10 @@ from uuid import uuid4
 
 import cloudpickle
 import numpy as np
-from distributed import Client, Future, wait
+from distributed import Client, Future, rejoin, secede, wait
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
+from distributed.worker import thread_state
 
 from laconic.beyond.collections import not_computed
 from laconic.beyond.moved import Moved, in_own_memory
@@ -146,7 +147,7 @@ def _same(item: Any) -> Any:
 
 def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
     """Return the results of some futures. Warn if there is no worker to wait for."""
-    with clear_errors(futures):
+    with clear_errors(futures), _room_for_others():
         while not _done(futures):
             if not client.nthreads():
                 warnings.warn(
@@ -155,6 +156,22 @@ def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
                 )
         answers: list[Any] = client.gather(list(futures))
     return answers
+
+
+@contextmanager
+def _room_for_others() -> Iterator[None]:
+    """Give the thread of this worker to other tasks, if the fit itself runs inside a task.
+
+    Otherwise the fit could wait for tasks that wait for its thread.
+    """
+    inside = hasattr(thread_state, "execution_state")
+    if inside:
+        secede()
+    try:
+        yield
+    finally:
+        if inside:
+            rejoin()
 
 
 def _done(futures: Sequence[Future]) -> bool:

@@ -35,11 +35,11 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
 
 def _client() -> Any:
-    """Return the client of the cluster that Dask uses, or None."""
+    """Return the client of the cluster that Dask uses, also inside of its tasks, or None."""
     try:
-        from distributed import Client
+        from distributed import get_client
 
-        return Client.current()
+        return get_client()
     except (ImportError, ValueError):
         return None
 
@@ -115,8 +115,9 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
                 f"the same frame; it is a {type(values).__name__}"
             )
         whole = np.asarray(values)
-        if len(whole) != sum(sizes):
-            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {len(whole)}")
+        if whole.shape[:1] != (sum(sizes),):
+            has = len(whole) if whole.ndim else "no rows"
+            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {has}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
     if _dimensions(values, name) > 1 and values.shape[1] != 1:

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
-from laconic.data.kinds import Facts, frame_facts, kinds_of
+from laconic.data.kinds import Facts, facts_of, kinds_of
 from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
 
@@ -86,7 +86,7 @@ def look(part: Any, threads: Threads, name: str) -> Look:
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
         is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
-        frame_facts(X, weight) if frame else {},
+        facts_of(X, weight),
         classes,
         np.bincount(codes, weight[counted], minlength=len(classes)),
         float(weight.max(initial=0.0)),
@@ -120,7 +120,9 @@ def first_row(X: Any) -> Any:
 def labels_of(y: Any) -> np.ndarray:
     """Return the labels of a part as an array."""
     labels = np.asarray(y)
-    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.shape[1:] not in ((), (1,)):
+        raise ValueError(f"y must be a single column; it has {labels.shape[1]}")
+    return labels.reshape(-1)
 
 
 def weights_of(weight: Any, n_rows: int) -> np.ndarray:
@@ -128,6 +130,8 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     if weight is None:
         return np.broadcast_to(np.float64(1.0), n_rows)
     weights = np.asarray(weight, dtype=np.float64).reshape(-1)
+    if len(weights) != n_rows:
+        raise ValueError("sample_weight must be a single column")
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight holds NaN or infinity; give finite weights")
     if (weights < 0).any():

@@ -43,7 +43,7 @@ class Tile(NamedTuple):
 
 
 # Tiles by the bytes of a value, and others that a benchmark compares them with.
-TILES = {1: Tile(256, 128, 16384, 8, 3), 2: Tile(128, 128, 16384, 8, 4)}
+TILES = {1: Tile(256, 128, 16384, 8, 3), 2: Tile(128, 128, 8192, 8, 4)}
 OTHERS = {
     1: (
         Tile(128, 128, 16384, 8, 4),
@@ -51,7 +51,7 @@ OTHERS = {
         Tile(256, 128, 32768, 8, 4),
         Tile(256, 256, 32768, 8, 2),
     ),
-    2: (Tile(64, 128, 16384, 4, 4), Tile(128, 64, 16384, 4, 4), Tile(128, 128, 32768, 8, 4)),
+    2: (Tile(128, 128, 32768, 8, 4), Tile(128, 128, 16384, 8, 4), Tile(128, 128, 4096, 8, 4)),
 }
 
 
