@@ -101,22 +101,24 @@ class Device:
 def patches(device: Device, rows: int, atoms: int, outputs: int) -> Iterator[Pass]:
     """Yield passes over stored patches."""
     n_padded = value_sums.padded(rows, value_sums.ALIGNED)
-    for size, dtype in ((2, torch.float16), (1, torch.uint8)):
+    for size, dtype in ((2, torch.float16), (1, torch.int8)):
         values = torch.zeros(atoms, n_padded, dtype=dtype, device=device.name)
         for some in values.split(500):
             drawn = device.uniform(len(some), rows)
-            some[:, :rows] = drawn if size == 2 else (255 * drawn).round_()
+            some[:, :rows] = drawn if size == 2 else (255 * drawn).round_() - 128
         n_bytes = atoms * rows * size
 
         def exact(R: torch.Tensor, values: torch.Tensor = values) -> torch.Tensor:
-            return values[:COMPARED, :rows].double() @ R.double().T
+            held = values[:COMPARED, :rows].double() + value_sums.shift_of(values)
+            return held @ R.double().T
 
         def naive(R: torch.Tensor, values: torch.Tensor = values) -> torch.Tensor:
             total = torch.zeros(atoms, outputs, device=device.name)
             for start in range(0, rows, 8192):
                 some = slice(start, min(start + 8192, rows))
                 half = (R[:, some] * rows).half()
-                total += (values[:, some].half() @ half.T).float()
+                held = values[:, some].half() + value_sums.shift_of(values)
+                total += (held @ half.T).float()
             return total.double() / rows
 
         tiles = (value_sums.TILES[size], *value_sums.OTHERS[size])

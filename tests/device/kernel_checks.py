@@ -22,10 +22,10 @@ from laconic.model.windows import WindowMaximum
 # Small chunks, so that a few rows are cut into several.
 SMALL_TILES = (Tile(64, 64, 256, 4, 2), Tile(64, 128, 512, 4, 3), Tile(128, 64, 1024, 8, 3))
 SMALL_CODES = (
-    CodeTile(64, 64, 256, 4, 2),
-    CodeTile(64, 128, 512, 4, 3),
-    CodeTile(128, 64, 8192, 4, 3),
-    CodeTile(32, 64, 512, 2, 3),
+    CodeTile(64, 64, 256, 4, 2, True),
+    CodeTile(64, 128, 512, 4, 3, False),
+    CodeTile(128, 64, 8192, 4, 1, True),
+    CodeTile(32, 64, 512, 2, 3, False),
 )
 
 
@@ -33,7 +33,7 @@ def stored(dtype, atoms, n, seed=0):
     """Draw stored values, with rows padded by zeros."""
     rng = np.random.default_rng(seed)
     values = torch.zeros(atoms, value_sums.padded(n, value_sums.ALIGNED), dtype=dtype)
-    drawn = rng.integers(0, 256, (atoms, n)) if dtype == torch.uint8 else rng.random((atoms, n))
+    drawn = rng.integers(-128, 128, (atoms, n)) if dtype == torch.int8 else rng.random((atoms, n))
     values[:, :n] = torch.as_tensor(drawn).to(dtype)
     return values
 
@@ -53,11 +53,11 @@ def agree(found, exact, terms, rounding):
 
 def check_values(device):
     """Sums of stored values, for atoms and rows that fill no whole tile."""
-    for dtype in (torch.uint8, torch.float16):
+    for dtype in (torch.int8, torch.float16):
         for atoms, n, k in ((1, 1, 1), (70, 300, 3), (130, 1000, 10), (64, 512, 40)):
             values, R = stored(dtype, atoms, n).to(device), residual(k, n).to(device)
-            exact = values[:, :n].double() @ R.double().T
-            terms = values[:, :n].double() @ R.double().abs().T
+            held = values[:, :n].double() + value_sums.shift_of(values)
+            exact, terms = held @ R.double().T, held @ R.double().abs().T
             assert agree(value_sums.twin(values, R), exact, terms, 1e-6)
             for tile in SMALL_TILES:
                 found = value_sums.value_sums(values, R, tile)

@@ -20,6 +20,12 @@ def digits(n=300, dtype=np.float32):
     return load_digits(return_X_y=True)[0][:n].astype(dtype)
 
 
+def stored(both):
+    """Return the stored values on the device."""
+    there = both.there._stored
+    return (there.cpu().double() + value_sums.shift_of(there))[:, : both.there._n_images].numpy()
+
+
 def residual_of(n, k=10, seed=1):
     return (np.random.default_rng(seed).standard_normal((n, k)) / n).astype(np.float32)
 
@@ -31,8 +37,7 @@ def test_everything_is_as_on_the_host(device, scale, storage):
     X, weight = digits(), np.random.default_rng(0).random(300) + 0.1
     both = Both(Patches(**SMALL, scale=scale, storage=storage), X, weight, device)
     assert both.same_facts()
-    here, there = both.host._stored.T.astype(float), both.there._stored[:, :300].cpu().double()
-    apart = np.abs(here - there.numpy())
+    apart = np.abs(both.host._stored.T.astype(float) - stored(both))
     assert apart.max() <= STEP[storage]
     assert (apart > (0 if storage != "float32" else STEP[storage])).mean() < 1e-3
     factors = both.host.scales(range(both.host.n_atoms))
@@ -51,10 +56,10 @@ def test_everything_is_as_on_the_host(device, scale, storage):
 def test_sums_are_those_of_the_stored_values(device):
     both = Both(Patches(**SMALL), digits(), device=device)
     R = residual_of(300)
-    stored = both.there._stored[:, :300].cpu().double().numpy()
+    held = stored(both)
     steps = (both.there._to_values * both.there._factors).cpu().numpy()[:, None]
-    terms = steps * (stored @ np.abs(R))
-    assert close(both.on_device(R), steps * (stored @ R.astype(float)), terms, np.float32)
+    terms = steps * (held @ np.abs(R))
+    assert close(both.on_device(R), steps * (held @ R.astype(float)), terms, np.float32)
 
 
 def test_several_sizes_and_masks_share_one_pool(device):

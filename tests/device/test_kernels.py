@@ -18,7 +18,7 @@ from kernel_checks import CHECKS, residual, stored
 
 from laconic.device import code_sums, value_sums
 from laconic.device.fixed_point import sums_by_code, whole_numbers
-from laconic.device.halves import halves, parts_of
+from laconic.device.pieces import digits, halves, parts_of
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,16 @@ def test_halves_hold_the_digits_of_a_residual(dtype, together):
     assert (error <= digits * R.double().abs() + floor).all()
 
 
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_digits_hold_the_digits_of_the_largest_number(parts):
+    R = residual(9, 50, np.float64)
+    split = digits(R, parts, 40, 64)
+    assert not split.lines[parts * 9 :].any()
+    assert not split.lines[:, 50:].any()
+    error = (split.whole(split.lines.T[:50]).T - R).abs()
+    assert (error <= 2.0 ** (2 - 8 * parts) * R.abs().amax(dim=1, keepdim=True)).all()
+
+
 def test_halves_of_tiny_numbers_do_not_overflow():
     R = torch.full((2, 3), 1e-44)
     R[1] = 0.0
@@ -89,11 +99,12 @@ def test_the_twin_of_sums_by_code_is_a_histogram(dtype):
         assert (error <= 1e-12 * R.double().abs().sum(dim=1).numpy()[:, None]).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.float16, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.float32])
 def test_the_twin_of_sums_of_values_is_a_product(dtype, monkeypatch):
     monkeypatch.setattr(value_sums, "TWIN_ROWS", 64)
     monkeypatch.setattr(value_sums, "TWIN_VALUES", 640)
     values, R = stored(dtype, 33, 500), residual(5, 500)
     found = value_sums.value_sums(values, R)
-    terms = values[:, :500].double() @ R.double().abs().T
-    assert ((found - values[:, :500].double() @ R.double().T).abs() <= 1e-6 * terms).all()
+    held = values[:, :500].double() + value_sums.shift_of(values)
+    error = (found - held @ R.double().T).abs()
+    assert (error <= 1e-6 * (held @ R.double().abs().T)).all()

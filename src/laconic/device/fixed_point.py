@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from laconic.device.pieces import powers
+
 BITS = 62
 
 
@@ -25,10 +27,7 @@ class Whole(NamedTuple):
 
 def whole_numbers(residual: Tensor) -> Whole:
     """Round a residual (n_outputs, n_rows) to whole numbers."""
-    peaks = residual.abs().amax(dim=1).double()
-    # The quotient of a number and its mantissa is exactly a power of two.
-    powers = torch.where(peaks > 0, peaks / torch.frexp(peaks)[0], 1.0)
-    units = powers * 2.0 ** (residual.shape[1].bit_length() - BITS)
+    units = powers(residual) * 2.0 ** (residual.shape[1].bit_length() - BITS)
     rows = (residual.double() / units[:, None]).round_()
     return Whole(rows.T.to(torch.int64, memory_format=torch.contiguous_format), units)
 

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_templates", "n_masks", "n_positions"])
 def masked_maxima(  # type: ignore[no-untyped-def]
     responses,
     masks,
@@ -45,7 +45,8 @@ def masked_maxima(  # type: ignore[no-untyped-def]
     tl.store(out + where, largest, mask=(column >= 0)[:, :, None] & is_image[None, None, :])
 
 
-@triton.jit
+# Triton compiles a kernel anew for numbers that are 1 or multiples of 16, unless told not to.
+@triton.jit(do_not_specialize=["width", "across", "top", "bottom", "left", "right"])
 def maxima_of_one(  # type: ignore[no-untyped-def]
     pixels,
     template,

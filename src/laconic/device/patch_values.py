@@ -32,13 +32,16 @@ class Group(NamedTuple):
     """All columns of one template size. Every template may have every mask."""
 
     size: int
-    n_columns: int
     templates: Tensor
     """(templates, size²)"""
     masks: Tensor
     """(masks, positions)"""
     place: Tensor
     """(templates, masks): the column with that template and mask, or -1."""
+    atoms: list[tuple[int, int, int]]
+    """Template, mask and column of every atom."""
+    boxes: list[tuple[int, int, int, int]]
+    """The positions where each mask is not zero are in the box (top, bottom, left, right)."""
 
 
 class PatchValues:
@@ -63,10 +66,17 @@ class PatchValues:
             _, first, mask = np.unique(numbers[of_size], return_index=True, return_inverse=True)
             place = np.full((len(used), len(first)), -1)
             place[template.ravel(), mask.ravel()] = of_size
-            templates = np.array([images[t].ravel() for t in used])
-            masks = np.array([windows.mask(column).ravel() for column in of_size[first]])
-            arrays = [torch.as_tensor(a, device=device) for a in (templates, masks, place)]
-            self._groups.append(Group(size, len(of_size), *arrays))
+            atoms = list(zip(template.tolist(), mask.tolist(), of_size.tolist(), strict=True))
+            masks = [windows.mask(column) for column in of_size[first]]
+            group = Group(
+                size,
+                torch.as_tensor(np.array([images[t].ravel() for t in used]), device=device),
+                torch.as_tensor(np.array([m.ravel() for m in masks]), device=device),
+                torch.as_tensor(place, device=device),
+                atoms,
+                [_box(m) for m in masks],
+            )
+            self._groups.append(group)
 
     def compute(self, pixels: Tensor) -> Tensor:
         """Return the values (n_columns, n_images) in float32, for pixels (n_pixels, n_images)."""
@@ -74,7 +84,7 @@ class PatchValues:
         out = torch.empty(self._n_columns, n, dtype=torch.float32, device=pixels.device)
         for group in self._groups:
             n_templates = len(group.templates)
-            if has_triton(pixels) and group.n_columns < MANY * n_templates:
+            if has_triton(pixels) and len(group.atoms) < MANY * n_templates:
                 self._one_by_one(group, pixels, out)
                 continue
             lines = (n_templates + group.size**2) * group.masks.shape[1]
@@ -117,22 +127,17 @@ class PatchValues:
 
         across = self._shape[1] - group.size + 1
         n = pixels.shape[1]
-        for template, mask in (group.place >= 0).nonzero().tolist():
-            under = (group.masks[mask].view(-1, across) > 0).nonzero()
-            (top, left), (bottom, right) = under.amin(0).tolist(), under.amax(0).tolist()
+        for template, mask, column in group.atoms:
             maxima_of_one[(padded(n, IMAGES_OF_ONE) // IMAGES_OF_ONE,)](
                 pixels,
                 group.templates[template],
                 group.masks[mask],
-                out[group.place[template, mask]],
+                out[column],
                 n,
                 pixels.stride(0),
                 self._shape[1],
                 across,
-                top,
-                bottom + 1,
-                left,
-                right + 1,
+                *group.boxes[mask],
                 SIZE=group.size,
                 IMAGES=IMAGES_OF_ONE,
                 num_warps=2,
@@ -146,6 +151,12 @@ def twin(responses: Tensor, group: Group, out: Tensor) -> None:
         under = mask.nonzero()[:, 0]
         values = responses[own][:, under] * mask[under, None]
         out[group.place[own, number]] = values.amax(dim=1).clamp_(min=0.0)
+
+
+def _box(mask: np.ndarray) -> tuple[int, int, int, int]:
+    """Return the box of the positions where a mask is not zero: top, bottom, left and right."""
+    y, x = mask.nonzero()
+    return int(y.min()), int(y.max()) + 1, int(x.min()), int(x.max()) + 1
 
 
 def _views(pixels: Tensor, shape: Sequence[int], size: int) -> Tensor:

@@ -13,7 +13,7 @@ from laconic.device.patch_values import PatchValues
 from laconic.device.pool import on_a_row
 from laconic.device.surveys import first_row
 from laconic.device.triton_or_twin import padded
-from laconic.device.value_sums import ALIGNED, value_sums
+from laconic.device.value_sums import ALIGNED, shift_of, value_sums
 from laconic.model.windows import LARGEST_PIXEL, images_of
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.bound_patches import largest_responses
@@ -21,6 +21,8 @@ from laconic.pools.parts import MOST_SURVEYS, Place, Unfinished
 from laconic.pools.patches import MergedPatches, Patches, PatchesSurvey
 from laconic.pools.templates import Windows
 
+# Types of stored values, by the storage of the pool.
+STORED_AS = {"uint8": torch.int8, "float16": torch.float16, "float32": torch.float32}
 # Images whose atoms are stored together, and windows that are read together.
 STORED, READ = 4096, 1 << 18
 # Stored values that are squared together, and their images.
@@ -49,9 +51,8 @@ class DevicePatches:
         unit = largest_responses(learned.map, learned.low, learned.high)
         self._to_values = torch.as_tensor(unit / self._steps, device=X.device)
         self._factors = torch.ones_like(self._to_values)
-        self._stored = torch.zeros(
-            len(unit), padded(len(X), ALIGNED), dtype=getattr(torch, pool.storage), device=X.device
-        )
+        shape = len(unit), padded(len(X), ALIGNED)
+        self._stored = torch.zeros(shape, dtype=STORED_AS[pool.storage], device=X.device)
         peaks = self._store(PatchValues(learned.map.windows, X.device))
         if pool.scale is not None:
             late = peaks if pool.scale == "max" else self._moments(weight)
@@ -68,8 +69,8 @@ class DevicePatches:
             if self._steps > 1.0:
                 values.round_()
             stored = self._stored[:, images]
-            stored.copy_(values)
-            torch.maximum(peaks, stored.amax(dim=1), out=peaks)
+            stored.copy_(values.sub_(shift_of(stored)))
+            torch.maximum(peaks, stored.amax(dim=1).double() + shift_of(stored), out=peaks)
         return peaks
 
     def _moments(self, weight: Tensor) -> Tensor:
@@ -88,7 +89,7 @@ class DevicePatches:
         total = torch.zeros_like(self._factors)
         for images in row_blocks(self._n_images, SQUARED[1]):
             for atoms in row_blocks(len(total), SQUARED[0] // SQUARED[1]):
-                values = self._stored[atoms, images].float()
+                values = self._stored[atoms, images].float() + shift_of(self._stored)
                 total[atoms] += values.square() @ weight[images]
         return total * (self._to_values * self._factors).square()
 

@@ -17,12 +17,13 @@ def sum_values(  # type: ignore[no-untyped-def]
     ATOMS: tl.constexpr,
     ROWS: tl.constexpr,
     CHUNK: tl.constexpr,
+    SUM: tl.constexpr,
 ):
-    """Write the sums of values times halves over one chunk of rows, for some atoms.
+    """Write the sums of values times pieces over one chunk of rows, for some atoms.
 
-    ``values`` is (n_atoms, n_rows), ``lines`` is (WIDTH, n_rows), and ``sums`` is (chunks, n_atoms,
-    WIDTH). ``n_rows`` is a multiple of ROWS. Programs of one chunk are neighbours, so that its
-    halves stay in cache.
+    ``values`` is (n_atoms, n_rows), and ``lines`` is (WIDTH, n_rows). They are float16, and SUM is
+    float32, or they are int8, and SUM is int32. ``sums`` is (chunks, n_atoms, WIDTH). ``n_rows`` is
+    a multiple of ROWS. Programs of one chunk are neighbours, so that its pieces stay in cache.
     """
     first = tl.program_id(0) * ATOMS
     chunk = tl.program_id(1).to(tl.int64)
@@ -35,11 +36,9 @@ def sum_values(  # type: ignore[no-untyped-def]
     read = tl.minimum(atoms, n_atoms - 1).to(tl.int64)
     at = values + read[:, None] * n_rows + (start + rows)[None, :]
     beside = lines + columns[None, :].to(tl.int64) * n_rows + (start + rows)[:, None]
-    total = tl.zeros((ATOMS, WIDTH), dtype=tl.float32)
+    total = tl.zeros((ATOMS, WIDTH), dtype=SUM)
     for _ in range(start, stop, ROWS):
-        value = tl.load(at).to(tl.float16)
-        half = tl.load(beside)
-        total = tl.dot(value, half, total)
+        total = tl.dot(tl.load(at), tl.load(beside), total, out_dtype=SUM)
         at += ROWS
         beside += ROWS
     out = sums + (chunk * n_atoms + atoms.to(tl.int64))[:, None] * WIDTH + columns[None, :]
