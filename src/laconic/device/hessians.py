@@ -67,7 +67,7 @@ class DeviceHessians(NamedTuple):
         else:
             room = max(PASSING // max(bends.shape[1], self.n_columns * few), 1)
             grams = torch.cat([self._of_some_rows(own, few) for own in bends.split(room)])
-        found = on_host(grams.double())
+        found = on_host(grams)
         return np.repeat(found, 2, axis=0) if alike else found
 
     def _of_some_rows(self, bends: Tensor, few: int) -> Tensor:
