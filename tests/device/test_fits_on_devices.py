@@ -19,6 +19,8 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.losses import BinaryLoss, ExponentialLoss, LogLoss, sigmoid
+from laconic.numeric.namespaces import namespace
 from laconic.pools import Columns, Mixed, Patches, Products, Stumps
 from problems import random_problem, saving_always
 
@@ -259,6 +261,44 @@ def test_rows_that_cannot_go_there(device):
         model.fit(sparse.csr_matrix(X), y)
     with pytest.raises(TypeError, match="the path of a file, and device="):
         model.fit("rows/*.parquet", "y")
+
+
+class OfArrays(LogLoss):
+    """A loss of the user that knows only NumPy."""
+
+    name = "of arrays"
+
+    def curvature(self, weight, state):
+        return np.asarray(state.astype(float)) * weight
+
+
+class OfBoth(BinaryLoss):
+    """A loss of the user for both: e^−margin without a limit."""
+
+    name = "of both"
+
+    @staticmethod
+    def at(margin):
+        u = namespace(margin).exp(-margin)
+        return u, u
+
+    @staticmethod
+    def bend(u):
+        return u
+
+    def dual(self, u):
+        return ExponentialLoss().dual(u)
+
+    def positive(self, score):
+        return sigmoid(2.0 * score)
+
+
+def test_own_losses(device):
+    X, y = random_problem(0, k=2)
+    with pytest.raises(TypeError, match="'of arrays' does not take tensors"):
+        ShareBoostClassifier(2, loss=OfArrays(), device=device).fit(X, y)
+    model = ShareBoostClassifier(3, loss=OfBoth())
+    same_path(clone(model).set_params(device=device).fit(X, y), model.fit(X, y))
 
 
 def test_devices_that_cannot_be_used(monkeypatch):

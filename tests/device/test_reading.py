@@ -10,7 +10,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.device import reading
+from laconic.device import place, reading
 from laconic.losses import LogLoss
 from laconic.model.arrange import Arrange
 from laconic.model.feature_maps import model_scores
@@ -243,3 +243,27 @@ def test_tensors_of_the_processor_share_their_memory():
     model.predict(given)
     assert len(seen) == 2
     assert all(np.shares_memory(rows, X) for rows in seen)
+
+
+@pytest.mark.gpu
+def test_arrays_of_cupy_give_arrays_of_cupy():
+    cupy = pytest.importorskip("cupy")
+    X, y = random_problem(1)
+    known = ShareBoostClassifier(3).fit(X, y)
+    model = ShareBoostClassifier(3).fit(cupy.asarray(X), cupy.asarray(y))
+    assert model.atoms_ == known.atoms_
+    for answer in ANSWERS:
+        found = getattr(model, answer)(cupy.asarray(X))
+        assert isinstance(found, cupy.ndarray)
+        np.testing.assert_allclose(found.get(), getattr(model, answer)(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1000, 7), (1000,), (3, 5000)])
+def test_rows_are_moved_piece_by_piece(shape, device, monkeypatch):
+    monkeypatch.setattr(place, "MOVED", 5000)
+    given = np.random.default_rng(0).random(shape)
+    for array in (given, np.asfortranarray(given), given[::-1]):
+        found = place.moved(array, torch.device(device))
+        np.testing.assert_array_equal(found.cpu(), array)
+    given.setflags(write=False)
+    np.testing.assert_array_equal(place.moved(given, torch.device(device)).cpu(), given)

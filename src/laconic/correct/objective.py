@@ -7,11 +7,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from laconic.numeric.threads import Threads
 from laconic.penalties import Penalty, Solver
 
 # Above this value Φ is compared with that of zero weights before a solve. No loss of zero scores
 # comes near it.
 SATURATED = 100.0
+# Matrices of this size or more are inverted on several threads. That takes at least half a
+# millisecond for each.
+PARALLEL = 128
 
 
 class Problem(Protocol):
@@ -20,6 +24,7 @@ class Problem(Protocol):
     intercept: bool
     n_columns: int
     dtype: np.dtype[Any]
+    threads: Threads
 
     @property
     def shift_invariant(self) -> bool:
@@ -219,9 +224,15 @@ class Objective:
             unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
             block *= unit[:, :, None] * unit[:, None, :]
             diagonal += 1e-6
-            inverse = np.linalg.inv(block) * (unit[:, :, None] * unit[:, None, :])
+            inverse = self._inverses(block) * (unit[:, :, None] * unit[:, None, :])
             out.append((columns, inverse))
         return out
+
+    def _inverses(self, matrices: np.ndarray) -> np.ndarray:
+        """Return the inverse of each matrix. Several large ones are inverted at a time."""
+        if matrices.shape[1] < PARALLEL:
+            return np.linalg.inv(matrices)
+        return np.array(list(self.problem.threads.map(np.linalg.inv, matrices)))
 
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that applies an approximate inverse of ∇²Φ(W)."""

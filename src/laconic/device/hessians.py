@@ -38,7 +38,7 @@ class DeviceHessians(NamedTuple):
         columns, outputs = np.nonzero(face)
         at = torch.from_numpy(columns).to(self.state.device)
         out = torch.zeros(2 * (len(columns),), dtype=torch.float64, device=self.state.device)
-        for s in self._chunks(max(len(columns), 1)):
+        for s in self._chunks(max(len(columns), self.n_columns, 1)):
             written = self.store.some(s, self.n_columns)[at].double()
             state, weight = self.state[:, s], self.weight[s]
             for c in np.unique(outputs).tolist():
