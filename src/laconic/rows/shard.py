@@ -102,9 +102,7 @@ class Shard:
 
     def offer(self, atoms: Sequence[int]) -> np.ndarray:
         """Write down the columns of some atoms, for `take` to add. Return their weighted sums."""
-        # Columns are written and summed one by one, so that no sum depends on the other columns.
-        written = [self.pool.columns([atom]) for atom in atoms]
-        columns = np.asfortranarray(np.hstack(written))
+        columns = self._written(atoms)
 
         def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
@@ -113,6 +111,19 @@ class Shard:
 
         sums, self._coming = zip(*self._map(one, self._pieces()), strict=True)
         return total(sums)
+
+    def _written(self, atoms: Sequence[int]) -> np.ndarray:
+        """Return the columns of some atoms, written one by one so that none depends on others."""
+        if len(atoms) == 1:
+            return np.asfortranarray(self.pool.columns(atoms))
+        ends = np.cumsum([0, *map(self.pool.width, atoms)])
+        out = np.empty((self.n_rows, ends[-1]), dtype=self.dtype, order="F")
+
+        def write(number: int) -> None:
+            out[:, ends[number] : ends[number + 1]] = self.pool.columns([atoms[number]])
+
+        list(self._threads.map(write, range(len(atoms))))
+        return out
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Add the offered columns, minus their means.
