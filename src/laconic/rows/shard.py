@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.losses.quick import quick
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice
 from laconic.rows.blocks import Block, LocalBlock
@@ -32,8 +33,12 @@ class Rest(NamedTuple):
 
     pool: BoundPool
     loss: Loss
+    work: Loss
+    """The loss, perhaps compiled."""
     y: np.ndarray
     n_outputs: int
+    compiled: bool
+    """Whether the work on a block is compiled."""
     slices: list[slice]
     targets: list[np.ndarray]
     weights: list[np.ndarray]
@@ -81,7 +86,7 @@ class Shard:
     def _store(self, n_rows: int) -> Store:
         if self.pool.binary or self.pool.signs:
             return Packed(n_rows, self.dtype, self.pool.signs)
-        return Written(n_rows, self.dtype, self.rest.limits.multiplied)
+        return Written(n_rows, self.dtype, self.rest.limits.multiplied, self.rest.compiled)
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -203,13 +208,14 @@ class Shard:
         """
         self._weights = W.astype(self.dtype)
         self._inner = self._design.inner(W)
+        loss = self.rest.work
 
         def one(block: Block) -> tuple[float, np.ndarray]:
             scores = self._scores(block)
             if block.state is None:
                 block.state = np.empty_like(scores)
-            value = self.loss.evaluate(scores, block.target, block.weight, block.state)
-            residual = self.loss.residual(block.target, block.weight, block.state)
+            value = loss.evaluate(scores, block.target, block.weight, block.state)
+            residual = loss.residual(block.target, block.weight, block.state)
             return value, -self._design.sums(block, residual)
 
         parts = self._over_blocks(one)
@@ -217,13 +223,13 @@ class Shard:
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
-        design = self._design
+        design, loss = self._design, self.rest.work
         step, inner = V.T.astype(self.dtype), design.inner(V)
 
         def one(block: Block) -> np.ndarray:
             assert block.state is not None
             moved = design.product(block, step, inner)
-            return design.sums(block, self.loss.curve(block.weight, block.state, moved))
+            return design.sums(block, loss.curve(block.weight, block.state, moved))
 
         return design.column_sums(self._over_blocks(one))
 
@@ -305,7 +311,7 @@ class Shard:
         def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
-            out[s] = self.loss.residual(block.target, block.weight, block.state).T
+            out[s] = self.rest.work.residual(block.target, block.weight, block.state).T
 
         list(self._threads.map(one, self._pieces()))
         return out
@@ -333,7 +339,9 @@ class Shard:
         return list(self._map(function, self._blocks))
 
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        small = self.n_rows * self.n_columns * self.n_outputs < self.rest.limits.serial
+        limits = self.rest.limits
+        least = limits.serial if self.rest.compiled else limits.serial * limits.waiting
+        small = self.n_rows * self.n_columns * self.n_outputs < least
         return map(function, items) if small else self._threads.map(function, items)
 
 
@@ -362,14 +370,18 @@ def in_memory(
     limits : Limits, optional
     """
     limits = limits or Limits()
-    slices = row_blocks(len(y), limits.block_rows)
+    loads_numba = pool.binary or pool.signs or pool.local_atoms
+    work = quick(loss) if loads_numba or len(y) * n_outputs >= limits.compiled else loss
+    compiled = work is not loss
+    rows_of_block = limits.rows_of_block(len(y), compiled)
+    slices = row_blocks(len(y), rows_of_block)
     targets = [loss.targets(y[s], n_outputs) for s in slices]
     if weight.strides == (0,):  # one number for all rows: all blocks share their weights
-        same = np.full(limits.block_rows, weight[0], dtype=pool.dtype)
+        same = np.full(rows_of_block, weight[0], dtype=pool.dtype)
         weights = [same[: s.stop - s.start] for s in slices]
     else:
         weights = [weight[s].astype(pool.dtype) for s in slices]
     n_classes = max(n_outputs, 2)
     shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
-    rest = Rest(pool, loss, y, n_outputs, slices, targets, weights, shares, limits)
+    rest = Rest(pool, loss, work, y, n_outputs, compiled, slices, targets, weights, shares, limits)
     return Shard(rest, threads)
