@@ -44,6 +44,10 @@ def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.nd
     return out
 
 
+# Places are unsigned, because a negative index counts from the end, and the check for it keeps the
+# compiler from using vectors.
+
+
 @compiled
 def _shift(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: Any) -> None:
     """Add the margin to all scores but those of the true classes. Then subtract the largest."""
@@ -52,19 +56,22 @@ def _shift(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: A
         n = min(ROWS, m - low)
         for c in range(k):
             for i in range(n):
-                state[c, low + i] = scores[c, low + i] + margin
+                at = np.uintp(low + i)
+                state[c, at] = scores[c, at] + margin
         for i in range(n):
-            state[target[low + i], low + i] = scores[target[low + i], low + i]
-            room[i] = state[0, low + i]
+            at, y = np.uintp(low + i), np.uintp(target[np.uintp(low + i)])
+            state[y, at] = scores[y, at]
+            room[np.uintp(i)] = state[0, at]
         for c in range(1, k):
             for i in range(n):
-                value = state[c, low + i]
-                room[i] = value if value > room[i] else room[i]
+                at, p = np.uintp(low + i), np.uintp(i)
+                room[p] = state[c, at] if state[c, at] > room[p] else room[p]
         for c in range(k):
             for i in range(n):
-                state[c, low + i] -= room[i]
+                state[c, np.uintp(low + i)] -= room[np.uintp(i)]
         for i in range(n):
-            true[low + i] = state[target[low + i], low + i]
+            at = np.uintp(low + i)
+            true[at] = state[np.uintp(target[at]), at]
 
 
 @compiled
@@ -81,15 +88,16 @@ def _normalise(state: Any, true: Any, weight: Any, room: Any, value: Any) -> Non
             room[i] = 0
         for c in range(k):
             for i in range(n):
-                room[i] += state[c, low + i]
+                room[np.uintp(i)] += state[c, np.uintp(low + i)]
         for i in range(n):
-            lost = log(np.float64(room[i])) - np.float64(true[low + i])
-            term = lost * np.float64(weight[low + i]) + missing
+            at = np.uintp(low + i)
+            lost = log(np.float64(room[i])) - np.float64(true[at])
+            term = lost * np.float64(weight[at]) + missing
             whole, before = whole + term, whole
             missing = term - (whole - before)
         for c in range(k):
             for i in range(n):
-                state[c, low + i] /= room[i]
+                state[c, np.uintp(low + i)] /= room[np.uintp(i)]
     value[0] = whole
 
 
@@ -100,7 +108,7 @@ def _residual(target: Any, weight: Any, state: Any, out: Any) -> None:
         for i in range(m):
             out[c, i] = -weight[i] * state[c, i]
     for i in range(m):
-        out[target[i], i] += weight[i]
+        out[np.uintp(target[i]), i] += weight[i]
 
 
 @compiled
@@ -112,8 +120,10 @@ def _curve(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None
             room[i] = 0
         for c in range(k):
             for i in range(n):
-                room[i] += state[c, low + i] * direction[c, low + i]
+                at = np.uintp(low + i)
+                room[np.uintp(i)] += state[c, at] * direction[c, at]
         for c in range(k):
             for i in range(n):
-                bent = state[c, low + i] * (direction[c, low + i] - room[i])
-                out[c, low + i] = bent * weight[low + i]
+                at = np.uintp(low + i)
+                bent = state[c, at] * (direction[c, at] - room[np.uintp(i)])
+                out[c, at] = bent * weight[at]

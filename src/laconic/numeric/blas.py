@@ -1,4 +1,4 @@
-"""Products of small matrices inside kernels, by SciPy's BLAS.
+"""Products of small matrices inside kernels, by the BLAS of NumPy or SciPy.
 
 Numba can also compile `np.dot`, which calls the same BLAS. But that takes seconds, most of them for
 its error messages. These intrinsics only make the call. They do not check shapes. Arrays must be in
@@ -10,6 +10,7 @@ This module imports Numba, so import it only at first use.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any
 
@@ -19,14 +20,24 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
-_INT, _LONG, _CHAR = ir.IntType(32), ir.IntType(64), ir.IntType(8)
+# BLAS gets the addresses of its sizes. If it reads 32 bits there, it finds the lower half, which is
+# first in memory on all machines that Numba compiles for.
+_INT, _CHAR = ir.IntType(64), ir.IntType(8)
 
 
 @cache
-def address(dtype: np.dtype[Any]) -> int:
-    """Return the address of the matrix product of a dtype, float32 or float64."""
+def address(dtype: np.dtype[Any]) -> np.uintp:
+    """Return the address of the matrix product of a dtype, float32 or float64.
+
+    NumPy's own BLAS is often newer than SciPy's, and faster. It is used if NumPy brings OpenBLAS.
+    """
     name = {np.dtype(np.float32): "sgemm", np.dtype(np.float64): "dgemm"}[np.dtype(dtype)]
-    return int(get_cython_function_address("scipy.linalg.cython_blas", name))
+    try:
+        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
+        own = ctypes.cast(getattr(library, f"scipy_{name}_64_"), ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        own = None
+    return np.uintp(own or get_cython_function_address("scipy.linalg.cython_blas", name))
 
 
 @intrinsic
@@ -62,7 +73,7 @@ def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def
         _call(builder, gemm, "NT", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
-    return types.void(types.intp, X, Y, types.intp, types.intp, out), generate
+    return types.void(types.uintp, X, Y, types.intp, types.intp, out), generate
 
 
 @intrinsic
@@ -79,7 +90,7 @@ def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
         _call(builder, gemm, "NN", (q, n, p), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
-    return types.void(types.intp, X, types.intp, Y, types.intp, out), generate
+    return types.void(types.uintp, X, types.intp, Y, types.intp, out), generate
 
 
 @intrinsic
@@ -96,7 +107,7 @@ def tall_product(context, gemm, lines, first, rows, weights, out):  # type: igno
         _call(builder, gemm, "NN", (rows, k, n), (line, m), (weight, n), (target, step))
         return context.get_dummy_value()
 
-    return types.void(types.intp, lines, types.intp, types.intp, weights, out), generate
+    return types.void(types.uintp, lines, types.intp, types.intp, weights, out), generate
 
 
 @intrinsic
@@ -113,7 +124,7 @@ def tall_sums(context, gemm, lines, first, rows, values, out):  # type: ignore[n
         _call(builder, gemm, "TN", (n, k, rows), (line, m), (value, step), (target, n))
         return context.get_dummy_value()
 
-    return types.void(types.intp, lines, types.intp, types.intp, values, out), generate
+    return types.void(types.uintp, lines, types.intp, types.intp, values, out), generate
 
 
 def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
@@ -135,8 +146,8 @@ def _call(builder: Any, gemm: Any, flips: str, sizes: Any, A: Any, B: Any, C: An
         return place
 
     number = A[0].type.pointee
-    sizes = [kept(builder.trunc(size, _INT)) for size in sizes]
-    steps = [kept(builder.trunc(step, _INT)) for _, step in (A, B, C)]
+    sizes = [kept(size) for size in sizes]
+    steps = [kept(step) for _, step in (A, B, C)]
     letters = [kept(_CHAR(ord(letter))) for letter in flips]
     one, zero = (kept(ir.Constant(number, value)) for value in (1.0, 0.0))
     passed = [*letters, *sizes, one, A[0], steps[0], B[0], steps[1], zero, C[0], steps[2]]
