@@ -94,6 +94,24 @@ def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def times_some(context, gemm, X, first, n, Y, start, length, out):  # type: ignore[no-untyped-def]
+    """Do ``out[:] = X[first : first + n] @ Y[:, start : start + length]``; ``out`` is flat."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, X, first, n, Y, start, length, out = arguments
+        _, x_type, _, _, y_type, _, _, out_type = signature.args
+        x, (_, p) = _open(context, builder, x_type, X)
+        y, (_, q) = _open(context, builder, y_type, Y)
+        target, _ = _open(context, builder, out_type, out)
+        x, y = builder.gep(x, [builder.mul(first, p)]), builder.gep(y, [start])
+        _call(builder, gemm, "NN", (length, n, p), (y, q), (x, p), (target, length))
+        return context.get_dummy_value()
+
+    numbers = (types.intp, types.intp)
+    return types.void(types.uintp, X, *numbers, Y, *numbers, out), generate
+
+
+@intrinsic
 def tall_product(context, gemm, lines, first, rows, weights, out):  # type: ignore[no-untyped-def]
     """Do ``out[:, s] = weights @ lines[:n, s]`` for s from ``first`` on; weights are (k, n)."""
 

@@ -169,17 +169,12 @@ class Packed:
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
         shifts = self._shifts[: weights.shape[1]].astype(weights.dtype, copy=False)
-        out = self._bits.product(2 * weights if self._signs else weights)
-        out -= (weights @ shifts)[:, None]
-        return out
+        return self._bits.product(2 * weights if self._signs else weights, weights @ shifts)
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return sums over rows."""
-        sums = self._bits.sums(values, n)
-        if self._signs:
-            sums *= 2.0
-        sums -= self._shifts[:n, None] * values.sum(axis=1, dtype=np.float64)
-        return sums
+        sums, whole = self._bits.sums(values, n)
+        return (2.0 if self._signs else 1.0) * sums - self._shifts[:n, None] * whole
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Return some columns of some rows."""
