@@ -46,8 +46,8 @@ def lane_maxima(
     n, height, width = images.shape
     for low in range(0, n, LANES):
         count = min(LANES, n - low)
-        for i in range(count):
-            for y in range(height):
+        for y in range(height):
+            for i in range(count):
                 for x in range(width):
                     pixels[y, x, i] = images[low + i, y, x]
         for a in range(len(template)):

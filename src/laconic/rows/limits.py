@@ -9,6 +9,8 @@ from laconic.numeric.sparse_rows import rows_between
 
 # With so many rows, every thread gets several blocks, so that none waits for the last one.
 MANY_ROWS = 1 << 17
+# Least number of scores of a compiled block.
+LEAST_SCORES = 1 << 13
 
 
 class Limits(NamedTuple):
@@ -54,7 +56,7 @@ class Limits(NamedTuple):
     """Number of rows that the cuts are for. Other numbers of rows, as those of a fold, are cut in
     proportion. None means that the cuts are for any number of rows."""
 
-    def rows_of_block(self, n_rows: int, compiled: bool) -> int:
+    def rows_of_block(self, n_rows: int, n_outputs: int, compiled: bool) -> int:
         """Return the number of rows of a block.
 
         Compiled blocks are few and long, so that threads seldom need the interpreter's lock: 16
@@ -66,7 +68,7 @@ class Limits(NamedTuple):
         if not compiled:
             return 4096
         rows = n_rows // (16 if n_rows < MANY_ROWS else 32) + 1
-        return min(max(-(-rows // 64) * 64, 1024), 1 << 16)
+        return min(max(-(-rows // 64) * 64, LEAST_SCORES // n_outputs, 1024), 1 << 16)
 
     def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
         """Cut arrays of all rows into the arrays of every shard.

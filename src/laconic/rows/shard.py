@@ -373,7 +373,7 @@ def in_memory(
     loads_numba = pool.binary or pool.signs or pool.local_atoms
     work = quick(loss) if loads_numba or len(y) * n_outputs >= limits.compiled else loss
     compiled = work is not loss
-    rows_of_block = limits.rows_of_block(len(y), compiled)
+    rows_of_block = limits.rows_of_block(len(y), n_outputs, compiled)
     slices = row_blocks(len(y), rows_of_block)
     targets = [loss.targets(y[s], n_outputs) for s in slices]
     if weight.strides == (0,):  # one number for all rows: all blocks share their weights
