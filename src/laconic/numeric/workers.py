@@ -24,7 +24,7 @@ class _Result(NamedTuple):
     error: Exception | None = None
 
 
-class _Job:
+class _Shared:
     """A function and the pieces of work that it does, each on the first thread that is free."""
 
     def __init__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> None:
@@ -95,8 +95,8 @@ class Workers:
     """
 
     def __init__(self, n: int) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._given: WeakSet[_Job] = WeakSet()
+        self._jobs: SimpleQueue[_Shared | None] = SimpleQueue()
+        self._given: WeakSet[_Shared] = WeakSet()
         self._threads = [
             threading.Thread(target=_work, args=(self._jobs,), name=f"laconic_{i}", daemon=True)
             for i in range(n)
@@ -106,7 +106,7 @@ class Workers:
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Start to apply the function to every item. The results come in the order of the items."""
-        job = _Job(function, items)
+        job = _Shared(function, items)
         self._given.add(job)
         for _ in self._threads[: len(items) - 1]:
             self._jobs.put(job)
@@ -122,7 +122,7 @@ class Workers:
             thread.join()
 
 
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
+def _work(jobs: SimpleQueue[_Shared | None]) -> None:
     """Do jobs until None comes."""
     while (job := jobs.get()) is not None:
         while as_worker(job.step):

@@ -28,6 +28,10 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+# The loss of a score takes about as long as so many multiplications.
+OF_SCORE = 16
+
+
 class Rest(NamedTuple):
     """What a shard and its trials share: the rows without the columns that are in."""
 
@@ -341,7 +345,8 @@ class Shard:
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         limits = self.rest.limits
         least = limits.serial if self.rest.compiled else limits.serial * limits.waiting
-        small = self.n_rows * self.n_columns * self.n_outputs < least
+        # A score takes as long as some multiplications.
+        small = self.n_rows * (self.n_columns + OF_SCORE) * self.n_outputs < least
         return map(function, items) if small else self._threads.map(function, items)
 
 
