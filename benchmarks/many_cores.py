@@ -2,7 +2,7 @@
 
 Every pool is measured at its three stages: making features (``bind``), scoring (``best``), and
 correcting (writing columns down, then one solve). Then come whole fits of the other benchmarks,
-with their rows but fewer rounds, and prediction. ``_core_tasks.py`` has the problems. A task runs
+with their rows but fewer rounds, and prediction. ``_core_groups.py`` has the problems. A task runs
 on 1 core and on all, and a few tasks run on every number between. Each run is bound to its cores.
 
 The table has the shortest of a few runs, the number of busy cores (processor time by time on the
@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 from _common import CORES, arguments, progress, save, show, table, verdict
-from _core_tasks import GROUPS, Task
+from _core_groups import GROUPS
+from _core_tasks import Task
 from roofline import READ_BYTES, add_up
 from threadpoolctl import threadpool_limits
 
