@@ -34,7 +34,7 @@ FACTOR_BYTES = 1 << 26
 DOUBTFUL = 0.02
 # A graph has at least this many panels of blocks, if it has so many blocks. Threads share the
 # squares that two panels form.
-FEW_PANELS = 6
+FEW_PANELS = 5
 # The share of neighbours is estimated from this many rows and this many other rows.
 ESTIMATED = 512, 2048
 # Numbers in the differences of pairs that are decided at a time. While SciPy works on a number of a
