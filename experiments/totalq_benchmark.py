@@ -21,11 +21,17 @@ by setting; and models chosen on the first half of the validation rows and judge
 
 Splits are cached one by one (`--cache`), so that an interrupted run can continue.
 
+With `--cluster ADDRESS`, the splits run on the workers of a Dask cluster. They must see the same
+folders as this machine.
+
 Run: python experiments/totalq_benchmark.py [--splits 0 1 2] [--sets heart] [--json FILE]
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +51,10 @@ from _common import (
     progress,
     save,
     table,
-    timed,
     verdict,
 )
-from joblib import Parallel, delayed
-from totalq_runs import BOTH_NU, BOTH_PRICES, NU, PRICES, SETS, run
+from joblib import Parallel, delayed, parallel_config
+from totalq_runs import BOTH_NU, BOTH_PRICES, NU, PRICES, SETS
 
 # Sets on which the paper's one split shows a sparsity or generalisation gain (table 1).
 PAPER = {
@@ -249,6 +254,29 @@ def report(results: list[dict[str, Any]], args: Any) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Let joblib run jobs on the workers of a Dask cluster, if there is the address of one."""
+    if address is None:
+        yield
+        return
+    from distributed import Client
+
+    with Client(address), parallel_config(backend="dask"):
+        yield
+
+
+def one_timed(experiments: str, *task: Any) -> tuple[float, dict[str, Any] | None]:
+    """Run a split. A worker, and its scheduler, import the experiments only here."""
+    if experiments not in sys.path:
+        sys.path.append(experiments)
+    from _common import timed
+    from totalq_runs import run
+
+    seconds, result = timed(run, *task)
+    return seconds, result
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
@@ -256,20 +284,24 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=CORES, help="splits run at a time (%(default)s)"
     )
+    parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "totalq")
     parser.add_argument("--known", action="store_true", help="report only on cached splits")
     args = parser.parse_args()
     todo = [(name, number) for number in args.splits for name in args.sets]
 
-    def one(name: str, number: int) -> dict[str, Any] | None:
-        seconds, result = timed(run, name, number, args.data, args.seed, args.cache, args.known)
-        if not args.known:
-            progress(f"{name} {number}: {seconds:.1f} s")
-        return result
-
-    found = Parallel(n_jobs=1 if args.known else args.jobs)(delayed(one)(*task) for task in todo)
+    given, found = (args.data.resolve(), args.seed, args.cache.resolve(), args.known), []
+    with on_cluster(None if args.known else args.cluster):
+        jobs = Parallel(n_jobs=1 if args.known else args.jobs, return_as="generator")
+        here = str(Path(__file__).resolve().parent)
+        done = jobs(delayed(one_timed)(here, *task, *given) for task in todo)
+        for (name, number), (seconds, result) in zip(todo, done, strict=True):
+            found.append(result)
+            if not args.known:
+                progress(f"{name} {number}: {seconds:.1f} s")
     results = report([r for r in found if r is not None], args)
     args.cache = args.cache.name
+    del args.cluster  # where it ran changes nothing
     save(args.json, args, ["joblib"], results)
 
 

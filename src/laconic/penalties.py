@@ -35,6 +35,9 @@ class Penalty(Protocol):
     ∇Ω has row means of zero there. So the best weights for a shift-invariant loss have row means
     of zero, and Newton searches only among those. It checks the row means of ∇Ω whenever it
     evaluates Ω. If they are not zero, it treats Ω as not centred. This attribute is optional."""
+    diagonal: bool = False
+    """Whether ∇²Ω(W) is diagonal, so that ``curve`` is ``curvature`` times V. This attribute is
+    optional. If it is set, Newton's steps can be found where the rows are."""
 
     @property
     def kink(self) -> float:
@@ -109,6 +112,7 @@ class L2:
     """Frobenius penalty (alpha/2) ‖W‖². ShareBoost writes λ‖W‖²: λ = alpha/2."""
 
     kink = 0.0
+    diagonal = True
     centred = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
@@ -152,6 +156,7 @@ class L1:
     """
 
     centred = False
+    diagonal = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -197,6 +202,7 @@ class SmoothL1:
     """
 
     kink = 0.0
+    diagonal = True
     centred = False
 
     def __init__(self, alpha: float, beta: float) -> None:
@@ -248,6 +254,7 @@ class SmoothLinfL1:
 
     kink = 0.0
     centred = False
+    diagonal = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha

@@ -51,6 +51,11 @@ TO_C = "laconic.export.header:to_c"
 TO_ONNX = "laconic.export.onnx_model:to_onnx"
 """What a predictor can be turned into. Nothing of it is imported before it is asked for."""
 
+TENSOR_SCORES = "laconic.device.reading:scores"
+TENSOR_COLUMNS = "laconic.device.reading:columns"
+TENSOR_LABELS = "laconic.device.reading:labels"
+"""How a model reads tensors. They are imported when there are tensors, as they import torch."""
+
 
 def allows_missing(pool: Any) -> bool:
     """Return whether a pool takes missing values and text. A list of pools does if all do."""

@@ -50,8 +50,27 @@ def parquet_file(tmp_path):
     def write(rows, name="rows.parquet", group=SIZE // 2):
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows)
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         pq.write_table(table, path, row_group_size=group)
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of two workers. A fit uses it inside ``with cluster.as_current()``."""
+    dask_rows = pytest.importorskip("dask_rows")
+    with dask_rows.workers(2) as client:
+        yield client
+
+
+@pytest.fixture(params=["here", "cluster"])
+def anywhere(request):
+    """Dask computes in this process, or on a cluster."""
+    if request.param == "here":
+        yield None
+        return
+    client = request.getfixturevalue("cluster")
+    with client.as_current():
+        yield client

@@ -194,6 +194,42 @@ def test_other_kinds_are_refused(parquet_file):
         from_files(files)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_numbers_in_one_file_and_text_in_another_are_text(first, parquet_file, assert_identical):
+    numbers = frame()
+    text = numbers.assign(whole=numbers.whole.astype(str))
+    one, other = (text, numbers) if first else (numbers, text)
+    files = [parquet_file(one[:50], "a.parquet"), parquet_file(other[50:], "b.parquet")]
+    assert_identical(from_files(files), in_memory(text))
+
+
+@pytest.mark.parametrize("name", ["text", "colour", "day", "flag", "number"])
+def test_a_file_in_which_all_values_of_a_column_are_missing(name, parquet_file, assert_identical):
+    rows, at = frame(), list(frame()).index(name)
+    table = pa.Table.from_pandas(rows[:50], preserve_index=False)
+    for none in (pa.nulls(50), pa.nulls(50, table.schema.field(at).type)):
+        files = [parquet_file(table.set_column(at, name, none), "a.parquet")]
+        files += [parquet_file(rows[50:], "b.parquet")]
+        gaps = rows[name].astype(object if name in ("text", "flag") else rows[name].dtype)
+        gaps[:50] = None
+        assert_identical(from_files(files), in_memory(rows.assign(**{name: gaps}), cuts=(50, 100)))
+
+
+def test_two_columns_of_one_name(parquet_file):
+    rows = frame().rename(columns={"whole": "flag"})
+    fields = [pa.array(rows.iloc[:, at]) for at in range(rows.shape[1])]
+    with pytest.raises(ValueError, match=r"rows\.parquet has 2 columns 'flag'; give each its own"):
+        from_files(parquet_file(pa.table(fields, names=list(rows))))
+
+
+def test_hidden_files_and_folders_are_no_rows(parquet_file, assert_identical, tmp_path):
+    rows = frame()
+    one = from_files(parquet_file(rows, "here/a.parquet"))
+    for name in (".b.parquet", "_b.parquet", ".old/b.parquet", "_delta_log/b.parquet"):
+        parquet_file(rows, f"here/{name}")
+    assert_identical(from_files(tmp_path / "here"), one)
+
+
 def test_missing_labels_are_refused(parquet_file):
     rows = frame()
     rows.loc[70, "label"] = None

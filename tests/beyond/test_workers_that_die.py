@@ -197,6 +197,13 @@ def hog():
         time.sleep(0.02)
 
 
+def test_a_fit_inside_a_task_does_not_wait_for_its_own_thread():
+    with local_cluster(n_workers=1) as (_, client):
+        expected = fit(MODELS["columns"])
+        found = client.submit(fit, MODELS["columns"], pure=False).result(timeout=60)
+    assert_same_bits(expected, found)
+
+
 def test_workers_that_always_die_give_a_clear_error():
     X, y = rows(n_parts=1)
     deadly = X.map_blocks(end_the_process, dtype=X.dtype, meta=np.empty((0, 0)))

@@ -20,3 +20,20 @@ def needs_gpu(request):
 
     if request.node.get_closest_marker("gpu") and not torch.cuda.is_available():
         pytest.skip("there is no GPU")
+
+
+@pytest.fixture
+def twins(monkeypatch):
+    """All pools on a device are the naive ones, which ask the pools of the processor."""
+    from laconic.device.pool import DEVICE_POOLS
+
+    for name in DEVICE_POOLS:
+        monkeypatch.setitem(DEVICE_POOLS, name, "stand_in:bind")
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """Tensors in the memory of the processor count as tensors on a GPU."""
+    from laconic.data import elsewhere
+
+    monkeypatch.setattr(elsewhere, "PROCESSOR", ())

@@ -1,6 +1,10 @@
 """One split of the study, end to end."""
 
+import json
+
 import numpy as np
+import pytest
+import totalq_benchmark
 import totalq_runs
 from totalq_frontier import worse
 
@@ -27,6 +31,28 @@ def test_experiments_of_one_split(data_dir, tmp_path, monkeypatch):
     assert not worse(result, "E", "B")["risk"]
     assert not worse(result, "D", "E")["risk"]
     assert totalq_runs.run("thyroid", 1, data_dir, 0, tmp_path) == result
+
+
+def test_splits_run_on_a_cluster(data_dir, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(totalq_runs, "ROUNDS", 6)
+    for name in ("PRICES", "NU", "BOTH_NU", "BOTH_PRICES"):
+        monkeypatch.setattr(totalq_runs, name, np.array([1.0]))
+    monkeypatch.setattr(totalq_benchmark, "draw", lambda *_: None)
+
+    def results(folder, *more):
+        words = ["--sets", "thyroid", "--splits", "1", "2", "--data", data_dir, "--jobs", 1, *more]
+        words += ["--cache", tmp_path / folder, "--json", tmp_path / f"{folder}.json"]
+        monkeypatch.setattr("sys.argv", ["totalq_benchmark.py", *map(str, words)])
+        totalq_benchmark.main()
+        found = json.loads((tmp_path / f"{folder}.json").read_text())["results"]
+        return found["partitions"]["thyroid"]
+
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(processes=False, **settings) as cluster:
+        there = results("there", "--cluster", cluster.scheduler_address)
+    assert len(list((tmp_path / "there").iterdir())) == 4  # two files for each split
+    assert there == results("here")
 
 
 def test_other_settings_have_files_of_their_own(tmp_path, monkeypatch):

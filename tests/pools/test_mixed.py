@@ -127,6 +127,20 @@ def test_single_precision_stays_and_patches_join_double():
     assert wide.columns([0, 5, 1]).dtype == np.float64
 
 
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_local_atoms_in_single_precision_beside_signs_in_double(booster):
+    narrow = X.astype("f4")
+    own = {"price": 1e-4, "loss": "log"} if booster is TotalQBoostClassifier else {"loss": "log"}
+    model = booster(6, pool=[PIECES, Stumps(2)], n_jobs=1, **own)
+    double, single = clone(model).fit(narrow.astype(float), y), model.fit(narrow, y)
+    assert any(atom.width > 1 for atom in single.atoms_)
+    np.testing.assert_allclose(single.path_.losses, double.path_.losses, atol=1e-5)
+    mix = as_signs(bind_parts(Mixed([PIECES, Stumps(3)]), [(narrow, WEIGHT)], Threads(1))[0])
+    assert mix.dtype == np.float64
+    assert mix.local(0).table.dtype == np.float64
+    assert mix.local(0).table is mix.local(1).table
+
+
 # -- bound pools -----------------------------------------------------------------------------------
 
 

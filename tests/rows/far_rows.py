@@ -49,7 +49,10 @@ class FarTraining(TrainingInMemory):
         bounds = bind_parts(pool, limits.parts(self.X, self.weight), threads)
         bounds = [as_signs(bound) if signs else bound for bound in bounds]
         parts = zip(bounds, limits.parts(self.codes, self.weight), strict=True)
-        shards = [in_memory(b, loss, y, w, n_outputs, threads, limits) for b, (y, w) in parts]
+        shards, first = [], 0
+        for bound, (y, w) in parts:
+            shards.append(in_memory(bound, loss, y, w, n_outputs, threads, limits, first))
+            first += len(y)
         shares = tree_sum([shard.class_shares() for shard in shards])
         carrier = Forgetful([Keeper(shard) for shard in shards], self.share)
         type(self).carrier = carrier

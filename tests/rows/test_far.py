@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from far_rows import FarTraining
 from sklearn.base import clone
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
@@ -11,24 +10,6 @@ from laconic.rows.limits import Limits
 from laconic.rows.tree import FAN, groups, tree_sum
 from problems import random_problem
 from rows.test_shards import CUTS, POOLS, RULES, assert_same_paths, table
-
-FITS = "laconic.estimators.booster.TrainingInMemory"
-
-
-@pytest.fixture
-def fit_far(monkeypatch):
-    """Fit a model as if its shards were far away, and lost with the given probability."""
-
-    def fit(model, X, y, share=0.0, cuts=CUTS[3], **limits):
-        training = type("Training", (FarTraining,), {"share": share})
-        with monkeypatch.context() as patch:
-            patch.setattr(FITS, training)
-            model = clone(model)
-            model._limits = Limits(cuts=cuts, **limits)
-            model.fit(X, y)
-        return model, training.carrier
-
-    return fit
 
 
 def fit_near(model, X, y, cuts=CUTS[3]):
@@ -78,6 +59,14 @@ def test_settings_that_ask_other_questions(settings, fit_far):
     far, _ = fit_far(model, X, y)
     assert_same_paths([fit_near(model, X, y), far])
     assert_same_bits(far, fit_far(model, X, y, share=0.2)[0])
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps", "rules"])
+def test_a_shard_that_lost_columns_has_the_bits_of_one_made_again(pool, fit_far):
+    X, y = table()
+    model = ShareBoostClassifier(5, pool=pool, refine=True, n_jobs=1)
+    far, _ = fit_far(model, X, y)
+    assert_same_bits(far, fit_far(model, X, y, share=0.5)[0])
 
 
 @pytest.mark.parametrize("gathered", [0, 1000])

@@ -64,6 +64,20 @@ def test_a_column_put_in_the_place_of_another(store):
     np.testing.assert_allclose(copy.take(slice(None), slice(0, 10)), X[:, :10], atol=1e-12)
 
 
+@pytest.mark.parametrize("store", [Written, Packed, signs])
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 17])
+def test_columns_that_were_cut_change_no_bit(store, n):
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((N_ROWS, 20)) < 0.4, 1.0, -1.0 if store is signs else 0.0)
+    values, cut, fresh = rng.normal(size=(2, N_ROWS)), *(store(N_ROWS, X.dtype) for _ in "ab")
+    for at in range(20):
+        cut.put(at, X[:, at : at + 1], np.zeros(1))
+    cut.cut(n)
+    for at in range(n):
+        fresh.put(at, X[:, at : at + 1], np.zeros(1))
+    assert np.array_equal(cut.sums(values, n), fresh.sums(values, n))
+
+
 @pytest.mark.parametrize("settings", [{}, {"rule": "projection"}, {"refine": True}], ids=str)
 def test_stumps_are_the_same_either_way(monkeypatch, settings):
     rng = np.random.default_rng(0)

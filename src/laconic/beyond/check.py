@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from laconic.beyond.look import Agreed, labels_of, weights_of
+from laconic.beyond.look import Agreed, labels_of, named, weights_of
 from laconic.beyond.tables import is_plain_table, matrix_of
 from laconic.data.cells import is_frame
 from laconic.data.frames import clearer
@@ -115,10 +115,8 @@ def check(part: Any, threads: Threads, known: Known, how: Weighing, name: str) -
         keep = slice(None)
     labels = labels_of(y)[keep]
     codes = np.searchsorted(how.classes, labels).astype(np.min_scalar_type(len(how.classes)))
-    try:
+    with named(name):
         numbers = known.numbers(X)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} (in {name})") from error
     numbers = numbers if isinstance(keep, slice) else numbers[keep]
     own = weights if isinstance(keep, slice) else weights[keep]
     return CheckedPart(numbers, codes, how.weights(own, codes))

@@ -16,11 +16,14 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+import cloudpickle
 import numpy as np
-from distributed import Client, Future, wait
+from distributed import Client, Future, rejoin, secede, wait
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
+from distributed.worker import thread_state
 
+from laconic.beyond.collections import not_computed
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.beyond.training import Pattern, shard_of
 from laconic.data.doubts import stacklevel_of_user
@@ -54,6 +57,8 @@ class OnCluster:
         Threads for work on this side.
     lengths : list of int, optional
         Number of rows of every part.
+    names : sequence of str, optional
+        What messages call the parts, if these are the parts as the user gave them.
     """
 
     def __init__(
@@ -62,10 +67,11 @@ class OnCluster:
         futures: Sequence[Future],
         threads: Threads | None = None,
         lengths: list[int] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self.client, self.futures = client, list(futures)
         self.threads = threads or Threads(1)
-        self.lengths = lengths
+        self.lengths, self._names = lengths, names
 
     @property
     def n_parts(self) -> int:
@@ -80,7 +86,8 @@ class OnCluster:
             futures = self._map(question, shared, each, _answered)
             for future in futures:
                 future.add_done_callback(lambda _: step())
-            return gathered(self.client, futures)
+            with _named_errors(self.futures, self._names):
+                return gathered(self.client, futures)
 
     def become(
         self, make: Question, shared: Sequence[Any] = (), each: Sequence[Any] | None = None
@@ -102,7 +109,7 @@ class OnCluster:
     ) -> list[Future]:
         own = [] if each is None else [list(each)]
         name = f"laconic-{question.__name__.strip('_')}"
-        asked = sent(self.client, pickle.dumps((question, tuple(shared)), protocol=5))
+        asked = sent(self.client, cloudpickle.dumps((question, tuple(shared)), protocol=5))
         return mapped(self.client, work, name, self.futures, *own, asked=asked)
 
 
@@ -140,7 +147,7 @@ def _same(item: Any) -> Any:
 
 def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
     """Return the results of some futures. Warn if there is no worker to wait for."""
-    with clear_errors(futures):
+    with clear_errors(futures), _room_for_others():
         while not _done(futures):
             if not client.nthreads():
                 warnings.warn(
@@ -149,6 +156,22 @@ def gathered(client: Client, futures: Sequence[Future]) -> list[Any]:
                 )
         answers: list[Any] = client.gather(list(futures))
     return answers
+
+
+@contextmanager
+def _room_for_others() -> Iterator[None]:
+    """Give the thread of this worker to other tasks, if the fit itself runs inside a task.
+
+    Otherwise the fit could wait for tasks that wait for its thread.
+    """
+    inside = hasattr(thread_state, "execution_state")
+    if inside:
+        secede()
+    try:
+        yield
+    finally:
+        if inside:
+            rejoin()
 
 
 def _done(futures: Sequence[Future]) -> bool:
@@ -205,19 +228,26 @@ def _sums(keeper: Moved, asked: bytes) -> list[Any]:
 def joined_far(bound: Parts, pattern: Pattern, loss: Loss, n_outputs: int, limits: Limits) -> Far:
     """Return the shards of parts that are on a cluster as one shard."""
     assert isinstance(bound, OnCluster)
-    keepers = bound.become(_keeper, (loss, n_outputs, limits))
-    facts = keepers.ask(_facts)
-    n_rows, shares = sum(n for n, _ in facts), tree_sum([own for _, own in facts])
+    lengths = bound.lengths or bound.ask(_length)
+    firsts = np.cumsum([0, *lengths])[:-1].tolist()
+    keepers = bound.become(_keeper, (loss, n_outputs, limits), firsts)
+    shares = tree_sum(keepers.ask(_shares))
     carrier = ClusterCarrier(bound.client, keepers.futures)
-    return Far(FarRows(carrier, pattern(), loss, n_outputs, n_rows, shares, limits))
+    return Far(FarRows(carrier, pattern(), loss, n_outputs, sum(lengths), shares, limits))
 
 
-def _keeper(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Keeper:
-    return Keeper(shard_of(part, threads, loss, n_outputs, limits))
+def _length(part: Any, threads: Threads) -> int:
+    return len(part[-1])
 
 
-def _facts(keeper: Keeper, threads: Threads) -> tuple[int, np.ndarray]:
-    return keeper.n_rows, keeper.class_shares()
+def _keeper(
+    part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits, first: int
+) -> Keeper:
+    return Keeper(shard_of(part, threads, loss, n_outputs, limits, first))
+
+
+def _shares(keeper: Keeper, threads: Threads) -> np.ndarray:
+    return keeper.class_shares()
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -241,3 +271,16 @@ def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
             f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
             "a checkpoint goes on where it was"
         ) from error
+
+
+@contextmanager
+def _named_errors(parts: Sequence[Future], names: Sequence[str]) -> Iterator[None]:
+    """Say which of the user's own partitions cannot be computed."""
+    try:
+        yield
+    except Exception as error:
+        known = zip(parts, names, strict=False)  # without names if we made the parts
+        failed = [name for future, name in known if future.status == "error"]
+        if not failed:
+            raise
+        raise not_computed(failed[0], error) from error

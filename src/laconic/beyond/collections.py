@@ -22,35 +22,45 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     computed in this process when it is needed.
     """
     tasks = _tasks(X, y, sample_weight)
+    names = [f"part {number} of X" for number in range(len(tasks))]
     client = _client()
     if client is None:
-        return GivenParts(ReadAgain([partial(_compute, task) for task in tasks]), joined_here)
+        sources = [partial(_compute, *one) for one in zip(tasks, names, strict=True)]
+        return GivenParts(ReadAgain(sources), names, joined_here)
     from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
 
     with clear_errors():
         futures = client.compute(tasks)
-    return GivenParts(OnCluster(client, futures), joined_far)
+    return GivenParts(OnCluster(client, futures, names=names), names, joined_far)
 
 
 def _client() -> Any:
-    """Return the client of the cluster that Dask uses, or None."""
+    """Return the client of the cluster that Dask uses, also inside of its tasks, or None."""
     try:
-        from distributed import Client
+        from distributed import get_client
 
-        return Client.current()
+        return get_client()
     except (ImportError, ValueError):
         return None
 
 
-def _compute(task: Any) -> Any:
-    return task.compute()
+def _compute(task: Any, name: str) -> Any:
+    try:
+        return task.compute()
+    except Exception as error:
+        raise not_computed(name, error) from error
 
 
 def _tasks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Return a task for every part (X, y, weight)."""
+    if y is None:
+        raise ValueError(
+            "y is None; give the labels as a Dask collection with the partitions of X, such as a "
+            "column of the same frame"
+        )
     rows = partitions(X)
     columns = [
-        [None] * len(rows) if values is None else _column(values, X, len(rows), name)
+        [None] * len(rows) if values is None else _cut(values, X, len(rows), name)
         for values, name in ((y, "y"), (sample_weight, "sample_weight"))
     ]
     part = dask.delayed(_part, pure=True)
@@ -63,13 +73,31 @@ def _part(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
 
 def partitions(X: Any) -> list[Any]:
     """Return a task for every partition of the rows."""
-    if not hasattr(X, "to_delayed"):
-        raise TypeError(f"X is a {type(X).__name__}; give a Dask array or a Dask data frame")
+    check_rows(X)
     if is_array(X):
-        if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, rows and features, not {X.ndim}")
         return list(X.rechunk({1: -1}).to_delayed()[:, 0])
     return list(X.to_delayed())
+
+
+def not_computed(name: str, error: Exception) -> RuntimeError:
+    """Return an error that says which part the user's own tasks cannot compute."""
+    return RuntimeError(f"{name} cannot be computed: {type(error).__name__}: {error}")
+
+
+def check_rows(X: Any) -> None:
+    """Refuse collections that are not rows and features."""
+    if (found := _dimensions(X, "X")) != 2:
+        raise ValueError(f"X must have two dimensions, rows and features, not {found}")
+
+
+def _dimensions(values: Any, name: str) -> int:
+    """Return the number of dimensions of an array, a data frame or a series."""
+    dimensions = getattr(values, "ndim", None)  # a Delayed has attributes of any name
+    if not isinstance(dimensions, int) or not hasattr(values, "to_delayed"):
+        raise TypeError(
+            f"{name} is a {type(values).__name__}; give a Dask array or a Dask data frame"
+        )
+    return dimensions
 
 
 def is_array(X: Any) -> bool:
@@ -77,7 +105,7 @@ def is_array(X: Any) -> bool:
     return hasattr(X, "chunks") and hasattr(X, "rechunk")
 
 
-def _column(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
+def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
     """Return a task for the labels or weights of every partition."""
     sizes: Any = X.chunks[0] if is_array(X) else None
     if not is_dask(values):
@@ -87,13 +115,15 @@ def _column(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
                 f"the same frame; it is a {type(values).__name__}"
             )
         whole = np.asarray(values)
-        if len(whole) != sum(sizes):
-            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {len(whole)}")
+        if whole.shape[:1] != (sum(sizes),):
+            has = len(whole) if whole.ndim else "no rows"
+            raise ValueError(f"X has {sum(sizes)} rows, but {name} has {has}")
         cut = np.split(whole, np.cumsum(sizes)[:-1])
         return [dask.delayed(part) for part in cut]
+    if _dimensions(values, name) > 1 and values.shape[1] != 1:
+        raise ValueError(f"{name} must be a single column; it has {values.shape[1]}")
     if is_array(values):
-        if values.ndim > 1:
-            values = values.reshape(-1) if values.shape[1] != 1 else values[:, 0]
+        values = values[:, 0] if values.ndim > 1 else values
         known = sizes is not None and not np.isnan([*sizes, *values.chunks[0]]).any()
         if known and values.chunks[0] != sizes:
             if sum(sizes) != values.shape[0]:

@@ -14,7 +14,8 @@ def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     """Return the files with rows, in order.
 
     The files of a folder or of a pattern such as ``"rows/*.parquet"`` are sorted by name. A list
-    stays in its order.
+    stays in its order. Files and folders whose names begin with a dot or an underscore are no rows:
+    programs that write folders of Parquet files keep their notes there.
     """
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
     files = [file for path in listed for file in _files(fspath(path))]
@@ -30,7 +31,7 @@ def _files(path: str) -> list[Path]:
         found = sorted(
             file
             for file in given.rglob("*")
-            if file.suffix.lower() in ENDINGS and not file.name.startswith((".", "_"))
+            if file.suffix.lower() in ENDINGS and not _hidden(file.relative_to(given))
         )
         if not found:
             raise FileNotFoundError(f"folder {path} has no .npy or .parquet files")
@@ -47,3 +48,7 @@ def _files(path: str) -> list[Path]:
     if wrong := [file for file in found if file.suffix.lower() not in ENDINGS]:
         raise ValueError(f"{wrong[0]} must be a .npy or a .parquet file, or a folder of them")
     return found
+
+
+def _hidden(file: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in file.parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from laconic.beyond.read_again import ReadAgain
@@ -14,14 +15,16 @@ class GivenParts(NamedTuple):
     """Rows in parts as they were given, and how their shards become one."""
 
     parts: Parts
+    names: Sequence[str]
+    """What messages call the parts: a file, some rows of it, or a number."""
     join: Join
     glances: Parts | None = None
     """The same parts for a first look, if that needs to read less of them."""
 
-    def names(self) -> list[str]:
-        """Return what messages call the parts: a file, some rows of it, or a number."""
-        known = self.parts.names if isinstance(self.parts, ReadAgain) else None
-        return list(known or (f"part {number} of X" for number in range(self.parts.n_parts)))
+    @classmethod
+    def of_files(cls, parts: ReadAgain, glances: Parts | None = None) -> GivenParts:
+        """Return parts that are read from files."""
+        return cls(parts, parts.names, joined_here, glances)
 
 
 def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
@@ -31,10 +34,10 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
         return dask_parts(X, y, sample_weight)
     if has_parts(X):
-        return GivenParts(X.parts(y, sample_weight), joined_here, X.glances(y, sample_weight))
+        return GivenParts.of_files(X.parts(y, sample_weight), X.glances(y, sample_weight))
     if is_path(X):
         return _of_files(X, y, sample_weight)
-    return GivenParts(_of_map(X, y, sample_weight), joined_here)
+    return GivenParts.of_files(_of_map(X, y, sample_weight))
 
 
 def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
@@ -44,12 +47,11 @@ def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     if paths[0].suffix.lower() == ".npy":
         from laconic.beyond.npy import npy_parts
 
-        return GivenParts(npy_parts(paths, y, sample_weight), joined_here)
+        return GivenParts.of_files(npy_parts(paths, y, sample_weight))
     from laconic.beyond.parquet import ParquetRows
 
     rows = ParquetRows(paths)
-    parts = rows.parts(y, sample_weight)
-    return GivenParts(parts, joined_here, rows.glances(y, sample_weight))
+    return GivenParts.of_files(rows.parts(y, sample_weight), rows.glances(y, sample_weight))
 
 
 def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:

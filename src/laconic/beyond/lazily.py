@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from laconic.beyond.collections import dask_parts, is_array
+from laconic.beyond.collections import check_rows, dask_parts, is_array
+from laconic.beyond.look import check_lengths, labels_of, named, weights_of
+from laconic.numeric.threads import Threads
 
 
 def answers(model: Any, method: str, X: Any) -> Any:
@@ -16,15 +18,17 @@ def answers(model: Any, method: str, X: Any) -> Any:
     The method is tried on a made-up row first. So a wrong number of features or wrong names are
     refused now, and not when the result is computed.
     """
-    small = _without_path(model)
-    ask = getattr(small, method)
+    check_rows(X)
+    small = _only_predicting(model)
+    example = getattr(small, method)(_example(X))
+    if not isinstance(example, np.ndarray):
+        raise ValueError(
+            f"{method} answers Dask collections with Dask arrays, and not with data frames; call "
+            'set_output(transform="default") first'
+        )
     if not is_array(X):
-        example = ask(_example(X))
         return X.map_partitions(_ask, small, method, meta=example[:0])
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and features, not {X.ndim}")
     X = X.rechunk({1: -1})
-    example = ask(np.zeros((1, X.shape[1]), dtype=X.dtype))
     columns: dict[str, Any] = {"drop_axis": 1}
     if example.ndim == 2:
         columns = {"chunks": (X.chunks[0], (example.shape[1],))}
@@ -50,29 +54,35 @@ def _example(X: Any) -> Any:
     return np.zeros((1, X.shape[1]), dtype=X.dtype)
 
 
-def _without_path(model: Any) -> Any:
-    """Return a model that predicts the same, without what workers do not need."""
+def _only_predicting(model: Any) -> Any:
+    """Return a model that predicts the same, without what workers do not need.
+
+    Some settings of a fit may hold what cannot be pickled.
+    """
     small = copy.copy(model)
     for name in ("path_", "rounds_", "generated_"):
         small.__dict__.pop(name, None)
+    settings = {"callbacks", "search", "search_options", "cv", "scoring"} & set(vars(small))
+    small.__dict__.update(dict.fromkeys(settings))
     return small
 
 
 def score(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     """Return the accuracy of a model on a Dask collection. Only sums of each partition travel."""
-    parts = dask_parts(X, y, sample_weight).parts
-    sums = np.sum(parts.ask(_score, (_without_path(model),)), axis=0)
+    given = dask_parts(X, y, sample_weight)
+    sums = np.sum(given.parts.ask(_score, (_only_predicting(model),), given.names), axis=0)
     if not sums[1] > 0:
         raise ValueError("X has no row of positive weight to score")
     return float(sums[0] / sums[1])
 
 
-def _score(part: Any, threads: Any, model: Any) -> np.ndarray:
-    from laconic.beyond.look import labels_of, weights_of
-
+def _score(part: Any, threads: Threads, model: Any, name: str) -> np.ndarray:
     X, y, weight = part
+    labels = labels_of(y)
+    check_lengths(X.shape[0], labels, weight, name)
     if X.shape[0] == 0:
         return np.zeros(2)
-    weights = weights_of(weight, X.shape[0])
-    right = model.predict(X) == labels_of(y)
+    with named(name):
+        weights = weights_of(weight, X.shape[0])
+        right = model.predict(X) == model._as_predicted(labels)
     return np.array([weights[right].sum(), weights.sum()])

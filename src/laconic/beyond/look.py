@@ -5,7 +5,8 @@ A part is a tuple (X, y, weight) as it was given. The weight may be None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
-from laconic.data.kinds import Facts, frame_facts, kinds_of
+from laconic.data.kinds import Facts, facts_of, kinds_of
 from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
 
@@ -68,29 +69,40 @@ def look(part: Any, threads: Threads, name: str) -> Look:
     X, y, weight = part
     n_rows = X.shape[0]
     y = labels_of(y)
-    _check_lengths(n_rows, y, weight, name)
-    check_labels(y)
-    weight = weights_of(weight, n_rows)
-    counted = weight > 0
-    classes, codes = np.unique(y[counted], return_inverse=True)
-    if len(classes):
-        check_classification_targets(y[counted])
+    check_lengths(n_rows, y, weight, name)
     frame = is_frame(X)
-    if frame:
-        check_names(X)
+    with named(name):
+        check_labels(y)
+        weight = weights_of(weight, n_rows)
+        counted = weight > 0
+        if counted.any():
+            check_classification_targets(y[counted])
+        if frame:
+            check_names(X)
+    classes, codes = np.unique(y[counted], return_inverse=True)
     return Look(
         name,
         n_rows,
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
         is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
-        frame_facts(X, weight) if frame else {},
+        facts_of(X, weight),
         classes,
         np.bincount(codes, weight[counted], minlength=len(classes)),
         float(weight.max(initial=0.0)),
         int(counted.sum()),
         first_row(X),
     )
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Let errors say which part they are about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error} (in {name})") from error
 
 
 def first_row(X: Any) -> Any:
@@ -108,7 +120,9 @@ def first_row(X: Any) -> Any:
 def labels_of(y: Any) -> np.ndarray:
     """Return the labels of a part as an array."""
     labels = np.asarray(y)
-    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.shape[1:] not in ((), (1,)):
+        raise ValueError(f"y must be a single column; it has {labels.shape[1]}")
+    return labels.reshape(-1)
 
 
 def weights_of(weight: Any, n_rows: int) -> np.ndarray:
@@ -116,6 +130,8 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     if weight is None:
         return np.broadcast_to(np.float64(1.0), n_rows)
     weights = np.asarray(weight, dtype=np.float64).reshape(-1)
+    if len(weights) != n_rows:
+        raise ValueError("sample_weight must be a single column")
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight holds NaN or infinity; give finite weights")
     if (weights < 0).any():
@@ -126,7 +142,8 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     return weights
 
 
-def _check_lengths(n_rows: int, y: Any, weight: Any, name: str) -> None:
+def check_lengths(n_rows: int, y: Any, weight: Any, name: str) -> None:
+    """Refuse labels or weights of another length than their part."""
     for what, values in (("y", y), ("sample_weight", weight)):
         if values is not None and len(values) != n_rows:
             raise ValueError(

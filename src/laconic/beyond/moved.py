@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import cloudpickle
 import numpy as np
 from scipy import sparse
 
@@ -40,7 +41,7 @@ def _unpacked(content: bytes) -> Moved:
 
 def packed(item: Any) -> bytes:
     """Pickle something so that its arrays will be in memory of their own."""
-    return pickle.dumps(item, protocol=4)  # later protocols may leave arrays in the message
+    return cloudpickle.dumps(item, protocol=4)  # later protocols may leave arrays in the message
 
 
 def in_own_memory(part: Any) -> Any:

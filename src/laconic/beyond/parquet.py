@@ -48,11 +48,14 @@ class ParquetRows:
     ) -> None:
         self.paths = list(paths)
         self._groups: list[Groups] = []
+        self._schemas: list[Any] = []
         for path in self.paths:
             meta = _opened(path)
+            if meta.schema_arrow not in self._schemas:
+                self._schemas.append(meta.schema_arrow)
             if path == self.paths[0]:
-                self.schema = meta.schema_arrow
-                self.names = list(self.schema.names)
+                self.names = list(meta.schema_arrow.names)
+                _check_twice(path, self.names)
             elif list(meta.schema_arrow.names) != self.names:
                 raise ValueError(
                     f"{path} has the columns {_some(meta.schema_arrow.names)}, but "
@@ -99,9 +102,10 @@ class ParquetRows:
         )
 
     def glances(self, y: str, sample_weight: str | None) -> ReadAgain:
-        """Return the parts for a first look: columns of plain numbers are not read."""
+        """Return the parts for a first look: columns of plain numbers in all files are not read."""
         features = self._features(y, sample_weight)
-        odd = {at for at, _ in odd_columns(self.schema.empty_table().select(features))}
+        empty = [schema.empty_table().select(features) for schema in self._schemas]
+        odd = {at for table in empty for at, _ in odd_columns(table)}
         read_too = [n for at, n in enumerate(features) if at in odd or n in self._kinds]
         asked = features, read_too, y, sample_weight, self._kinds
         return ReadAgain([partial(_glance, own, *asked) for own in self._groups])
@@ -109,6 +113,14 @@ class ParquetRows:
     def _features(self, y: str, sample_weight: str | None) -> list[str]:
         left_out = {y, sample_weight} | self._unread
         return [name for name in self.names if name not in left_out]
+
+
+def _check_twice(path: Path, names: Sequence[str]) -> None:
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{path} has {names.count(twice[0])} columns {twice[0]!r}; give each its own name"
+        )
 
 
 def _opened(path: Path) -> Any:

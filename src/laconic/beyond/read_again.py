@@ -47,7 +47,7 @@ class ReadAgain:
         threads: Threads | None = None,
         lengths: list[int] | None = None,
         steps: Sequence[tuple[Step, ...]] | None = None,
-        names: Sequence[str] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self._sources = list(sources)
         self.threads = threads or Threads(1)

@@ -86,10 +86,12 @@ def joined_here(
     return Together(shards, sum(shard.n_rows for shard in shards) <= limits.gathered)
 
 
-def shard_of(part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits) -> Shard:
-    """Return a shard of a part that is bound."""
+def shard_of(
+    part: Any, threads: Threads, loss: Loss, n_outputs: int, limits: Limits, first: int = 0
+) -> Shard:
+    """Return a shard of a part that is bound; see `laconic.rows.shard.in_memory`."""
     pool, codes, weight = part
-    return in_memory(pool, loss, codes, weight, n_outputs, threads, limits)
+    return in_memory(pool, loss, codes, weight, n_outputs, threads, limits, first)
 
 
 def _with_signs(part: Any, threads: Threads) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.losses import Loss
+from laconic.numeric.namespaces import contiguous, namespace
 
 
 @dataclass
@@ -18,15 +19,16 @@ class HeldOut:
     Attributes
     ----------
     X, y, weight
-        The held-out rows. ``y`` holds class codes, and ``weight`` sums to one.
+        The held-out rows. ``y`` holds class codes, and ``weight`` sums to one. All three are
+        arrays, or all are tensors on one device.
     training_loss : Loss
     patience : int
         Stop after this many rounds without a new lowest loss.
     """
 
     X: Any
-    y: np.ndarray
-    weight: np.ndarray
+    y: Any
+    weight: Any
     training_loss: Loss
     patience: int
     losses: list[float] = field(default_factory=list)
@@ -42,6 +44,7 @@ class HeldOut:
 
     def loss(self, entry: PathEntry) -> float:
         """Return the held-out loss of an entry's model."""
-        scores = np.ascontiguousarray(entry.scores(self.X).T, dtype=np.float64)
+        scores = contiguous(entry.scores(self.X).T, "float64")
         target = self.training_loss.targets(self.y, len(scores))
-        return self.training_loss.evaluate(scores, target, self.weight, np.empty_like(scores))
+        state = namespace(scores).empty_like(scores)
+        return float(self.training_loss.evaluate(scores, target, self.weight, state))

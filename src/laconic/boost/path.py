@@ -11,8 +11,7 @@ import numpy as np
 
 from laconic.correct.objective import Certificate
 from laconic.model.cost import Cost, model_cost
-from laconic.model.feature_maps import FeatureMap, map_scores
-from laconic.numeric.magnitudes import checked_scores
+from laconic.model.feature_maps import FeatureMap, model_scores
 from laconic.numeric.once import once
 
 
@@ -100,9 +99,9 @@ class PathEntry:
         """Intercept of the model with columns that are not centred."""
         return self.base - self.means @ self.weights
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Any) -> Any:
         """Return scores (n_rows, n_outputs) on new rows."""
-        return checked_scores(map_scores(self.map, X, self.input_weights()), self.intercept)
+        return model_scores(self.map, X, self.input_weights(), self.intercept)
 
     def excess_loss_bound(self, norm: float) -> float:
         """Return a bound on L(W) − L(W*) for every W* with ‖W*‖_{∞,1} ≤ norm (from Lemma 3).

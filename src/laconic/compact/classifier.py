@@ -114,8 +114,9 @@ class CompactClassifier(LaconicClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the rows of the rungs and shuffles the folds. An integer makes a search repeatable.
     n_jobs : int, default=None
-        Trials that run at the same time, through joblib. With None, trials run one after the other
-        on all cores. The result does not depend on it.
+        Trials that run at the same time, through joblib. ``None`` means what
+        ``joblib.parallel_config`` says, for example the workers of a Dask cluster. Outside of such
+        a context, trials run one after the other on all cores. The result does not depend on it.
     verbose : int, default=0
         1 shows a progress bar.
 

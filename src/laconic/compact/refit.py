@@ -12,8 +12,8 @@ from laconic.compact.frontier import Tried
 from laconic.compact.search import Search
 from laconic.compact.trials import FLOAT, AnyPath, model_at, promised_bytes
 from laconic.data.doubts import stacklevel_of_user
+from laconic.estimators.independent import quiet_fits, whole
 from laconic.estimators.share import ShareBoostClassifier
-from laconic.estimators.sizes import whole_fits
 from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor, change_of
 from laconic.model.predictor import Predictor
@@ -53,8 +53,8 @@ def fit_frontier(
         path = search.path_of(setting)
         path.set_params(max_atoms=max(tried.size for tried in own), n_jobs=n_jobs)
         try:
-            with whole_fits() as models:
-                models.append(path.fit(rows.X, rows.y, rows.weight))
+            with quiet_fits():
+                whole(path.fit(rows.X, rows.y, rows.weight))
         except KeyboardInterrupt:
             if wanted[0] not in found:
                 raise

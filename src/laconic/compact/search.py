@@ -10,7 +10,6 @@ from itertools import zip_longest
 from time import monotonic
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 
@@ -20,6 +19,7 @@ from laconic.compact.plan import PARTS, make_splitter, rows_of_rungs, survivors
 from laconic.compact.settings import Setting
 from laconic.compact.trials import AnyPath, Fold, Form, fold_table
 from laconic.data.doubts import stacklevel_of_user
+from laconic.estimators.independent import independent
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, used_folds
@@ -184,21 +184,10 @@ class Search:
         scorer = None
         if self.scoring is not None:
             scorer = FoldScorer(self.model, self.scoring, self.rows.y)
-        given = part[:3], self.sizes, self.form, scorer, self.may_fail
-        jobs = joblib.effective_n_jobs(self.n_jobs) if self.n_jobs is not None else 1
-        if jobs == 1 or len(tasks) < 2:
-            for task in tasks:
-                yield _outcome(self._path(task, self.n_jobs), task.fold, *given)
-            return
-        parallel = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")
-        jobs_done = parallel(
-            joblib.delayed(_outcome)(self._path(task, 1), task.fold, *given) for task in tasks
-        )
-        with closing(jobs_done):
-            yield from jobs_done
-
-    def _path(self, task: Task, n_jobs: int | None) -> AnyPath:
-        return self.path_of(task.setting).set_params(n_jobs=n_jobs)
+        given = self.sizes, self.form, scorer, self.may_fail, *part[:3]
+        paths = [(self.path_of(task.setting), task.fold) for task in tasks]
+        with closing(independent(_outcome, paths, given, self.n_jobs, self.n_jobs)) as outcomes:
+            yield from outcomes
 
     def path_of(self, setting: int) -> AnyPath:
         """Return the estimator of a setting, not fitted."""
@@ -224,18 +213,22 @@ class Search:
 
 
 def _outcome(
+    n_jobs: int | None,
     path: AnyPath,
     fold: Fold,
-    data: tuple[Any, np.ndarray, np.ndarray],
     sizes: list[int],
     form: Form,
     scorer: FoldScorer | None,
     may_fail: bool,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
 ) -> Outcome:
     """Run a task. A setting that cannot be fitted has no table, if it may fail."""
     try:
         with Threads(1):  # products of models are small, so more BLAS threads would slow them down
-            return Outcome(fold_table(path, data, fold, sizes, form, scorer))
+            path.set_params(n_jobs=n_jobs)
+            return Outcome(fold_table(path, (X, y, weight), fold, sizes, form, scorer))
     except (TypeError, ValueError) as error:
         if not may_fail:
             raise

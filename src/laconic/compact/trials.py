@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.compact.averages import AveragedPath, cost_of
+from laconic.estimators.independent import whole
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
-from laconic.estimators.sizes import part_of, whole_fits
+from laconic.estimators.sizes import part_of
 from laconic.export.footprint import Target, footprint
 from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor
@@ -91,8 +92,7 @@ def fold_table(
 ) -> np.ndarray:
     """Fit a path to the rows of a fold, and return (n_bits, n_sizes, columns) of `COLUMNS`."""
     fit, test = (part_of(rows, *data) for rows in (fold.fit, fold.test))
-    with whole_fits() as models:
-        models.append(path.fit(*fit))
+    whole(path.fit(*fit))
     out = np.full((len(form.bits), len(sizes), len(COLUMNS)), np.nan)
     most = np.inf if path.max_bytes is None else float(path.max_bytes)
     for line, bits in zip(out, form.bits, strict=True):

@@ -15,65 +15,16 @@ direction. A preconditioner that ignores this takes ten times as many products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
 from laconic.correct.objective import Objective, Problem, Solution
+from laconic.correct.steps import steps_of
 from laconic.numeric.newton_steps import backtrack
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
-# Factor by which conjugate gradients reduce the residual of a Newton step, in the preconditioner's
-# norm. Tenfold was fastest: a coarser solve takes more evaluations, a finer one more products.
-FORCING = 0.1
-# Most numbers in the residuals that conjugate gradients remember (they keep twice as many).
-REMEMBERED = 1 << 20
 # A solve is given up if its target is further away than this many times the predicted gain of the
 # next step.
 HOPE = 3.0
-
-
-def conjugate_gradients(
-    curve: Callable[[np.ndarray], np.ndarray],
-    apply: Callable[[np.ndarray], np.ndarray],
-    r: np.ndarray,
-    forcing: float = FORCING,
-) -> tuple[np.ndarray, int]:
-    """Solve curve(step) = r approximately; return the step and the number of products.
-
-    ``apply`` is the preconditioner. ``forcing`` is the factor by which the residual is reduced, in
-    the preconditioner's norm.
-
-    Every residual is orthogonal to all earlier ones in the preconditioner's inner product. Rounding
-    destroys this more and more as the solve goes on, and would then decide where it ends. So
-    residuals are made orthogonal again. This costs almost nothing compared with the products.
-    """
-    z = apply(r)
-    p, rz = z, float(np.vdot(r, z))
-    goal = rz * forcing**2
-    step = np.zeros_like(r)
-    limit = 2 * r.size + 10
-    room = min(limit, REMEMBERED // r.size)
-    residuals, duals = np.empty((2, room, r.size))
-    for products in range(1, limit + 1):
-        Hp = curve(p)
-        pHp = float(np.vdot(p, Hp))
-        if not pHp > 0:
-            return (step if products > 1 else z), products
-        a = rz / pHp
-        step = step + a * p
-        if products <= room:
-            residuals[products - 1], duals[products - 1] = r.ravel(), z.ravel() / rz
-        r = r - a * Hp
-        known = slice(min(products, room))
-        r -= ((duals[known] @ r.ravel()) @ residuals[known]).reshape(r.shape)
-        z = apply(r)
-        rz, old = float(np.vdot(r, z)), rz
-        if not rz > goal:
-            break
-        p = z + (rz / old) * p
-    return step, products
 
 
 class Newton:
@@ -109,16 +60,17 @@ class Newton:
         check_penalty(self, penalty)
         objective = Objective(problem, penalty)
         W, value, gradient = objective.start(objective.centre(start))
-        apply: Callable[[np.ndarray], np.ndarray] | None = None
+        steps, renewed = steps_of(objective), False
         decrement, converged, used = np.inf, False, 0
         for _ in range(self.max_iter):
             if self._close(gradient):
                 converged = True
                 break
             # A new preconditioner costs a few products, so renew it as soon as that may pay off.
-            if apply is None or used > 8 + problem.n_columns // 32:
-                apply = objective.preconditioner(W)
-            step, used = conjugate_gradients(partial(objective.curve, W), apply, -gradient)
+            if not renewed or used > 8 + problem.n_columns // 32:
+                steps.renew(W)
+                renewed = True
+            step, used = steps.find(W, -gradient)
             slope = float(np.vdot(gradient, step))
             decrement = -0.5 * slope
             if value - HOPE * decrement > target:

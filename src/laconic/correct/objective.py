@@ -201,7 +201,7 @@ class Objective:
         With ``inside``, use only the columns in that mask.
         """
         bend = np.zeros_like(W)
-        bend[self.free :] = self._penalty_curvature(W)
+        bend[self.free :] = self.penalty_curvature(W)
         out: list[tuple[slice | np.ndarray, np.ndarray]] = []
         first = 0
         for block in self.problem.hessian_blocks():
@@ -226,7 +226,7 @@ class Objective:
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that applies an approximate inverse of ∇²Φ(W)."""
         inverses = self.class_inverses(W)
-        bend = self._penalty_curvature(W).mean(axis=1)
+        bend = self.penalty_curvature(W).mean(axis=1)
         # If the penalty's curvature is below the rounding error of the loss, a pull in the
         # direction of a shift is rounding error too, and a step along it would be far too long.
         sizes = [1.0 / np.einsum("cii->ic", inverse).mean(axis=1) for _, inverse in inverses]
@@ -289,7 +289,8 @@ class Objective:
         bend = np.einsum("cii->ic", inverse)[own]
         return 0.5 * np.sum(W[J] ** 2 / bend, axis=1)
 
-    def _penalty_curvature(self, W: np.ndarray) -> np.ndarray:
+    def penalty_curvature(self, W: np.ndarray) -> np.ndarray:
+        """Return the diagonal of the damped ∇²Ω(W), without the intercept's row."""
         held = W[self.free :]
         return self.penalty.curvature(held) + self.damp * self.penalty.damping(held)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from laconic.correct.conjugate import conjugate_gradients
 from laconic.correct.kinked_model import KinkedModel, least_shift
-from laconic.correct.newton import HOPE, conjugate_gradients
+from laconic.correct.newton import HOPE
 from laconic.correct.objective import Objective, Problem, Solution
 from laconic.numeric.newton_steps import backtrack, first_part
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty

@@ -1,4 +1,4 @@
-"""Recognise rows that are not in this process. Nothing is imported for this."""
+"""Recognise rows that are not in the memory of this process. Nothing is imported for this."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ import numpy as np
 CHUNK = 1 << 20
 # Endings of files with rows.
 ENDINGS = (".npy", ".parquet", ".pq")
+# Where DLPack says that an array is, if a processor can read it: its memory, pinned or not.
+PROCESSOR = (1, 3)
 
 
 def is_dask(X: Any) -> bool:
     """Return whether an object is a Dask collection."""
     return callable(getattr(X, "__dask_graph__", None)) and not isinstance(X, type)
+
+
+def is_on_device(X: Any) -> bool:
+    """Return whether an object is an array in the memory of a GPU, of torch or any other library.
+
+    All libraries of such arrays speak DLPack.
+    """
+    asked = getattr(X, "__dlpack_device__", None)
+    if asked is None or isinstance(X, np.ndarray | type):
+        return False
+    return int(asked()[0]) not in PROCESSOR
 
 
 def is_path(X: Any) -> bool:

@@ -17,7 +17,7 @@ from laconic.numeric.threads import row_blocks
 HASHED_ROWS = 4096
 # Settings that change how a fit runs but not its result: those of any estimator, and Laconic's own.
 HOW_IT_RUNS = ("n_jobs", "verbose")
-HOW_OURS_RUN = ("checkpoint", "pickle_models", "callbacks")
+HOW_OURS_RUN = ("checkpoint", "pickle_models", "callbacks", "device")
 
 
 def settings_of(estimator: Any, *limits: str) -> dict[str, Any]:

@@ -34,7 +34,6 @@ from laconic.data.dates import (
     is_other_order,
     origin,
     read_date,
-    unit_since_first,
 )
 
 # The code of every value that is neither missing nor a known category.
@@ -264,14 +263,6 @@ def _as_number(value: Any, unit: str | None, since: float = 0.0) -> float | None
 def holds_times(X: Any) -> bool:
     """Return whether an input is an array of numpy's times or durations with two dimensions."""
     return isinstance(X, np.ndarray) and X.dtype.kind in "mM" and X.ndim == 2
-
-
-def units_of_times(X: np.ndarray, weight: np.ndarray | None = None) -> Units:
-    """Return the units of the columns of an array of times; rows count by their ``weight``."""
-    if X.dtype.kind == "m":
-        return {f: as_durations(column, weight=weight)[1] for f, column in enumerate(X.T)}
-    counted = X if weight is None else X[weight > 0]
-    return {f: unit_since_first(as_days(column)) for f, column in enumerate(counted.T)}
 
 
 def encode_times(X: np.ndarray, units: Units, names: Sequence[str] | None = None) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Find what the columns of a data frame hold: categories, dates, durations or numbers.
 
-A frame may come in parts. Then each part states facts about its columns (`frame_facts`), and these
+A frame may come in parts. Then each part states facts about its columns (`facts_of`), and these
 are merged (`kinds_of`). A frame in one memory is a single part.
 """
 
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.data.cells import Cells, odd_columns
+from laconic.data.cells import Cells, is_frame, odd_columns
 from laconic.data.dates import as_days, reaches, read_dates, unit_of_reaches, unit_since_first
-from laconic.data.frames import Categories, Units, all_numbers, different_values
+from laconic.data.frames import Categories, Units, all_numbers, different_values, holds_times
 
 
 class ColumnFacts(NamedTuple):
@@ -43,8 +43,20 @@ def frame_facts(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFac
     return {at: _facts(cells, counted, weight) for at, cells in odd_columns(X)}
 
 
+def facts_of(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]:
+    """Return what a part of any kind says of its columns: a frame, or an array of times."""
+    if is_frame(X):
+        return frame_facts(X, weight)
+    if not holds_times(X):
+        return {}
+    counted = ... if weight is None else weight > 0
+    return {at: _facts(Cells(f"x{at}", X[:, at]), counted, weight) for at in range(X.shape[1])}
+
+
 def _facts(cells: Cells, counted: Any, weight: np.ndarray | None) -> ColumnFacts:
     name, kind = cells.name, cells.kind
+    if kind == "f" and np.isnan(cells.values).all():  # `_kind` lets this fit any kind
+        return ColumnFacts(name, "O", [], [])
     if kind == "M":
         days = as_days(cells.values[counted])
         first = float(np.min(days[~np.isnan(days)], initial=np.inf))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from laconic.data.doubts import warn_of_amounts
 from laconic.data.frames import is_missing
 from laconic.numeric.magnitudes import ENLARGE, check_squares, largest_value
+from laconic.numeric.namespaces import to_host
 
 
 def kept_rows(
@@ -24,6 +25,7 @@ def kept_rows(
     occur only in rows of weight zero are left out.
     """
     check_classification_targets(y)
+    sample_weight = to_host(sample_weight)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     keep = None
     if not np.all(weight > 0):

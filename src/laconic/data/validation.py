@@ -19,9 +19,8 @@ from laconic.data.frames import (
     encode_frame,
     encode_times,
     holds_times,
-    units_of_times,
 )
-from laconic.data.kinds import frame_kinds
+from laconic.data.kinds import facts_of, frame_kinds, kinds_of
 from laconic.numeric.sparse_rows import canonical
 
 
@@ -97,7 +96,7 @@ def validated(
         estimator._categories = {}
         timed = is_frame(X) or holds_times(X)
         weights = _weights(weight, len(X)) if timed else None
-        estimator._units = units_of_times(X, weights) if holds_times(X) else {}
+        estimator._units = kinds_of([facts_of(X, weights)])[1] if holds_times(X) else {}
         if is_frame(X):
             found, estimator._units = frame_kinds(X, weights)
             estimator._categories = found if categories else {}

@@ -39,7 +39,7 @@ class DeviceHessians(NamedTuple):
         at = torch.from_numpy(columns).to(self.state.device)
         out = torch.zeros(2 * (len(columns),), dtype=torch.float64, device=self.state.device)
         for s in self._chunks(max(len(columns), 1)):
-            written = self.store.room[at, s].double()
+            written = self.store.some(s, self.n_columns)[at].double()
             state, weight = self.state[:, s], self.weight[s]
             for c in np.unique(outputs).tolist():
                 unit = torch.zeros_like(state)
@@ -50,25 +50,25 @@ class DeviceHessians(NamedTuple):
                 out[:, own] += weighed @ written[own].T
         return on_host(out)
 
-    def blocks(self) -> np.ndarray:
+    def blocks(self) -> Tensor:
         """Return Σ_i h_ic x_i x_iᵀ of all columns for every output c, (n_outputs, n, n).
 
-        With many rows, the sums are estimates, as in `laconic.rows.curvature`: they take rows at
-        even steps of accumulated curvature. They serve as a preconditioner, and to rank atoms by
-        the cost of dropping them.
+        The answer is in float64. With many rows, the sums are estimates, as in
+        `laconic.rows.curvature`: they take rows at even steps of accumulated curvature. They serve
+        as a preconditioner, and to rank atoms by the cost of dropping them.
         """
         alike = len(self.state) == 2 and self.loss.shift_invariant
         bends = self.loss.curvature(self.weight, self.state)
         bends = bends[:1] if alike else bends
         few = self.limits.preconditioner_rows * max(self.n_columns, 64)
         if bends.shape[1] <= 2 * few:
-            held = self.store.room[: self.n_columns]
+            held = self.store.some(slice(None), self.n_columns)
             grams = torch.stack([sums_over_rows(held * bend, held) for bend in bends])
         else:
             room = max(PASSING // max(bends.shape[1], self.n_columns * few), 1)
             grams = torch.cat([self._of_some_rows(own, few) for own in bends.split(room)])
-        found = on_host(grams.double())
-        return np.repeat(found, 2, axis=0) if alike else found
+        found = grams.double()
+        return found.repeat(2, 1, 1) if alike else found
 
     def _of_some_rows(self, bends: Tensor, few: int) -> Tensor:
         mass = bends.sum(1, dtype=torch.float64)

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from laconic.device.hessians import PASSING, DeviceHessians
+from laconic.device.newton_steps import DeviceSteps
 from laconic.device.pool import DevicePool
 from laconic.device.precision import full_precision
-from laconic.device.store import DeviceStore
+from laconic.device.store import DeviceStore, make_store
 from laconic.device.sums import sums_over_rows
 from laconic.device.tensors import like, on_host, tensor_type
 from laconic.losses import Loss
@@ -70,10 +71,11 @@ class DeviceShard:
         self.n_rows = len(rest.y)
         self.gathers = self.n_rows <= rest.limits.gathered
         self.n_columns = n_columns
-        self._store = store or DeviceStore(rest.weight.new_empty((8, self.n_rows)))
+        self._store = store or make_store(rest.weight, self.pool.binary, self.n_outputs)
         self._offset = offset
         self._state = rest.weight.new_empty((self.n_outputs, self.n_rows))
         self._coming = self._state[:0]
+        self._steps: DeviceSteps | None = None
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -101,11 +103,12 @@ class DeviceShard:
         Return their class sums (new columns, n_classes) and their rows of the Gram matrix
         (new columns, all columns in).
         """
-        columns = self._coming - like(means, self.rest.weight)[:, None]
-        self._coming = self._state[:0]
-        self._store.put(self.n_columns, columns)
+        columns, self._coming = self._coming, self._state[:0]
+        shift = torch.from_numpy(means).to(columns.device)
+        self._store.put(self.n_columns, columns, shift)
         self.n_columns += len(columns)
-        columns *= self.rest.weight
+        self._forget_steps()
+        columns = (columns - shift.to(columns.dtype)[:, None]) * self.rest.weight
         with full_precision():
             by_class = sums_over_rows(columns, self.rest.hot)
             gram = self._store.sums(columns, self.n_columns).T
@@ -119,6 +122,7 @@ class DeviceShard:
     def cut(self, n_written: int, n_local: int) -> None:
         """Keep the first columns."""
         self.n_columns = n_written
+        self._forget_steps()
 
     def unlike(self) -> tuple[int, np.ndarray]:
         """Return that there are no local atoms."""
@@ -159,9 +163,11 @@ class DeviceShard:
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
         with full_precision():
-            moved = self._store.product(like(V.T, self.rest.weight))
-            bent = self.loss.curve(self.rest.weight, self._state, moved)
-            return on_host(self._store.sums(bent, self.n_columns))
+            return on_host(self._bent(like(V.T, self.rest.weight)))
+
+    def _bent(self, direction: Tensor) -> Tensor:
+        """Return the same for a direction (n_outputs, n_columns) on the device."""
+        return self._store.curve(self.loss, self.rest.weight, self._state, direction)
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``, a mask (n_columns, n_outputs).
@@ -174,7 +180,20 @@ class DeviceShard:
     def hessian_blocks(self) -> list[np.ndarray]:
         """Return one diagonal block of the Hessian for every output, (n_outputs, n, n)."""
         with full_precision():
-            return [self._hessians().blocks()] if self.n_columns else []
+            return [on_host(self._hessians().blocks())] if self.n_columns else []
+
+    def steps(self) -> DeviceSteps | None:
+        """Return what finds the steps of Newton's method on the device; see `correct.steps`."""
+        if not self.n_columns:
+            return None
+        if self._steps is None:
+            given = self.rest.weight, self.loss.shift_invariant
+            self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
+        return self._steps
+
+    def _forget_steps(self) -> None:
+        if self._steps is not None:
+            self._steps.forget()
 
     def _hessians(self) -> DeviceHessians:
         rest = self.rest

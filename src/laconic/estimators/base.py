@@ -13,13 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.doubts import stacklevel_of_user
-from laconic.data.elsewhere import in_words, is_dask, is_elsewhere
+from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import Categories, Units
 from laconic.data.labels import check_labels
 from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
 from laconic.notebook import MOST_ROWS, box, show
+from laconic.numeric.namespaces import is_tensor, to_host
 
 
 def _has_probabilities(self: LaconicClassifier) -> bool:
@@ -72,7 +73,18 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
         if is_elsewhere(X):
             raise TypeError(self._refused(X, reset))
+        if is_on_device(X):
+            if reset:
+                raise TypeError(
+                    f"{type(self).__name__} learns from rows in the memory of the processor, and X "
+                    "is on a GPU; give X.cpu() for a tensor of torch, X.get() for an array of CuPy"
+                )
+            from laconic.estimators.on_device import new_rows
+
+            return new_rows(self, X)
+        X = to_host(X)
         if reset:
+            y = to_host(y)
             check_labels(y)
         labels = {"y": y} if reset else {}
         return validated(self, X, **labels, reset=reset, weight=weight, **self._input())
@@ -128,7 +140,9 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of every row.
 
-        It is the class with the largest score. If there is only one score, its sign decides.
+        Of a tensor, or an array on a GPU, this and the other answers for rows are of the same kind
+        and in the same place, except for labels that are no numbers: they are an array of NumPy. It
+        is the class with the largest score. If there is only one score, its sign decides.
         """
         rows = self._new_rows(X)
         return self._predictor.encoded_labels(rows)
@@ -162,14 +176,25 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows, by weight, that are predicted right.
 
-        Of Dask collections, only the sums of each partition leave the workers.
+        Of Dask collections, only the sums of each partition leave the workers. Of tensors, only the
+        labels leave the device.
         """
         if is_dask(X):
             from laconic.beyond.lazily import score
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
+        true = self._as_predicted(to_host(y))
+        if is_tensor(X) or is_on_device(X):
+            from sklearn.metrics import accuracy_score
+
+            labels = to_host(self.predict(X))
+            return float(accuracy_score(true, labels, sample_weight=to_host(sample_weight)))
+        return float(super().score(X, true, sample_weight))
+
+    def _as_predicted(self, y: Any) -> Any:
+        """Return labels in the form in which `predict` gives them."""
+        return y
 
     def _scores(self, X: Any) -> np.ndarray:
         rows = self._new_rows(X)

@@ -19,10 +19,18 @@ from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.elsewhere import is_on_device
 from laconic.data.fingerprint import settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.budgets import check_caps, in_order, make_costs, resolve_target
 from laconic.estimators.elsewhere import prepared, takes_parts
+from laconic.estimators.on_device import (
+    TrainingOnDevice,
+    asked_device,
+    brought,
+    check_pool,
+    checked,
+)
 from laconic.estimators.path_classifier import PathClassifier
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
@@ -31,6 +39,7 @@ from laconic.export.footprint import Target, find_target
 from laconic.look.parts_bar import parts_progress
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss
+from laconic.numeric.namespaces import to_host
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool, make_pool
 from laconic.rows.rows import Rows
@@ -97,6 +106,7 @@ class BoostedClassifier(PathClassifier):
     n_jobs: int | None
     verbose: int
     fit_intercept: bool
+    device: Any
 
     # -- for subclasses to override ------------------------------------------------------------
 
@@ -193,6 +203,8 @@ class BoostedClassifier(PathClassifier):
                 raise ValueError(f"{name} is for cross-validation; set cv too, or leave it out")
         find_target(self.chip)
         self._check_own()
+        if asked_device(self) is not None:
+            check_pool(self)
 
     def _draws(self) -> tuple[str, str] | None:
         if not self.early_stopping:
@@ -201,8 +213,12 @@ class BoostedClassifier(PathClassifier):
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check the data, and hold out rows if that is asked for."""
-        if takes_parts(self, X):
+        X, device = brought(self, X)
+        if is_on_device(X):
+            return self._prepared_there(X, y, sample_weight)
+        if device is None and takes_parts(self, X):
             return self._prepared_parts(X, y, sample_weight)
+        y, sample_weight = to_host(y), to_host(sample_weight)
         target = self._target(X)
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -213,7 +229,20 @@ class BoostedClassifier(PathClassifier):
         if self.early_stopping:
             rows, codes, weight, kept = held_out_rows(self, rows, codes, weight)
             held = HeldOut(*kept, loss, self.n_iter_no_change)
-        return Ready(X, y, pool, loss, TrainingInMemory(rows, codes, weight), held, target)
+        training: Training = TrainingInMemory(rows, codes, weight)
+        if device is not None:
+            training = TrainingOnDevice(rows, codes, weight, device)
+        return Ready(X, y, pool, loss, training, held, target)
+
+    def _prepared_there(self, X: Any, y: Any, sample_weight: Any) -> Ready:
+        """Check rows that are on a device."""
+        check_pool(self)
+        found = checked(self, X, y, sample_weight)
+        pool = make_pool(self._pool_object(), self.scale, self.groups, [])
+        check_repeatable(pool, self.checkpoint)
+        loss, target = self._loss_of(found.total), self._target(found.few)
+        held = None if found.held is None else HeldOut(*found.held, loss, self.n_iter_no_change)
+        return Ready(None, np.empty(0), pool, loss, found.training, held, target)
 
     def _prepared_parts(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check rows that are elsewhere."""
@@ -281,7 +310,7 @@ class BoostedClassifier(PathClassifier):
     def _cross_validate(self, ready: Ready, sample_weight: Any, groups: Any) -> np.ndarray:
         """Return the score of every size on every fold."""
         weight = _check_sample_weight(
-            sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True
+            to_host(sample_weight), ready.X, dtype=np.float64, ensure_non_negative=True
         )
         given = ready.X, ready.y, weight, self.cv, self.scoring, groups
         return cross_validate_sizes(self._of_a_fold(ready), *given)
@@ -292,7 +321,7 @@ class BoostedClassifier(PathClassifier):
         These rows are arrays without feature names, so names in its settings become numbers. They
         are fewer, and are cut into shards in proportion.
         """
-        assert isinstance(ready.training, TrainingInMemory)
+        assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
         # A generator of folds cannot be cloned, so cv is removed before cloning.
         fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))

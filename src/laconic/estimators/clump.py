@@ -31,6 +31,7 @@ from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import PricedRows, check_scale, priced_rows
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.label_groups import group_labels
+from laconic.estimators.lazily import lazily
 from laconic.look.bars import share_bar
 from laconic.numeric.threads import Threads
 
@@ -271,7 +272,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
         self._check_settings()
         X, y = self._validated(X, y, reset=True, weight=sample_weight)
         check_scale(X)
-        rows = priced_rows(self, X, self._grouped(y), sample_weight)
+        rows = priced_rows(self, X, self._as_predicted(y), sample_weight)
         given = None if graph is None else given_graph(graph, X.shape[0])
         if given is not None and len(rows.number) < X.shape[0]:
             given = given.subset(rows.number)
@@ -286,9 +287,9 @@ class ErrorClumpingClassifier(LaconicClassifier):
         self._keep(answers)
         return self
 
-    def _grouped(self, y: np.ndarray) -> np.ndarray:
+    def _as_predicted(self, y: Any) -> Any:
         """Return the labels, or their groups if ``label_groups`` is set."""
-        return y if self.label_groups is None else group_labels(self.label_groups, y)
+        return y if self.label_groups is None else group_labels(self.label_groups, np.asarray(y))
 
     def _draws(self) -> tuple[str, str] | None:
         if self.solver != "averaging":
@@ -348,6 +349,7 @@ class ErrorClumpingClassifier(LaconicClassifier):
 
     # -- predicting ----------------------------------------------------------------------------
 
+    @lazily
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores ⟨w, x⟩ of every row.
 
@@ -362,4 +364,4 @@ class ErrorClumpingClassifier(LaconicClassifier):
 
         With ``label_groups``, ``y`` holds labels, and their groups are compared.
         """
-        return float(super().score(X, self._grouped(np.asarray(y)), sample_weight))
+        return super().score(X, y, sample_weight)

@@ -49,7 +49,7 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     from laconic.beyond.training import TrainingInParts
 
     given = given_parts(X, y, sample_weight)
-    parts, names = given.parts, given.names()
+    parts, names = given.parts, given.names
     options = estimator._input()
     looks = (given.glances or parts).ask(look, (), names)
     told = agree(looks, options["categories"])

@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from laconic.data.elsewhere import is_dask, is_on_device
 from laconic.estimators.base import LaconicClassifier
+from laconic.estimators.lazily import lazily
 from laconic.holes.routed import RoutedPredictor
 from laconic.holes.state import Hole
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS
+from laconic.numeric.namespaces import is_tensor
 
 Self = TypeVar("Self", bound="HolesModel")
 
@@ -58,6 +61,9 @@ class HolesModel(LaconicClassifier):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted labels with 0, 1, 2, … holes."""
+        if is_dask(X) or is_tensor(X) or is_on_device(X):
+            yield from (self.at(n).predict(X) for n in range(len(self._every_hole) + 1))
+            return
         rows = self._new_rows(X)
         yield from self.at(len(self._every_hole))._routed.staged_labels(rows)
 
@@ -87,6 +93,7 @@ class HolesModel(LaconicClassifier):
         check_is_fitted(self, "holes_")
         return self._routed.has_probabilities
 
+    @lazily
     def apply(self, X: Any) -> np.ndarray:
         """Return the region of every row: 0 outside all holes, j in the j-th hole of ``holes_``."""
         rows = self._new_rows(X)

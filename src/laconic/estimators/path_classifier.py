@@ -12,13 +12,14 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.data.cells import is_frame
-from laconic.data.elsewhere import is_dask
+from laconic.data.elsewhere import is_dask, is_on_device
 from laconic.data.frames import asked_categories, clearer
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.lazily import lazily
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS
 from laconic.numeric.magnitudes import ENLARGE
+from laconic.numeric.namespaces import is_tensor
 from laconic.registry import allows_missing
 from laconic.rows.limits import Limits
 
@@ -104,7 +105,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted labels of every size of the path, smallest first."""
-        if is_dask(X):
+        if is_dask(X) or is_tensor(X) or is_on_device(X):
             yield from (self.at(size).predict(X) for size in self.path_.sizes)
             return
         rows = self._new_rows(X)
@@ -113,7 +114,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the class probabilities of every size of the path, smallest first."""
-        if is_dask(X):
+        if is_dask(X) or is_tensor(X) or is_on_device(X):
             yield from (self.at(size).predict_proba(X) for size in self.path_.sizes)
             return
         rows = self._new_rows(X)
@@ -144,7 +145,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         Dates count from the first training date of their column; see ``predictor_.units``.
         """
         rows = self._new_rows(X)
-        return self.predictor_.map.columns(rows)
+        return self.predictor_.encoded_columns(rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return readable names of the columns of `transform`.

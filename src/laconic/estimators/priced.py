@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,8 +19,9 @@ from laconic.boost.search_state import SearchState
 from laconic.boost.search_subset import SearchSubset
 from laconic.boost.stages import State
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
+from laconic.estimators.independent import at_the_same_time, independent, whole
 from laconic.estimators.scorers import FoldScorer
-from laconic.estimators.sizes import one_standard_error, part_of, used_folds, whole_fits
+from laconic.estimators.sizes import one_standard_error, part_of, used_folds
 from laconic.estimators.terms import check_prices
 from laconic.look.bars import progress_bar
 from laconic.numeric.threads import Threads
@@ -205,16 +207,38 @@ def cross_validate_prices(
         if bar is not None:
             unit = f"fits: {len(folds)} folds of {len(prices)} prices"
             task = bar.add_task("choosing the price", total=len(folds) * len(prices), unit=unit)
-        for number, fit, test in folds:
-            with whole_fits() as models:
-                part = part_of(fit, X, y, weight)
-                for model in fitted_path(estimator, *part, "price", prices):
-                    models.append(model)
-                    if bar is not None:
-                        bar.advance(task)
-            rows = part_of(test, X, y, weight)
-            scores.append([scorer(number, model, *rows) for model in models])
+        # Folds that run elsewhere cannot tell the bar of each price.
+        alone = not at_the_same_time(None, len(folds))
+        step = partial(bar.advance, task) if bar is not None and alone else None
+        shared = estimator, prices, step, scorer, X, y, weight
+        for found in independent(_scores_of_fold, folds, shared, threads=estimator.n_jobs):
+            scores.append(found)
+            if bar is not None:
+                bar.update(task, completed=len(scores) * len(prices))
     return np.array(scores)
+
+
+def _scores_of_fold(
+    n_jobs: int | None,
+    number: int,
+    fit: np.ndarray,
+    test: np.ndarray,
+    estimator: Any,
+    prices: Sequence[float],
+    step: Callable[[], None] | None,
+    scorer: FoldScorer,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+) -> list[float]:
+    """Return the score at every price on a fold. ``step`` is called after every fit."""
+    fold, models = clone(estimator).set_params(n_jobs=n_jobs), []
+    for model in fitted_path(fold, *part_of(fit, X, y, weight), "price", prices):
+        models.append(whole(model))
+        if step is not None:
+            step()
+    rows = part_of(test, X, y, weight)
+    return [scorer(number, model, *rows) for model in models]
 
 
 # Attributes that a fit sets from the data before the loop runs.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from laconic.data.doubts import told_already
+from laconic.estimators.independent import independent, whole
 from laconic.estimators.scorers import FoldScorer
 
 
@@ -33,20 +30,30 @@ def cross_validate_sizes(
     test rows all have weight 0 is left out.
     """
     scorer = None if scoring is None else FoldScorer(estimator, scoring, y)
-    scores: list[dict[int, float]] = []
-    for number, fit, test in used_folds(X, y, weight, cv, groups):
-        fold = clone(estimator)
-        with whole_fits() as models:
-            models.append(fold.fit(*part_of(fit, X, y, weight)))
-        rows = part_of(test, X, y, weight)
-        if scorer is None:
-            found = [
-                np.average(p == rows[1], weights=rows[2]) for p in fold.staged_predict(rows[0])
-            ]
-        else:
-            found = [scorer(number, fold.at(size), *rows) for size in fold.path_.sizes]
-        scores.append(dict(zip(fold.path_.sizes, map(float, found), strict=True)))
-    return _by_size(scores)
+    folds, shared = used_folds(X, y, weight, cv, groups), (estimator, scorer, X, y, weight)
+    return _by_size(list(independent(_scores_of_fold, folds, shared, threads=estimator.n_jobs)))
+
+
+def _scores_of_fold(
+    n_jobs: int | None,
+    number: int,
+    fit: np.ndarray,
+    test: np.ndarray,
+    estimator: Any,
+    scorer: FoldScorer | None,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+) -> dict[int, float]:
+    """Return the score of every size of the path of a fold."""
+    fold = clone(estimator).set_params(n_jobs=n_jobs)
+    whole(fold.fit(*part_of(fit, X, y, weight)))
+    rows = part_of(test, X, y, weight)
+    if scorer is None:
+        found = [np.average(p == rows[1], weights=rows[2]) for p in fold.staged_predict(rows[0])]
+    else:
+        found = [scorer(number, fold.at(size), *rows) for size in fold.path_.sizes]
+    return dict(zip(fold.path_.sizes.tolist(), map(float, found), strict=True))
 
 
 def _by_size(scores: list[dict[int, float]]) -> np.ndarray:
@@ -132,21 +139,6 @@ def _pairs(X: Any, y: np.ndarray, cv: Any, groups: Any) -> list[Any]:
                 "fit(X, y, groups=...). (The groups of the constructor are groups of features.)"
             ) from error
         raise
-
-
-@contextmanager
-def whole_fits() -> Iterator[list[Any]]:
-    """Collect the models of a fold. If a fit was interrupted, raise KeyboardInterrupt.
-
-    Otherwise a part of a path would count as a whole path.
-    """
-    models: list[Any] = []
-    with told_already(), warnings.catch_warnings():
-        for message in ("fit was interrupted", "no atom is worth its price", "no atom helps"):
-            warnings.filterwarnings("ignore", message=message)
-        yield models
-    if any(model.status_ == "interrupted" for model in models):
-        raise KeyboardInterrupt
 
 
 def one_standard_error(scores: np.ndarray) -> int:

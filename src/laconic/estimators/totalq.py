@@ -143,6 +143,12 @@ class TotalQBoostClassifier(PricedClassifier):
         fit ends.
     random_state : int, RandomState instance or None, default=None
         Draws the held-out part. Nothing else is random.
+    device : {"cuda", "cpu"}, str or torch.device, default=None
+        Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
+        code on the processor. ``None`` stays where the rows are: tensors of torch and arrays of
+        CuPy on a GPU are learned from there. Needs torch (``pip install laconic[gpu]``), and a pool
+        of columns, products, stumps or patches. The atoms are those of the processor up to ties,
+        and two fits on one device give the same bits. See `fit` for what goes in and comes out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it.
     verbose : int, default=0
@@ -256,6 +262,7 @@ class TotalQBoostClassifier(PricedClassifier):
         "checkpoint": "no_validation",
         "callbacks": [list, tuple, None],
         "random_state": ["random_state"],
+        "device": "no_validation",  # asked_device checks it
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -296,6 +303,7 @@ class TotalQBoostClassifier(PricedClassifier):
         checkpoint: Any = None,
         callbacks: Any = None,
         random_state: Any = None,
+        device: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -329,6 +337,7 @@ class TotalQBoostClassifier(PricedClassifier):
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.random_state = random_state
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -341,12 +350,14 @@ class TotalQBoostClassifier(PricedClassifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Dask collection, path or list of paths
-            Rows and features. Rows may also stay on the workers of a Dask cluster, or in ``.npy``
-            or Parquet files: give a folder, a pattern such as ``"rows/*.parquet"``, or a list.
-            Files are read again and again, and only small codes of stumps and rules stay in memory.
-            Other pools may write scratch files to the folder for temporary files; set ``TMPDIR`` to
-            use another one.
+        X : array-like, sparse matrix, data frame, tensor, Dask collection, path or list of paths
+            Rows and features. Tensors of torch and arrays of CuPy on a GPU stay there, and ``y``
+            and ``sample_weight`` may be there or not. The model predicts any rows, wherever they
+            are, and answers in kind. Rows may also stay on the workers of a Dask cluster, or in
+            ``.npy`` or Parquet files: give a folder, a pattern such as ``"rows/*.parquet"``, or a
+            list. Files are read again and again, and only small codes of stumps and rules stay in
+            memory. Other pools may write scratch files to the folder for temporary files; set
+            ``TMPDIR`` to use another one.
             Only stumps and rules take text in a data frame, and missing values. Dates and durations
             in a data frame become numbers.
         y : array-like of shape (n_rows,), Dask collection or str

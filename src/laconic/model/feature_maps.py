@@ -15,7 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from laconic.files.layout import check_arrays
-from laconic.registry import MAPS, find
+from laconic.numeric.magnitudes import checked_scores
+from laconic.numeric.namespaces import is_tensor
+from laconic.registry import MAPS, TENSOR_SCORES, find
 
 Names = Sequence[str] | None
 
@@ -161,3 +163,14 @@ def map_scores(map: FeatureMap, X: Any, weights: np.ndarray) -> np.ndarray:
             scores: np.ndarray = own(X, weights)
         return scores
     return column_scores(map.columns(X), weights)
+
+
+def model_scores(map: FeatureMap, X: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
+    """Return the columns of the map times weights, plus the intercept, (n_rows, n_outputs).
+
+    Rows may be a tensor. The scores are then a tensor on the same device. A `ValueError` is raised
+    if scores overflow.
+    """
+    if is_tensor(X):
+        return find(TENSOR_SCORES)(map, X, weights, intercept)
+    return checked_scores(map_scores(map, X, weights), intercept)

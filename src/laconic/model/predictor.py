@@ -25,13 +25,13 @@ from laconic.data.frames import (
 )
 from laconic.losses import Link, decide, find_link
 from laconic.model.cost import Cost, model_cost
-from laconic.model.feature_maps import FeatureMap, feature_name, map_scores, map_width
+from laconic.model.feature_maps import FeatureMap, feature_name, map_width, model_scores
 from laconic.model.predictor_file import read_predictor, write_predictor
 from laconic.model.primitives import take
 from laconic.notebook import MOST_ROWS, box, show
-from laconic.numeric.magnitudes import checked_scores
+from laconic.numeric.namespaces import is_tensor, numbers_like, to_host
 from laconic.numeric.sparse_rows import canonical
-from laconic.registry import QUANTISE, TO_C, TO_ONNX, find
+from laconic.registry import QUANTISE, TENSOR_COLUMNS, TENSOR_LABELS, TO_C, TO_ONNX, find
 
 
 class Predictor:
@@ -143,6 +143,8 @@ class Predictor:
     def scores(self, X: Any) -> np.ndarray:
         """Return the scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
 
+        A tensor of floats gives a tensor on its device.
+
         If the predictor knows feature names, it finds the columns of a frame by name. Columns that
         it does not read may be left out. The categories, dates and durations of a frame are
         encoded. In an array, a categorical feature holds the codes of ``categories``, dates are
@@ -152,16 +154,27 @@ class Predictor:
         """
         return self.encoded_scores(self._matrix(X))
 
-    def encoded_scores(self, X: Any) -> np.ndarray:
-        """Return the scores of an array or sparse matrix, for numbers already in ``units``."""
+    def encoded_scores(self, X: Any) -> Any:
+        """Return the scores of an array or sparse matrix, for numbers already in ``units``.
+
+        Of a tensor, this and the next three return tensors on its device.
+        """
         self._check_width(X)
-        return checked_scores(map_scores(self.map, X, self.weights), self.intercept)
+        return model_scores(self.map, X, self.weights, self.intercept)
 
-    def encoded_labels(self, X: Any) -> np.ndarray:
-        """Return the label of every row, as `predict` does, for numbers already in ``units``."""
-        return self.classes[decide(self.encoded_scores(X))]
+    def encoded_labels(self, X: Any) -> Any:
+        """Return the label of every row, as `predict` does, for numbers already in ``units``.
 
-    def encoded_probabilities(self, X: Any) -> np.ndarray:
+        Labels that are no numbers are always an array.
+        """
+        codes = decide(self.encoded_scores(X))
+        return find(TENSOR_LABELS)(self.classes, codes) if is_tensor(X) else self.classes[codes]
+
+    def encoded_columns(self, X: Any) -> Any:
+        """Return the columns of the atoms, for numbers already in ``units``."""
+        return find(TENSOR_COLUMNS)(self.map, X) if is_tensor(X) else self.map.columns(X)
+
+    def encoded_probabilities(self, X: Any) -> Any:
         """Return class probabilities, as `predict_proba` does, for numbers already in ``units``."""
         return self._meaning()(self.encoded_scores(X))
 
@@ -205,7 +218,10 @@ class Predictor:
                 return frame_matrix(X, self.feature_names, self.map.features().tolist(), *known)
             self._check_width(X)
             return self._numbers(encode_frame(X, self.categories, self.units))
-        matrix = np.asarray(X)
+        if is_tensor(X) and X.dtype.is_floating_point and not self.units:
+            self._check_width(X)
+            return X
+        matrix = np.asarray(to_host(X))
         self._check_width(matrix)
         if holds_times(matrix):
             return encode_times(matrix, self.units, self.feature_names)
@@ -264,7 +280,7 @@ class Predictor:
         """
         return self.corrected(self.predict_proba(X))
 
-    def corrected(self, probabilities: np.ndarray) -> np.ndarray:
+    def corrected(self, probabilities: Any) -> Any:
         """Correct probabilities from `predict_proba`, as `corrected_proba` does."""
         if self.class_factors is None:
             raise AttributeError(
@@ -272,7 +288,7 @@ class Predictor:
                 "ShareBoostClassifier and TotalQBoostClassifier know them, and files of earlier "
                 "versions do not hold them"
             )
-        odds = probabilities / np.array(self.class_factors)
+        odds = probabilities / numbers_like(self.class_factors, probabilities)
         return odds / odds.sum(axis=1, keepdims=True)
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:

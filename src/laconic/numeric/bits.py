@@ -41,6 +41,12 @@ class Bits:
         keep = np.uint8((1 << bit) - 1)
         self.codes[byte] = (self.codes[byte] & keep) | (column.astype(np.uint8) << np.uint8(bit))
 
+    def cut(self, n: int) -> None:
+        """Keep the first ``n`` columns. Bits of others would change the rounding of sums."""
+        byte, bit = divmod(n, 8)
+        if byte < len(self.codes):
+            self.codes[byte] &= np.uint8((1 << bit) - 1)
+
     def product(self, weights: np.ndarray, shift: np.ndarray | None = None) -> np.ndarray:
         """Return ``weights`` (n_outputs, n_columns) times the columns, (n_outputs, n_rows).
 

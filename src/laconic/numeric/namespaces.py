@@ -26,3 +26,27 @@ def namespace(array: Any) -> Any:
 def number(value: Any) -> Any:
     """Return a number of NumPy as a float. A tensor stays on its device, as it is."""
     return value if is_tensor(value) else float(value)
+
+
+def contiguous(array: Any, dtype: str) -> Any:
+    """Return an array row by row, in a type that NumPy and torch call by the same name."""
+    if is_tensor(array):
+        return array.to(getattr(namespace(array), dtype)).contiguous()
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def numbers_like(values: Any, array: Any) -> Any:
+    """Return numbers as an array for calculations with another one, which is on some device."""
+    return array.new_tensor(values) if is_tensor(array) else np.asarray(values)
+
+
+def to_host(values: Any) -> Any:
+    """Return a tensor as an array of NumPy. Anything else comes back as it is.
+
+    A tensor in the memory of the processor shares it with the array.
+    """
+    if not is_tensor(values):
+        return values
+    given = values.detach().cpu()
+    # NumPy has no short floats of this kind. Single precision holds them exactly.
+    return (given.float() if str(given.dtype) == "torch.bfloat16" else given).numpy()

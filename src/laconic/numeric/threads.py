@@ -106,6 +106,23 @@ def _obey_this_thread() -> None:
 _single_threaded_blas = _SingleThreadedBlas()
 
 
+def _allowed(n_jobs: int) -> int:
+    """Return how many threads a fit may use on this machine.
+
+    Inside joblib's Dask backend, joblib counts the threads of the whole cluster. A task of Dask has
+    one thread, because other tasks use the others.
+    """
+    if n_jobs < 0 and _in_dask_task():
+        return 1
+    allowed = int(joblib.effective_n_jobs(n_jobs))
+    return min(allowed, n_jobs if n_jobs > 0 else joblib.cpu_count())
+
+
+def _in_dask_task() -> bool:
+    worker = sys.modules.get("distributed.worker")
+    return worker is not None and hasattr(worker.thread_state, "execution_state")
+
+
 class Threads:
     """A context in which BLAS runs on one thread and `map` runs on ``n_jobs``.
 
@@ -115,11 +132,11 @@ class Threads:
     ----------
     n_jobs : int or None
         Number of worker threads. ``None`` and ``-1`` use every core that joblib allows (one inside
-        a joblib worker). The number never changes a result.
+        a joblib worker or a Dask task). The number never changes a result.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        self.n_jobs = _allowed(-1 if n_jobs is None else n_jobs)
         self._pool: Workers | None = None
         self._process: object = None  # the process that entered the context
 

@@ -41,6 +41,7 @@ class BoundMixed(BoundPool):
         local = [number for number, pool in enumerate(self.pools) if pool.local_atoms]
         self._local = local[0] if local else -1
         self.local_atoms = bool(local)
+        self._table: np.ndarray | None = None
 
     def signed(self) -> BoundMixed:
         """Return the same pools with columns of 0 and 1 as columns of -1 and 1."""
@@ -156,7 +157,10 @@ class BoundMixed(BoundPool):
     def local(self, index: int) -> LocalColumns:
         """Return the columns of a local atom."""
         number, own = self._find(index)
-        return self.pools[number].local(own)
+        local = self.pools[number].local(own)
+        if self._table is None:  # kernels need the type of the mix, which may be wider
+            self._table = local.table.astype(self.dtype, copy=False)
+        return local._replace(table=self._table)
 
     def atom(self, index: int) -> Any:
         """Return the record of atom ``index``."""

@@ -45,7 +45,7 @@ class BoundPatches(BoundPool):
         self.dtype = np.dtype(np.float32)
         self.n_atoms = self.n_columns = len(every.template)
         self._steps = 255.0 if storage == "uint8" else 1.0
-        self._unit = _largest_responses(every, low, high)
+        self._unit = largest_responses(every, low, high)
         warn_if_too_large(
             float(X.shape[0]) * self.n_atoms * np.dtype(storage).itemsize,
             f"a pool of {self.n_atoms} patches on {X.shape[0]} images",
@@ -201,7 +201,7 @@ def _padded(atom: Patch) -> np.ndarray:
     return support.ravel()
 
 
-def _largest_responses(every: PatchesMap, low: float, high: float) -> np.ndarray:
+def largest_responses(every: PatchesMap, low: float, high: float) -> np.ndarray:
     """Return the largest value of every atom on images with pixels from ``low`` to ``high``."""
     bounds = np.array([np.maximum(v * low, v * high).sum(dtype=float) for v in every.templates()])
     # Rounding may lift a value a little above its bound. If the bound is zero, all values are zero.

@@ -175,15 +175,21 @@ class Patches(TransformerMixin, BaseEstimator):
         The windows have one size only. The draw for the next size depends on how these are
         clustered. So there is a survey for every size.
         """
-        shape = image_shape(self.shape, X.shape[1])
+        shape, size, known = self.next_windows(X.shape[1], place)
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        windows = windows_of(X, place.first, known.drawn, shape, size)
+        return PatchesSurvey(float(X.min()), float(X.max()), place.total, shape, windows, known)
+
+    def next_windows(
+        self, n_features: int, place: Place
+    ) -> tuple[tuple[int, int], int, PatchesKnown]:
+        """Return the shape of the images, the size of the next templates, and what is known."""
+        shape = image_shape(self.shape, n_features)
         if not is_at_least(self.n_templates, Integral, 1):
             raise ValueError(f"n_templates must be a positive integer, not {self.n_templates!r}")
         sizes = self._sizes(shape)
-        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         known = place.known or self._drawn((), place.total, shape, self._random(place.seed))
-        size = sizes[len(known.learned)]
-        windows = windows_of(X, place.first, known.drawn, shape, size)
-        return PatchesSurvey(float(X.min()), float(X.max()), place.total, shape, windows, known)
+        return shape, sizes[len(known.learned)], known
 
     def merge(
         self, surveys: Sequence[PatchesSurvey], threads: Threads

@@ -153,7 +153,7 @@ class ScaledPool:
 
     scale: str | None
 
-    def sizes(self, X: Any, weight: np.ndarray, threads: Threads) -> ColumnsSurvey:
+    def sizes(self, X: Any, weight: np.ndarray, threads: Threads | None = None) -> ColumnsSurvey:
         """Return the sizes of the columns of some rows."""
         return survey_columns(X, self.scale, weight, threads=threads)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.clumping.score import ClumpScore, clump_score
+from laconic.data.elsewhere import in_words, is_elsewhere
 from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
 from laconic.report.columns import without
@@ -115,6 +116,11 @@ def report_holes(
     >>> best.confirmed, bool(best.inside.share > 0.7), best.fix.verdict
     (True, True, 'helps')
     """
+    if is_elsewhere(X):
+        raise TypeError(
+            f"the report reads rows in one memory, and X is {in_words(X)}; give it a sample of the "
+            "rows, with their labels and predictions"
+        )
     if n_clumps < 1 or min_rows < 1:
         raise ValueError("n_clumps and min_rows must be at least 1.")
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)

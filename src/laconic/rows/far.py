@@ -11,7 +11,9 @@ questions, and one gathering of the sums of the answers. It takes far longer tha
   asked for a Hessian the last time. So steps are found without the shards.
 * Means of columns come for the whole pool at once.
 
-There is no algorithm here. Every answer is the one that the shards would give one by one.
+There is no algorithm here. Every answer is the one that the shards would give one by one, with one
+exception: with many rows, a Hessian that travels is estimated from some of them
+(`laconic.rows.far_hessian`). It decides the steps of a corrector, and not where the corrector ends.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice, best_of
 from laconic.rows.exchanges import Exchanges
+from laconic.rows.far_hessian import FarHessian
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, In, Recipe
 
@@ -94,15 +97,14 @@ class Far:
         self.exchanges: Exchanges | None = rows.carrier.exchanges
         self._recipe = recipe or Recipe()
         self._offered: list[int] = []
-        # Whether a Hessian comes with an evaluation, and whether it is exact; None for no Hessian.
-        self._exact: bool | None = None
+        self._hessian = FarHessian(rows.n_rows, rows.limits)
         self._forget()
 
     def _forget(self) -> None:
         """Forget the answers that belong to an evaluation."""
         self._evaluated: tuple[float, np.ndarray] | None = None
         self._gradients: np.ndarray | None = None
-        self._hessian: tuple[bool, np.ndarray] | None = None
+        self._hessian.known = None
 
     def _ask(self, *calls: Call) -> list[Any]:
         return self._rows.carrier.ask(self._recipe, calls)
@@ -162,7 +164,7 @@ class Far:
         """Add columns. If the next solve can start at the present weights, evaluate there too."""
         start = self._weights_here()
         self._recipe = self._recipe._replace(columns=(*self._recipe.columns, *new))
-        self._hessian = None
+        self._hessian.known = None
         last = Call("sums_of_last", (len(new),))
         if start is None or not self._all_written:
             [sums] = self._ask(last)
@@ -194,7 +196,7 @@ class Far:
             kept.append(each)
         if len(kept) < len(self._recipe.columns):
             self._recipe = self._recipe._replace(columns=tuple(kept))
-            self._hessian = None
+            self._hessian.known = None
 
     def unlike(self) -> tuple[int, np.ndarray]:
         """Return the last local atom's number of rows, and which earlier atoms are unlike it."""
@@ -206,7 +208,7 @@ class Far:
         columns = self._recipe.columns if keep else ()
         number = next(self._rows.trials)
         out = Far(self._rows, Recipe(columns, trial=(number, keep), origin=self._recipe))
-        out._exact = self._exact
+        out._hessian = self._hessian.of_trial()
         return out
 
     # -- the loss ------------------------------------------------------------------------------
@@ -223,11 +225,12 @@ class Far:
         """Evaluate at ``W``, answer other calls in the same exchange, and return their answers."""
         self._recipe = self._recipe._replace(weights=W.copy(), at=self._recipe.columns)
         self._forget()
-        wanted = [] if self._exact is None or not self._is_small() else [self._whole(self._exact)]
-        evaluated, *answers = self._ask(Call("evaluated"), *calls, *wanted)
+        exact = self._hessian.wanted if self._is_small() else None
+        more = [] if exact is None else [self._hessian.call(self._n_weights, exact)]
+        evaluated, *answers = self._ask(Call("evaluated"), *calls, *more)
         self._evaluated = float(evaluated[0]), evaluated[1]
-        if wanted:
-            self._hessian = bool(self._exact), answers.pop()
+        if exact is not None:
+            self._hessian.receive(answers.pop(), exact)
         return answers
 
     def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
@@ -239,36 +242,35 @@ class Far:
         self._evaluated = found[-1]
         return found
 
+    @property
+    def _n_weights(self) -> int:
+        return self._n_columns * self.n_outputs
+
     def _is_small(self) -> bool:
         """Return whether the Hessian in all weights is small enough to travel."""
-        weights = self._n_columns * self.n_outputs
-        return self._all_written and weights <= self._rows.limits.travelling
+        return self._all_written and self._n_weights <= self._rows.limits.travelling
 
-    def _whole(self, exact: bool) -> Call:
-        """Return the question for the Hessian in all weights."""
-        limits = self._rows.limits
-        few = limits.travelling_rows * self._n_columns * self.n_outputs
-        share = max(few, limits.least_rows) / max(self.n_rows, 1)
-        return Call("whole_hessian", (None if exact or share >= 0.5 else share,))
+    def _whole_hessian(self, exact: bool) -> np.ndarray:
+        """Return the Hessian in all weights. From now on it comes with every evaluation.
 
-    def _known_hessian(self, exact: bool) -> np.ndarray:
-        """Return the Hessian in all weights. From now on it comes with every evaluation."""
-        if self._hessian is None or (exact and not self._hessian[0]):
-            [found] = self._ask(self._whole(exact))
-            self._hessian = exact, found
-        self._exact = exact
-        return self._hessian[1]
+        If it need not be exact, and if there are many rows, it is estimated from some of them.
+        """
+        known, hessian = self._hessian.known, self._hessian
+        if known is not None and (known.exact or not exact):
+            return known.matrix
+        hessian.wanted = exact
+        [answer] = self._ask(hessian.call(self._n_weights, exact))
+        return hessian.receive(answer, exact)
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``.
 
-        If it may travel, and if there are many rows, it is estimated from some of them.
+        If it may travel, see `_whole_hessian`.
         """
         if not self._is_small():
             out: np.ndarray = self._asked("curve", V)
             return out
-        hessian = self._known_hessian(exact=False) if self._hessian is None else self._hessian[1]
-        return (hessian @ V.ravel()).reshape(V.shape)
+        return (self._whole_hessian(exact=False) @ V.ravel()).reshape(V.shape)
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of ``face``, or None; see `AnyShard.hessian`."""
@@ -278,14 +280,14 @@ class Far:
             out: np.ndarray | None = self._asked("hessian", face)
             return out
         at = np.flatnonzero(face)
-        return self._known_hessian(exact=True)[np.ix_(at, at)]
+        return self._whole_hessian(exact=True)[np.ix_(at, at)]
 
     def hessian_blocks(self) -> list[np.ndarray]:
         """Return diagonal blocks of the Hessian; see `AnyShard.hessian_blocks`."""
         if not self._is_small():
             blocks: list[np.ndarray] = self._asked("hessian_blocks")
             return blocks
-        hessian = self._known_hessian(exact=False) if self._hessian is None else self._hessian[1]
+        hessian = self._whole_hessian(exact=False)
         n, k = self._n_columns, self.n_outputs
         return [np.einsum("icjc->cij", hessian.reshape(n, k, n, k)).copy()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from laconic.rows.curvature import (
     Mass,
     column_grams,
     column_mass,
-    even_steps,
     local_grams,
     placed,
 )
@@ -25,6 +24,9 @@ from laconic.rows.design import Design
 from laconic.rows.limits import Limits
 from laconic.rows.stores import Which
 from laconic.rows.sums import running_total, total
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of the golden ratio, without their whole parts, are spread more evenly than others."""
 
 
 class Hessians(NamedTuple):
@@ -58,32 +60,44 @@ class Hessians(NamedTuple):
 
         return total(list(self.run(one, self.blocks)))
 
-    def of_some_rows(self, few: int) -> np.ndarray:
-        """Return the Hessian in all weights, from about ``few`` of the rows.
+    def of_all(self) -> np.ndarray:
+        """Return the Hessian in all weights, in the order of ``W.ravel()``."""
+        return self._in_all_weights([slice(None)] * len(self.blocks), self._weights(), np.float64)
 
-        The weights are in the order of ``W.ravel()``. Rows are taken at even steps of accumulated
-        curvature, so that each represents the same part of it. If there are at most twice as many
-        rows, all are taken, and the sums are exact.
+    def of_some_rows(self, step: float, first: int) -> tuple[np.ndarray, float]:
+        """Return the Hessian in all weights, from some of the rows, and the curvature of all rows.
+
+        A row of curvature h is taken with the chance p = h / step, at most 1, and counts 1 / p
+        times. Chance is the fractional part of the row's number times the golden ratio. These parts
+        are spread evenly over any run of rows. So the rows that are taken do not depend on how the
+        rows are cut into shards. The first row has the number ``first``.
         """
-        n, k = self.design.n_written, self.n_outputs
         masses = [h.sum(axis=0, dtype=np.float64) for h in self._curvatures()]
-        rows, mass = sum(map(len, masses)), sum(float(m.sum()) for m in masses)
-        everything = rows <= 2 * few or not mass > 0
-        step = 1.0 if everything else mass / few
-        before = np.cumsum([0.0, *(float(m.sum()) for m in masses)])[:-1].tolist()
-        dtype = np.dtype(np.float64) if everything else self.design.dtype
+        firsts = first + np.cumsum([0, *map(len, masses)])[:-1]
+        places: list[Which] = []
+        weights = []
+        for block, mass, start in zip(self.blocks, masses, firsts.tolist(), strict=True):
+            numbers = np.arange(start, start + len(mass), dtype=np.float64)
+            at = np.flatnonzero(numbers * GOLDEN % 1.0 * step < mass)
+            places.append(at)
+            counts = np.maximum(step / mass[at], 1.0)
+            weights.append((block.weight[at] * counts).astype(block.weight.dtype))
+        found = self._in_all_weights(places, weights, self.design.dtype)
+        return found, float(sum(mass.sum() for mass in masses))
 
-        def one(item: tuple[Block, np.ndarray, float]) -> np.ndarray:
-            block, own, start = item
+    def _weights(self) -> list[np.ndarray]:
+        return [block.weight for block in self.blocks]
+
+    def _in_all_weights(
+        self, places: Sequence[Which], weights: Sequence[np.ndarray], dtype: Any
+    ) -> np.ndarray:
+        """Return the Hessian in all weights, from some rows of every block with these weights."""
+        n, k = self.design.n_written, self.n_outputs
+
+        def one(item: tuple[Block, Which, np.ndarray]) -> np.ndarray:
+            block, at, weight = item
             assert block.state is not None
             out = np.zeros((n, k, n, k))
-            at: Which = slice(None)
-            weight = block.weight
-            if not everything:
-                at = even_steps(own, start, step)
-                if len(at) == 0:
-                    return out
-                weight = (weight[at] * (step / own[at])).astype(weight.dtype)
             X = block.columns.take(at, slice(0, n)).astype(dtype)
             state = np.ascontiguousarray(block.state[:, at])
             for c in range(k):
@@ -96,7 +110,7 @@ class Hessians(NamedTuple):
                     out[:, c, :, other] = gram
             return out
 
-        parts = self.run(one, zip(self.blocks, masses, before, strict=True))
+        parts = self.run(one, zip(self.blocks, places, weights, strict=True))
         return running_total(parts).reshape(n * k, n * k)
 
     def masses(self) -> list[Mass]:

@@ -158,10 +158,9 @@ class Answers:
         """Return the loss and its gradient at several points."""
         return [self._evaluate(W) for W in points]
 
-    def whole_hessian(self, share: float | None) -> np.ndarray:
-        """Return the Hessian in all weights, from a share of the rows or from all."""
-        few = None if share is None else int(np.ceil(share * self.shard.n_rows))
-        return self.shard.whole_hessian(few)
+    def whole_hessian(self, step: float | None) -> tuple[np.ndarray, float]:
+        """Return the Hessian in all weights, and the curvature; see `Shard.whole_hessian`."""
+        return self.shard.whole_hessian(step)
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of a face."""

@@ -17,7 +17,8 @@ class Limits(NamedTuple):
     """How the work is cut, and how many rows an estimate takes.
 
     The first two fields and ``cuts`` change no answer by more than rounding. Estimates serve as
-    preconditioners, and to rank atoms that may be dropped. With more rows, the ranking may differ.
+    preconditioners, as Hessians for steps, and to rank atoms that may be dropped. With more rows,
+    the ranking may differ, and steps may end elsewhere within the tolerance of the corrector.
     """
 
     block_rows: int | None = None

@@ -227,6 +227,11 @@ class Rows:
         V = self._places.to_shard(V)
         return self._places.from_shard(self._shard.curve(V))
 
+    def steps(self) -> Any:
+        """Return what finds steps where the rows are, or None; see `laconic.correct.steps`."""
+        steps = getattr(self._shard, "steps", None)
+        return None if steps is None else steps()
+
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``; see `AnyShard.hessian`."""
         return self._shard.hessian(face)

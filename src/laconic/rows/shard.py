@@ -48,6 +48,8 @@ class Rest(NamedTuple):
     weights: list[np.ndarray]
     shares: np.ndarray
     limits: Limits
+    first: int
+    """Number of the first row among the rows of all shards."""
 
 
 class Shard:
@@ -180,6 +182,7 @@ class Shard:
         """Keep the first columns that are written down, and the first local atoms."""
         self._design = Design(self.dtype, n_written, self._design.locals[:n_local])
         for block in self._blocks:
+            block.columns.cut(n_written)
             block.local = LocalBlock(block.local.atoms[:n_local])
 
     def unlike(self) -> tuple[int, np.ndarray]:
@@ -245,13 +248,15 @@ class Shard:
         """
         return self._hessians().whole(face)
 
-    def whole_hessian(self, few: int | None = None) -> np.ndarray:
+    def whole_hessian(self, step: float | None = None) -> tuple[np.ndarray, float]:
         """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
 
-        With ``few``, it is estimated from about so many rows, unless there are hardly more. All
-        columns must be written down.
+        With ``step``, it is estimated from some rows; see `Hessians.of_some_rows`. The second
+        answer is then the curvature of all rows, and else zero. All columns must be written down.
         """
-        return self._hessians().of_some_rows(self.n_rows if few is None else few)
+        if step is None:
+            return self._hessians().of_all(), 0.0
+        return self._hessians().of_some_rows(step, self.rest.first)
 
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each of the `hessian_blocks` is made."""
@@ -358,6 +363,7 @@ def in_memory(
     n_outputs: int,
     threads: Threads,
     limits: Limits | None = None,
+    first: int = 0,
 ) -> Shard:
     """Return a shard of rows in memory.
 
@@ -373,6 +379,8 @@ def in_memory(
     n_outputs : int
     threads : Threads
     limits : Limits, optional
+    first : int
+        Number of the first row among the rows of all shards.
     """
     limits = limits or Limits()
     loads_numba = pool.binary or pool.signs or pool.local_atoms
@@ -388,5 +396,7 @@ def in_memory(
         weights = [weight[s].astype(pool.dtype) for s in slices]
     n_classes = max(n_outputs, 2)
     shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
-    rest = Rest(pool, loss, work, y, n_outputs, compiled, slices, targets, weights, shares, limits)
+    rest = Rest(
+        pool, loss, work, y, n_outputs, compiled, slices, targets, weights, shares, limits, first
+    )
     return Shard(rest, threads)

@@ -31,6 +31,9 @@ class Store(Protocol):
     def put(self, first: int, columns: np.ndarray, means: np.ndarray) -> None:
         """Write columns from position ``first`` on, minus their means."""
 
+    def cut(self, n: int) -> None:
+        """Forget all columns but the first n."""
+
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights (n_outputs, n) times the first n columns, (n_outputs, n_rows)."""
 
@@ -84,6 +87,9 @@ class Written:
             grown[:, :first] = self.room[:, :first]
             self.room = grown
         self.room[:, first:need] = columns - means.astype(self.room.dtype)
+
+    def cut(self, n: int) -> None:
+        """Do nothing, because later columns change nothing."""
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
@@ -165,6 +171,10 @@ class Packed:
         for at, column in enumerate(columns.T, start=first):
             self._bits.put(at, column > 0)
         self._shifts = np.append(self._shifts[:first], means + 1.0 if self._signs else means)
+
+    def cut(self, n: int) -> None:
+        """Forget all columns but the first n."""
+        self._bits.cut(n)
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""

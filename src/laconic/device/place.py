@@ -1,0 +1,83 @@
+"""Devices by name, and rows that are moved to them or are already there."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from laconic.numeric.threads import row_blocks
+
+# Bytes that are moved together. Two such pieces of memory are pinned meanwhile.
+MOVED = 1 << 26
+
+
+def find_device(device: Any) -> torch.device:
+    """Return a device by its name, or as it is. Refuse one that torch cannot use here."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f'device must be None, "cuda", "cuda:0", "cpu" or a device of torch, not {device!r}'
+        ) from error
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"device={device!r} needs a GPU, and torch finds none that it can use; leave device "
+            "out to fit on the processor"
+        )
+    return found
+
+
+def same_place(asked: torch.device, found: torch.device) -> bool:
+    """Return whether rows on a device are where a setting wants them. "cuda" is any GPU."""
+    return asked.type == found.type and asked.index in (None, found.index)
+
+
+def tensor_of(X: Any) -> Tensor:
+    """Return an array of any library on a device as a tensor there, without a copy."""
+    given: Tensor = X if isinstance(X, Tensor) else torch.from_dlpack(X)
+    return given.detach()
+
+
+def in_kind(answer: Any, X: Any) -> Any:
+    """Return an answer for rows X as X is: a tensor on its device, or an array of its library.
+
+    Labels that are no numbers stay arrays of NumPy.
+    """
+    if isinstance(answer, np.ndarray):
+        if answer.dtype.kind not in "biuf":
+            return answer
+        answer = torch.from_numpy(np.ascontiguousarray(answer)).to(tensor_of(X).device)
+    if isinstance(X, Tensor):
+        return answer
+    return sys.modules[type(X).__module__.partition(".")[0]].from_dlpack(answer)
+
+
+def moved(array: Any, device: torch.device) -> Tensor:
+    """Return an array as a tensor on a device. A large one is moved piece by piece."""
+    if isinstance(array, Tensor):
+        return array.to(device)
+    if not array.flags.writeable:  # torch warns of arrays that it must not write to
+        array = array.copy()
+    if device.type != "cuda" or array.nbytes <= MOVED:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+    return _moved_in_pieces(array, device)
+
+
+def _moved_in_pieces(array: np.ndarray, device: torch.device) -> Tensor:
+    """Copy rows to pinned memory while the rows before them are on their way."""
+    shape, dtype = array.shape, torch.from_numpy(array[:1].copy()).dtype
+    out = torch.empty(shape, dtype=dtype, device=device)
+    n_rows = max(MOVED * shape[0] // array.nbytes, 1)
+    pieces = [torch.empty((n_rows, *shape[1:]), dtype=dtype, pin_memory=True) for _ in range(2)]
+    sent = [torch.cuda.Event(), torch.cuda.Event()]
+    for number, s in enumerate(row_blocks(shape[0], n_rows)):
+        piece, event = pieces[number % 2][: s.stop - s.start], sent[number % 2]
+        event.synchronize()
+        piece.numpy()[...] = array[s]
+        out[s].copy_(piece, non_blocking=True)
+        event.record()
+    return out
