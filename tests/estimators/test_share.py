@@ -450,7 +450,7 @@ def test_fit_never_changes_the_data(three_classes):
 @pytest.fixture(scope="module")
 def tall():
     """Rows for several blocks of every kind, the last one short."""
-    return random_problem(seed=5, m=3 * Limits().block_rows + 57, d=12, k=3)
+    return random_problem(seed=5, m=3 * 4096 + 57, d=12, k=3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

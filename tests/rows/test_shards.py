@@ -6,6 +6,7 @@ missing.
 """
 
 import threading
+import time
 from typing import ClassVar
 
 import numpy as np
@@ -176,12 +177,13 @@ def test_totalq(name, loss):
 
 
 class Watched(MarginLoss):
-    """Notes which threads evaluate it."""
+    """Notes which threads evaluate it. It waits, so that other threads get a block, too."""
 
     seen: ClassVar[set[int]] = set()
 
     def evaluate(self, *block):
         self.seen.add(threading.get_ident())
+        time.sleep(1e-5)
         return super().evaluate(*block)
 
 

@@ -14,6 +14,7 @@ N_ROWS = 300
 
 
 signs = partial(Packed, signs=True)
+compiled = partial(Written, multiplied=40_000, compiled=True)
 
 
 def filled(store, n, seed=0, dtype=np.float64):
@@ -28,7 +29,7 @@ def filled(store, n, seed=0, dtype=np.float64):
     return held, X - means
 
 
-@pytest.mark.parametrize("store", [Written, Packed, signs])
+@pytest.mark.parametrize("store", [Written, compiled, Packed, signs])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 32, 33, 70])
 @pytest.mark.parametrize("k", [1, 2, 5])

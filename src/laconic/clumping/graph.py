@@ -32,8 +32,8 @@ class GraphLimits(NamedTuple):
     side: int = 1024
     """Longest side of a tile of a radius graph. It divides ``rows``."""
     panel: int = 4
-    """Number of blocks of rows that a thread holds. It makes the other blocks one by one, and uses
-    each for all blocks that it holds."""
+    """Most blocks of rows that a thread holds. It makes as many others one by one, and uses each
+    for all blocks that it holds."""
     listed: int = 1 << 20
     """Number of nearest rows that are listed at a time."""
     held: int = 1 << 22

@@ -18,7 +18,7 @@ SMALL = 1 << 22
 class MarginLimits(NamedTuple):
     """Sizes of the parts in passes over the rows. They change sums by rounding at most."""
 
-    rows: int = 4096
+    rows: int = 1024
     """Number of rows of one task."""
     widened: int = 1 << 20
     """Bytes of float64 that rows are converted to at a time."""

@@ -32,6 +32,9 @@ from laconic.numeric.threads import Threads, row_blocks
 FACTOR_BYTES = 1 << 26
 # If more than this share of a tile is in doubt, it is computed again in float64.
 DOUBTFUL = 0.02
+# A graph has at least this many panels of blocks, if it has so many blocks. Threads share the
+# squares that two panels form.
+FEW_PANELS = 5
 # The share of neighbours is estimated from this many rows and this many other rows.
 ESTIMATED = 512, 2048
 # Numbers in the differences of pairs that are decided at a time. While SciPy works on a number of a
@@ -165,25 +168,26 @@ def euclidean_graph(
     """
     from laconic.clumping.neighbour_kernels import transpose_bits
 
-    m = X.shape[0]
-    side, n_panel = limits.side, limits.panel
+    m, side = X.shape[0], limits.side
     tiles = _Tiles(X, radius, side)
     while not tiles.thin and side > 64 and 4 * side * tiles.d > FACTOR_BYTES:
         side //= 2
     cuts = row_blocks(m, side)
+    n_panel = max(1, min(limits.panel, len(cuts) // FEW_PANELS))
     edges, share = Edges(m, limits), tiles.share()
     listed = limits.prefer_lists(share * m * m, m)
     edges.expect(share * m * m / 2.0 if listed else np.inf)
     store = BitStore.empty(0 if listed else m, limits)
 
-    def panel(first: int) -> list[np.ndarray]:
-        """Make the tiles of a few blocks of rows with all blocks from them on.
+    def square(corner: tuple[int, int]) -> list[np.ndarray]:
+        """Make the tiles of a few blocks of rows with a few blocks from them on.
 
         Bits go to the store, with their mirror images. Lists of pairs are returned.
         """
+        first, start = corner
         pairs = []
         lefts = [tiles.block(cut) for cut in cuts[first : first + n_panel]]
-        for at in range(first, len(cuts)):
+        for at in range(start, min(start + n_panel, len(cuts))):
             right = lefts[at - first] if at < first + n_panel else tiles.block(cuts[at])
             for left in lefts[: at - first + 1]:
                 codes = tiles.bits(left, right)
@@ -198,12 +202,12 @@ def euclidean_graph(
         return pairs
 
     panels = range(0, len(cuts), n_panel)
-    for first, part in zip(panels, threads.map(panel, panels), strict=True):
+    corners = [(first, start) for first in panels for start in panels if start >= first]
+    for done, part in enumerate(threads.map(square, corners), 1):
         for pairs in part:
             edges.add(*pairs)
         if watch is not None:
-            left = max(len(cuts) - first - n_panel, 0)
-            watch(1.0 - left * (left + 1) / (len(cuts) * (len(cuts) + 1)))
+            watch(done / len(corners))
     return edges.graph() if listed else NeighbourGraph(store, m)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from laconic.numeric.namespaces import is_tensor, namespace, number
 
 
-class _SoftmaxLoss:
+class SoftmaxLoss:
     """ln Σ_q exp(margin·1[q ≠ y] + f_q − f_y), with ``margin`` 0 or 1.
 
     The state is the matrix of probabilities ρ_q of eq. (6). The gradient in the scores is ρ − e_y.
@@ -110,7 +110,7 @@ def _numbers(n_rows: int) -> np.ndarray:
     return np.arange(n_rows)
 
 
-class MarginLoss(_SoftmaxLoss):
+class MarginLoss(SoftmaxLoss):
     """ShareBoost's loss, eq. (3): ln Σ_q exp(1[q ≠ y] − f_y + f_q).
 
     A smooth upper bound on the multiclass hinge and on the 0-1 loss.
@@ -132,7 +132,7 @@ class MarginLoss(_SoftmaxLoss):
         return p
 
 
-class LogLoss(_SoftmaxLoss):
+class LogLoss(SoftmaxLoss):
     """Multinomial log-loss: ln Σ_q exp(f_q − f_y)."""
 
     name = "log"

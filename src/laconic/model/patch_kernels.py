@@ -1,4 +1,4 @@
-"""Kernels of patch features: the windows of an image, and the largest masked responses.
+"""Kernels of patch features: the largest masked responses.
 
 This module imports Numba, so it is imported at first use.
 """
@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from laconic.numeric import blas
 from laconic.numeric.compiled import compiled
 
 # Images that are computed side by side. They fill several registers, and their pixels stay in
@@ -18,52 +19,58 @@ from laconic.numeric.compiled import compiled
 LANES = 64
 
 
-@compiled
-def windows(images: Any, size: int, top: int, left: int, rows: int, columns: int, out: Any) -> None:
-    """Copy the windows whose upper left corners are in a box of positions to ``out``.
-
-    ``images`` is (n, h, w) and ``out`` is (n, size², rows x columns). Every window is a column of
-    ``out``: line j of an image holds pixel j of all its windows.
-    """
-    for i in range(len(images)):
-        for dy in range(size):
-            for dx in range(size):
-                line = out[i, dy * size + dx]
-                for y in range(rows):
-                    pixels = images[i, top + y + dy]
-                    for x in range(columns):
-                        line[y * columns + x] = pixels[left + x + dx]
-
-
 @compiled(fastmath={"contract"})
 def lane_maxima(
-    pixels: Any, template: Any, mask: Any, top: int, left: int, size: int, sums: Any, out: Any
+    images: Any,
+    templates: Any,
+    masks: Any,
+    template: Any,
+    mask: Any,
+    place: Any,
+    top: int,
+    left: int,
+    size: int,
+    pixels: Any,
+    sums: Any,
+    largest: Any,
+    out: Any,
 ) -> None:
-    """Compute the largest masked response of one atom for `LANES` images side by side.
+    """Compute the largest masked response of a few atoms, for `LANES` images side by side.
 
-    ``pixels`` is (h, w, LANES) and ``template`` is (size²,). ``mask`` is (rows, columns) and covers
-    the box whose upper left position is (top, left). ``sums`` is working memory for `LANES`
-    numbers. No windows are copied. Only positions under the mask are computed, for a register of
-    images at a time.
+    ``images`` is (n, h, w), ``templates`` is (templates, size²), and ``masks`` is (masks, rows,
+    columns) and covers the box whose upper left position is (top, left). Atom a has ``template[a]``
+    and ``mask[a]``, and its values go to ``out[:, place[a]]``. ``pixels`` (h, w, LANES), ``sums``
+    and ``largest`` (LANES) are working memory. No windows are copied. Only positions under the mask
+    are computed, for a register of images at a time.
     """
-    for i in range(LANES):
-        out[i] = 0
-    for y in range(mask.shape[0]):
-        for x in range(mask.shape[1]):
-            weight = mask[y, x]
-            if weight == 0:
-                continue
+    n, height, width = images.shape
+    for low in range(0, n, LANES):
+        count = min(LANES, n - low)
+        for y in range(height):
+            for i in range(count):
+                for x in range(width):
+                    pixels[y, x, i] = images[low + i, y, x]
+        for a in range(len(template)):
             for i in range(LANES):
-                sums[i] = 0
-            for dy in range(size):
-                for dx in range(size):
-                    factor = template[dy * size + dx]
-                    line = pixels[top + y + dy, left + x + dx]
+                largest[i] = 0
+            for y in range(masks.shape[1]):
+                for x in range(masks.shape[2]):
+                    weight = masks[mask[a], y, x]
+                    if weight == 0:
+                        continue
                     for i in range(LANES):
-                        sums[i] += factor * line[i]
-            for i in range(LANES):
-                value = weight * sums[i]
-                out[i] = value if value > out[i] else out[i]
+                        sums[i] = 0
+                    for dy in range(size):
+                        for dx in range(size):
+                            factor = templates[template[a], dy * size + dx]
+                            line = pixels[top + y + dy, left + x + dx]
+                            for i in range(LANES):
+                                sums[i] += factor * line[i]
+                    for i in range(LANES):
+                        value = weight * sums[i]
+                        largest[i] = value if value > largest[i] else largest[i]
+            for i in range(count):
+                out[low + i, place[a]] = largest[i]
 
 
 @compiled
@@ -126,33 +133,59 @@ def _number(context, bits):  # type: ignore[no-untyped-def]
 
 @compiled
 def masked_maxima(
-    responses: Any,
-    first_position: int,
+    gemm: Any,
+    images: Any,
+    templates: Any,
     masks: Any,
     first: Any,
     last: Any,
     template: Any,
     mask: Any,
     place: Any,
+    runs: Any,
+    top: int,
+    left: int,
+    size: int,
+    rows: int,
+    columns: int,
+    windows: Any,
+    responses: Any,
     out: Any,
 ) -> None:
-    """Compute the largest masked response of every atom in float32.
+    """Compute the largest masked response of every atom in float32, image by image.
 
-    This is max(0, max_p mask(p) · response(p)). ``responses`` is (images, templates, positions),
-    and its positions start at ``first_position``. ``masks`` is (masks, positions), and mask m is
-    zero outside ``first[m]:last[m]``. Atom a has ``template[a]`` and ``mask[a]``. Its value for
-    image i goes to ``out[i, place[a]]``.
+    This is max(0, max_p mask(p) · response(p)). ``images`` is (n, h, w). The windows whose upper
+    left corners are in the box of (rows, columns) positions from (top, left) on are copied to
+    ``windows``, (size², positions). BLAS multiplies them by ``templates``.
+
+    ``runs`` has a line for every run: its first template and how many it has, its first position
+    and how many it has, its first atom and the one after its last. Atom a has ``template[a]`` (in
+    its run) and ``mask[a]``. ``masks`` is (masks, positions), and mask m is zero outside
+    ``first[m]:last[m]``. The value of atom a for image i goes to ``out[i, place[a]]``.
+    ``responses`` is working memory.
     """
-    for i in range(len(responses)):
-        for a in range(len(template)):
-            m = mask[a]
-            start, stop = first[m] - first_position, last[m] - first_position
-            response = responses[i, template[a], start:stop]
-            weight = masks[m, first[m] : last[m]]
-            # The compiler vectorises maxima of integers, but not those of floats.
-            largest = types.int32(0)
-            for p in range(len(weight)):
-                value = _bits(weight[p] * response[p])
-                if value > largest:
-                    largest = value
-            out[i, place[a]] = _number(largest)
+    for i in range(len(images)):
+        for dy in range(size):
+            for dx in range(size):
+                line = windows[dy * size + dx]
+                for y in range(rows):
+                    pixels = images[i, top + y + dy]
+                    for x in range(columns):
+                        line[y * columns + x] = pixels[left + x + dx]
+        for r in range(len(runs)):
+            start, length = runs[r, 2], runs[r, 3]
+            blas.times_some(
+                gemm, templates, runs[r, 0], runs[r, 1], windows, start, length, responses
+            )
+            for a in range(runs[r, 4], runs[r, 5]):
+                m = mask[a]
+                low, high = first[m], last[m]
+                response = responses[template[a] * length + low - start :]
+                weight = masks[m, low:high]
+                # The compiler vectorises maxima of integers, but not those of floats.
+                largest = types.int32(0)
+                for p in range(len(weight)):
+                    value = _bits(weight[p] * response[p])
+                    if value > largest:
+                        largest = value
+                out[i, place[a]] = _number(largest)

@@ -13,7 +13,7 @@ class BoxLimits(NamedTuple):
     copy: float = 16.0
     """Cost of copying a pixel into a window, in multiply-accumulates of BLAS."""
     cached: int = 1 << 17
-    """Most numbers held together, in windows and responses: 512 KB fit in level-2 cache."""
+    """Most responses held together: 512 KB fit in level-2 cache."""
     multiplied: int = 1_000_000
     """Most multiplications in one call of BLAS. Up to this number OpenBLAS multiplies in place, on
     one thread. That is faster for matrices this flat, and a single image need not wait for other
@@ -69,7 +69,8 @@ class Box(NamedTuple):
         """Write the atoms' values for images (n, h, w) in float32.
 
         BLAS computes many atoms. It is given one image at a time, so that no value depends on the
-        other images. A few atoms are computed without BLAS, which saves copying the windows.
+        other images. A few atoms are computed without BLAS, which saves copying the windows. All
+        images are computed in one call, so that threads do not wait for the interpreter's lock.
         """
         if sum(len(run.place) for run in self.runs) <= self.limits.few:
             self._compute_few(images, out)
@@ -80,36 +81,41 @@ class Box(NamedTuple):
         from laconic.model.patch_kernels import LANES, lane_maxima  # it imports Numba
 
         pixels = np.zeros((*images.shape[1:], LANES), dtype=np.float32)
-        sums, values = np.empty((2, LANES), dtype=np.float32)
-        for start in range(0, len(images), LANES):
-            rows = slice(start, start + LANES)
-            n = len(images[rows])
-            pixels[:, :, :n] = images[rows].transpose(1, 2, 0)
-            for run in self.runs:
-                for t, m, place in zip(run.template, run.mask, run.place, strict=True):
-                    mask = self.masks[m].reshape(self.rows, self.columns)
-                    box = (self.top, self.left, self.size)
-                    lane_maxima(pixels, run.templates[t], mask, *box, sums, values)
-                    out[rows, place] = values[:n]
+        sums, largest = np.empty((2, LANES), dtype=np.float32)
+        masks = self.masks.reshape(-1, self.rows, self.columns)
+        for run in self.runs:
+            atoms = (run.templates, masks, run.template, run.mask, run.place)
+            box = (self.top, self.left, self.size)
+            lane_maxima(images, *atoms, *box, pixels, sums, largest, out)
 
     def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:
-        from laconic.model.patch_kernels import masked_maxima, windows  # it imports Numba
+        from laconic.model.patch_kernels import masked_maxima  # it imports Numba
+        from laconic.numeric import blas
 
-        most = max(run.responses for run in self.runs)
-        shape = (self.size**2, self.rows * self.columns)
-        together = max(1, min(self.limits.cached // (most + shape[0] * shape[1]), len(images)))
-        views = np.empty((together, *shape), dtype=np.float32)
-        room = np.empty(together * most, dtype=np.float32)
-        for start in range(0, len(images), together):
-            rows = slice(start, start + together)
-            n, some = len(images[rows]), out[rows]
-            box = (self.size, self.top, self.left, self.rows, self.columns)
-            windows(images[rows], *box, views[:n])
-            for run in self.runs:
-                responses = room[: n * run.responses].reshape(n, len(run.templates), -1)
-                np.matmul(run.templates, views[:n, :, run.positions], out=responses)
-                limits = (run.positions.start, self.masks, self.first, self.last)
-                masked_maxima(responses, *limits, run.template, run.mask, run.place, some)
+        windows = np.empty((self.size**2, self.rows * self.columns), dtype=np.float32)
+        responses = np.empty(max(run.responses for run in self.runs), dtype=np.float32)
+        gemm = blas.address(windows.dtype)
+        box = (self.top, self.left, self.size, self.rows, self.columns)
+        stacked, lines, *atoms = self._joined()
+        limits = (self.masks, self.first, self.last)
+        masked_maxima(gemm, images, stacked, *limits, *atoms, lines, *box, windows, responses, out)
+
+    def _joined(self) -> tuple[np.ndarray, ...]:
+        """Return all templates, a line for every run, and template, mask and place of all atoms.
+
+        A line has the first template and the number of templates, the first position and the number
+        of positions, and the first atom and the one after the last.
+        """
+        templates = np.cumsum([0, *(len(run.templates) for run in self.runs)])
+        atoms = np.cumsum([0, *(len(run.place) for run in self.runs)])
+        positions = np.array([[run.positions.start, run.positions.stop] for run in self.runs])
+        lines = np.column_stack(
+            [templates[:-1], np.diff(templates), positions[:, 0], np.diff(positions)[:, 0],
+             atoms[:-1], atoms[1:]]
+        )  # fmt: skip
+        parts = [(run.templates, run.template, run.mask, run.place) for run in self.runs]
+        stacked, *of_atoms = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return stacked, np.ascontiguousarray(lines, dtype=np.int64), *of_atoms
 
 
 def make_box(

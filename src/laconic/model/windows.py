@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Images that one worker computes at a time, in a few milliseconds.
 IMAGES = 64
+# Values of an image up to which more images are computed together. Then threads do more at a time.
+VALUES = 256
 # Pixels of at most this magnitude have responses that single precision can hold.
 LARGEST_PIXEL = 2.0**100
 # Limits, because a file of a few bytes may ask for much memory. All masks have at most MOST_WEIGHTS
@@ -170,7 +172,9 @@ class WindowMaximum(Primitive):
             height, width = self.shape
             raise ValueError(f"X has {X.shape[1]} columns, but images have {height}x{width} pixels")
         out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
-        blocks = [slice(start, start + IMAGES) for start in range(0, X.shape[0], IMAGES)]
+        self.boxes()  # threads must not all look for them
+        together = IMAGES * max(1, min(VALUES // max(len(self.template), 1), 16))
+        blocks = [slice(start, start + together) for start in range(0, X.shape[0], together)]
         if threads is not None:
             list(threads.map(lambda rows: self._fill(X, rows, out), blocks))
         elif len(blocks) > 1:

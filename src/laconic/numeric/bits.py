@@ -13,8 +13,9 @@ import numpy as np
 
 from laconic.numeric.compiled import compiled
 
-# The eight bits of each of the 256 bytes, (256, 8).
+# The eight bits of each of the 256 bytes, and a one, (256, 9).
 PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") * 1.0
+PATTERNS = np.hstack([PATTERNS, np.ones((256, 1))])
 
 
 class Bits:
@@ -46,24 +47,29 @@ class Bits:
         if byte < len(self.codes):
             self.codes[byte] &= np.uint8((1 << bit) - 1)
 
-    def product(self, weights: np.ndarray) -> np.ndarray:
+    def product(self, weights: np.ndarray, shift: np.ndarray | None = None) -> np.ndarray:
         """Return ``weights`` (n_outputs, n_columns) times the columns, (n_outputs, n_rows).
 
-        Only the first n_columns columns count.
+        Only the first n_columns columns count. The ``shift`` of every output is subtracted.
         """
         (k, n), dtype = weights.shape, weights.dtype
-        places, out = _places(n), np.zeros((k, self.codes.shape[1]), dtype=dtype)
+        places, out = _places(n), np.empty((k, self.codes.shape[1]), dtype=dtype)
+        shift = np.zeros(k, dtype=dtype) if shift is None else shift
         whole, tables = np.zeros((k, 8 * len(places)), dtype=dtype), np.zeros((4, 256), dtype=dtype)
         whole[:, :n] = weights
-        _multiply(self.codes, places, whole, tables, out)
+        _multiply(self.codes, places, whole, shift, tables, out)
         return out
 
-    def sums(self, values: np.ndarray, n: int) -> np.ndarray:
-        """Return sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows)."""
+    def sums(self, values: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows).
+
+        The second result has the sums of the values themselves, (n_outputs,).
+        """
         places, k = _places(n), len(values)
         totals = np.zeros((k, len(places), 256))
         _add_up(self.codes, places, np.ascontiguousarray(values), totals)
-        return (totals.reshape(-1, 256) @ PATTERNS).reshape(k, -1)[:, :n].T
+        found = (totals.reshape(-1, 256) @ PATTERNS).reshape(k, -1, 9)
+        return found[:, :, :8].reshape(k, -1)[:, :n].T, found[:, 0, 8]
 
     def take(self, rows: np.ndarray | slice, n: int) -> np.ndarray:
         """Return the first ``n`` columns of some rows as zeros and ones (uint8)."""
@@ -82,9 +88,11 @@ def _places(n: int) -> np.ndarray:
 
 
 @compiled
-def _multiply(codes, places, weights, tables, out):  # type: ignore[no-untyped-def]
+def _multiply(codes, places, weights, shift, tables, out):  # type: ignore[no-untyped-def]
     """Look up the sums of eight weights, for four bytes of every row at a time."""
     for c in range(out.shape[0]):
+        for i in range(codes.shape[1]):
+            out[c, i] = -shift[c]
         for first in range(0, places.size, 4):
             for b in range(4):
                 for bit in range(8):

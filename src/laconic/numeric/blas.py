@@ -1,4 +1,4 @@
-"""Products of small matrices inside kernels, by SciPy's BLAS.
+"""Products of small matrices inside kernels, by the BLAS of NumPy or SciPy.
 
 Numba can also compile `np.dot`, which calls the same BLAS. But that takes seconds, most of them for
 its error messages. These intrinsics only make the call. They do not check shapes. Arrays must be in
@@ -10,6 +10,7 @@ This module imports Numba, so import it only at first use.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any
 
@@ -19,14 +20,24 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
-_INT, _LONG, _CHAR = ir.IntType(32), ir.IntType(64), ir.IntType(8)
+# BLAS gets the addresses of its sizes. If it reads 32 bits there, it finds the lower half, which is
+# first in memory on all machines that Numba compiles for.
+_INT, _CHAR = ir.IntType(64), ir.IntType(8)
 
 
 @cache
-def address(dtype: np.dtype[Any]) -> int:
-    """Return the address of the matrix product of a dtype, float32 or float64."""
+def address(dtype: np.dtype[Any]) -> np.uintp:
+    """Return the address of the matrix product of a dtype, float32 or float64.
+
+    NumPy's own BLAS is often newer than SciPy's, and faster. It is used if NumPy brings OpenBLAS.
+    """
     name = {np.dtype(np.float32): "sgemm", np.dtype(np.float64): "dgemm"}[np.dtype(dtype)]
-    return int(get_cython_function_address("scipy.linalg.cython_blas", name))
+    try:
+        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
+        own = ctypes.cast(getattr(library, f"scipy_{name}_64_"), ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        own = None
+    return np.uintp(own or get_cython_function_address("scipy.linalg.cython_blas", name))
 
 
 @intrinsic
@@ -59,10 +70,10 @@ def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def
         x = builder.gep(x, [builder.mul(first, p)])
         y = builder.gep(y, [builder.mul(first, q)])
         # BLAS reads an array in C order as its transpose, so compute outᵀ = Yᵀ X.
-        _call(builder, gemm, "T", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
+        _call(builder, gemm, "NT", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
-    return types.void(types.intp, X, Y, types.intp, types.intp, out), generate
+    return types.void(types.uintp, X, Y, types.intp, types.intp, out), generate
 
 
 @intrinsic
@@ -76,10 +87,62 @@ def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
         y, (_, p, q) = _open(context, builder, y_type, Y)
         target, _ = _open(context, builder, out_type, out)
         y = builder.gep(y, [builder.mul(j, builder.mul(p, q))])
-        _call(builder, gemm, "N", (q, n, p), (y, q), (x, p), (target, q))
+        _call(builder, gemm, "NN", (q, n, p), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
-    return types.void(types.intp, X, types.intp, Y, types.intp, out), generate
+    return types.void(types.uintp, X, types.intp, Y, types.intp, out), generate
+
+
+@intrinsic
+def times_some(context, gemm, X, first, n, Y, start, length, out):  # type: ignore[no-untyped-def]
+    """Do ``out[:] = X[first : first + n] @ Y[:, start : start + length]``; ``out`` is flat."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, X, first, n, Y, start, length, out = arguments
+        _, x_type, _, _, y_type, _, _, out_type = signature.args
+        x, (_, p) = _open(context, builder, x_type, X)
+        y, (_, q) = _open(context, builder, y_type, Y)
+        target, _ = _open(context, builder, out_type, out)
+        x, y = builder.gep(x, [builder.mul(first, p)]), builder.gep(y, [start])
+        _call(builder, gemm, "NN", (length, n, p), (y, q), (x, p), (target, length))
+        return context.get_dummy_value()
+
+    numbers = (types.intp, types.intp)
+    return types.void(types.uintp, X, *numbers, Y, *numbers, out), generate
+
+
+@intrinsic
+def tall_product(context, gemm, lines, first, rows, weights, out):  # type: ignore[no-untyped-def]
+    """Do ``out[:, s] = weights @ lines[:n, s]`` for s from ``first`` on; weights are (k, n)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, lines, first, rows, weights, out = arguments
+        _, l_type, _, _, w_type, out_type = signature.args
+        line, (_, m) = _open(context, builder, l_type, lines)
+        weight, (k, n) = _open(context, builder, w_type, weights)
+        target, (_, step) = _open(context, builder, out_type, out)
+        line, target = builder.gep(line, [first]), builder.gep(target, [first])
+        _call(builder, gemm, "NN", (rows, k, n), (line, m), (weight, n), (target, step))
+        return context.get_dummy_value()
+
+    return types.void(types.uintp, lines, types.intp, types.intp, weights, out), generate
+
+
+@intrinsic
+def tall_sums(context, gemm, lines, first, rows, values, out):  # type: ignore[no-untyped-def]
+    """Do ``out[:] = values[:, s] @ lines[:n, s].T`` for s from ``first`` on; out is (k, n)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        gemm, lines, first, rows, values, out = arguments
+        _, l_type, _, _, v_type, out_type = signature.args
+        line, (_, m) = _open(context, builder, l_type, lines)
+        value, (_, step) = _open(context, builder, v_type, values)
+        target, (k, n) = _open(context, builder, out_type, out)
+        line, value = builder.gep(line, [first]), builder.gep(value, [first])
+        _call(builder, gemm, "TN", (n, k, rows), (line, m), (value, step), (target, n))
+        return context.get_dummy_value()
+
+    return types.void(types.uintp, lines, types.intp, types.intp, values, out), generate
 
 
 def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
@@ -88,8 +151,8 @@ def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[
     return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
 
 
-def _call(builder: Any, gemm: Any, flip: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
-    """Compute C = A B or A Bᵀ for matrices in column order.
+def _call(builder: Any, gemm: Any, flips: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
+    """Compute C = A B for matrices in column order. ``flips`` says "T" for a transposed factor.
 
     Each matrix is a pointer and the distance between two columns. BLAS comes from Fortran, so it
     takes every argument by reference.
@@ -101,9 +164,9 @@ def _call(builder: Any, gemm: Any, flip: str, sizes: Any, A: Any, B: Any, C: Any
         return place
 
     number = A[0].type.pointee
-    sizes = [kept(builder.trunc(size, _INT)) for size in sizes]
-    steps = [kept(builder.trunc(step, _INT)) for _, step in (A, B, C)]
-    letters = [kept(_CHAR(ord(letter))) for letter in ("N", flip)]
+    sizes = [kept(size) for size in sizes]
+    steps = [kept(step) for _, step in (A, B, C)]
+    letters = [kept(_CHAR(ord(letter))) for letter in flips]
     one, zero = (kept(ir.Constant(number, value)) for value in (1.0, 0.0))
     passed = [*letters, *sizes, one, A[0], steps[0], B[0], steps[1], zero, C[0], steps[2]]
     kind = ir.FunctionType(ir.VoidType(), [each.type for each in passed])

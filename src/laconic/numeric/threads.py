@@ -11,22 +11,20 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import thread as futures
 from typing import Any, TypeVar
 
 import joblib
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
+from laconic.numeric import workers
+from laconic.numeric.workers import Workers
+
 # Number of tasks that `Threads.map` makes per thread, enough to balance uneven items.
 TASKS_PER_THREAD = 8
 
 T = TypeVar("T")
 S = TypeVar("S")
-
-
-_worker = threading.local()
 
 
 class _SingleThreadedBlas:
@@ -139,14 +137,14 @@ class Threads:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = _allowed(-1 if n_jobs is None else n_jobs)
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Workers | None = None
         self._process: object = None  # the process that entered the context
 
     def __enter__(self) -> Threads:
         _single_threaded_blas.__enter__()
         self._process = _process
         if self.n_jobs > 1:
-            self._pool = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="laconic")
+            self._pool = Workers(self.n_jobs - 1)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -155,7 +153,7 @@ class Threads:
         if entered_by is not _process:
             return  # the parent process entered, and its threads do not exist here
         if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.end()
         _single_threaded_blas.__exit__()
 
     def map(self, function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
@@ -164,20 +162,14 @@ class Threads:
         if self._process not in (None, _process):
             self.__enter__()
         # A worker that waits for other workers could wait forever.
-        if self._pool is None or len(items) < 2 or getattr(_worker, "busy", False):
+        if self._pool is None or len(items) < 2 or workers.is_worker():
             return map(function, items)
-        # Handing an item to a thread costs about 10 µs, so many small items go in runs.
+        # Taking an item costs some microseconds, so many small items go in runs.
         run = max(1, len(items) // (TASKS_PER_THREAD * self.n_jobs))
+        if run == 1:
+            return self._pool.map(function, items)
         runs = [items[at : at + run] for at in range(0, len(items), run)]
-
-        def work(part: list[T]) -> list[S]:
-            _worker.busy = True
-            try:
-                return [function(item) for item in part]
-            finally:
-                _worker.busy = False
-
-        answers = self._pool.map(work, runs)
+        answers = self._pool.map(lambda part: [function(item) for item in part], runs)
         return (answer for part in answers for answer in part)
 
 
@@ -194,9 +186,7 @@ def _forget_the_parent() -> None:
     """Reset everything in a forked child that needs the threads of its parent."""
     global _process
     _process = object()
-    _worker.busy = False
-    # If a worker forked, it is the child's main thread now, and nothing may wait for its end.
-    getattr(futures, "_threads_queues", {}).pop(threading.current_thread(), None)
+    workers.forget()
     _single_threaded_blas.after_fork_in_child()
 
 

@@ -81,7 +81,9 @@ class BallPool(TransformerMixin, BaseEstimator):
             self._expect(X, place.total)
         at = place.sample(X.shape[0], self._sampled)
         rows = X if len(at) == X.shape[0] else X[at]
-        return BallSurvey(column_peaks(X), _dense(rows), weight[at], place.first + at)
+        return BallSurvey(
+            column_peaks(X, threads=threads), _dense(rows), weight[at], place.first + at
+        )
 
     def merge(self, surveys: Sequence[BallSurvey], threads: Threads) -> BallGrid:
         """Find the centres and radii."""
@@ -108,7 +110,7 @@ class BallPool(TransformerMixin, BaseEstimator):
             self._check()
             self._expect(X, X.shape[0])
             X = _dense(X)
-            balls, coded = self._balls(X, weight, column_peaks(X), soft, threads)
+            balls, coded = self._balls(X, weight, column_peaks(X, threads=threads), soft, threads)
             assert coded is not None
         else:
             balls = survey

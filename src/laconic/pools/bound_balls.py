@@ -16,8 +16,9 @@ from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.local_columns import LocalColumns
 from laconic.pools.radii import TOGETHER, BallGrid, CodedRows
 
-# One task sums as many centres as have a megabyte of sums, but at most this many.
-MOST, MEGABYTE = 64, 1 << 20
+# One task sums as many centres as have a megabyte of sums, but at most this many. If there are few
+# centres, they make up this number of tasks.
+MOST, MEGABYTE, TASKS = 64, 1 << 20, 32
 # Bytes of sums that may wait until they are asked for.
 WAVE = 1 << 26
 # A sum of squares around an origin counts as zero if it is below this part of its terms. It is then
@@ -101,7 +102,8 @@ class BoundBalls(BoundPool):
     def _tasks(self, k: int) -> list[slice]:
         """Return slices of the centres that are summed together."""
         size = 8 * self._n_radii * k * self._width
-        return row_blocks(len(self._centres), min(max(TOGETHER, MEGABYTE // size), MOST))
+        most = min(MOST, max(TOGETHER, len(self._centres) // TASKS))
+        return row_blocks(len(self._centres), min(max(TOGETHER, MEGABYTE // size), most))
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the column sums, a few centres at a time."""

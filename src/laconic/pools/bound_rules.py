@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,13 +62,28 @@ class BoundRules(BoundPool):
             low, high = np.searchsorted(self._feature, [block.start, block.stop])
             places = self._feature[low:high] - block.start
             own = [(p, slots[s].coding, self._codes[s]) for s, p in enumerate(places, low)]
-            todo.append((block, own))
+            todo += [(run, block, own) for run in codings.runs_of_rows(X)]
         list(threads.map(lambda job: codings.write_codes(X, *job, limits.read), todo))
 
     # -- sums over rows ------------------------------------------------------------------------
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the sums of every rule, one first feature at a time. Workers share the features."""
+        return self._in_waves(residual, self._sums)
+
+    def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the l1 norms of the sums of every rule, one first feature at a time."""
+
+        def norms(first: int, residual: np.ndarray) -> np.ndarray:
+            sums = self._sums(first, residual)
+            return np.asarray(np.abs(sums, out=sums).sum(axis=1))
+
+        return self._in_waves(residual, norms)
+
+    def _in_waves(
+        self, residual: np.ndarray, function: Callable[[int, np.ndarray], np.ndarray]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the answers of a function of a slot and the residual, for every first feature."""
         dtype = residual.dtype if residual.dtype in (np.float32, np.float64) else np.float64
         residual = np.require(residual, dtype, ["C", "W"])  # one kernel for each dtype
         firsts = self._starts[self._of_slot]
@@ -78,9 +93,9 @@ class BoundRules(BoundPool):
             stop = int(np.searchsorted(sizes, sizes[start] + self._limits.wave, side="right")) - 1
             stop = min(max(stop, start + self._threads.n_jobs), len(self._slots) - 1)
             wave = range(start, stop)
-            answers = self._threads.map(lambda slot: self._sums(slot, residual), wave)
-            for slot, sums in zip(wave, answers, strict=True):
-                yield int(firsts[slot]), sums
+            answers = self._threads.map(lambda slot: function(slot, residual), wave)
+            for slot, answer in zip(wave, answers, strict=True):
+                yield int(firsts[slot]), answer
             start = stop
 
     def _sums(self, first: int, residual: np.ndarray) -> np.ndarray:

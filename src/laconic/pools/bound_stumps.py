@@ -17,7 +17,11 @@ from laconic.pools.stump_limits import StumpLimits
 if TYPE_CHECKING:
     from laconic.pools.codings import Coding
 
-TOGETHER = 8  # neighbouring features that one worker reads, codes or sums
+TOGETHER = 8  # neighbouring features that one worker reads or codes
+# Least and most neighbouring features that one worker sums. With more of them, a worker reads the
+# residual less often. With fewer, there are more pieces of work to share. There are so many that a
+# pool has at least this number of pieces.
+SUMMED, PIECES = (2, 8), 32
 
 
 class _Job(NamedTuple):
@@ -87,7 +91,7 @@ class BoundStumps(BoundPool):
                 for s in range(low, high)
                 if self._place[s][0]
             ]
-            todo.append((block, how))
+            todo += [(run, block, how) for run in codings.runs_of_rows(X)]
         read = self._limits.read
         list(self.threads.map(lambda job: codings.write_codes(X, *job, read), todo))
 
@@ -104,6 +108,8 @@ class BoundStumps(BoundPool):
 
     def _cut(self, k: int) -> list[_Job]:
         jobs: list[_Job] = []
+        least, most = SUMMED
+        together = min(max(len(self._coding) // PIECES // least * least, least), most)
         for slot, coding in enumerate(self._coding):
             first, n = int(self._offsets[slot]), len(coding.values)
             bits = self._place[slot][0]
@@ -117,7 +123,7 @@ class BoundStumps(BoundPool):
             elif (
                 jobs
                 and self._place[jobs[-1].start][0] == bits
-                and slot - jobs[-1].start < (TOGETHER if bits == 8 else 2)
+                and slot - jobs[-1].start < (together if bits == 8 else least)
             ):
                 jobs[-1] = jobs[-1]._replace(stop=slot + 1)
             else:

@@ -17,6 +17,7 @@ from laconic.numeric.threads import row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
 from laconic.pools.stump_limits import StumpLimits
 
+_CODED = 1 << 17  # rows that a worker codes together
 _SURVEY = 255  # distinct values that are listed without sorting if there are no bins
 
 
@@ -73,9 +74,21 @@ def _read(X: Any, rows: slice, features: slice) -> np.ndarray:
     return np.array((taken.toarray() if sparse.issparse(taken) else taken).T, np.float64, order="C")
 
 
-def _chunks(X: Any, features: slice, read: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield blocks of rows of some features. A sparse matrix is one dense block of all rows."""
-    for rows in row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else read):
+def runs_of_rows(X: Any) -> list[slice]:
+    """Return the rows that workers code, run by run. A sparse matrix is read as a whole."""
+    return row_blocks(X.shape[0], X.shape[0] if sparse.issparse(X) else _CODED)
+
+
+def _chunks(
+    X: Any, features: slice, read: int, run: slice | None = None
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield blocks of rows of some features. A sparse matrix is one dense block of all rows.
+
+    With ``run``, only these rows are read.
+    """
+    first, last = (0, X.shape[0]) if run is None else (run.start, run.stop)
+    for s in row_blocks(last - first, X.shape[0] if sparse.issparse(X) else read):
+        rows = slice(first + s.start, first + s.stop)
         yield rows, _read(X, rows, features)
 
 
@@ -194,34 +207,32 @@ def most_listed(bins: int | None) -> int:
     return bins or _SURVEY
 
 
-def codings(
+def coding_of(
     X: Any,
-    features: slice,
+    feature: int,
+    values: tuple[np.ndarray, bool],
     weight: np.ndarray,
     bins: int | None,
-    categorical: np.ndarray,
+    categorical: bool,
     limits: StumpLimits,
-) -> list[Coding]:
-    """Return the codings of a few neighbouring features."""
-    found = []
-    values = listed(X, features, most_listed(bins), limits.read)
-    for feature, (distinct, gaps) in enumerate(values, features.start):
-        named = bool(categorical[feature])
-        if len(distinct) <= most_listed(bins):
-            found.append(exact_coding(distinct, gaps, named))
-        elif bins is None or named:
-            found.append(_sorted_coding(X, feature, gaps, named, limits.narrow))
-        else:
-            sample = sampled(X, feature, weight, gaps, limits.sample)
-            found.append(binned_coding(sample, gaps, bins))
-    return found
+) -> Coding:
+    """Return the coding of a feature. ``values`` is what `listed` says about it."""
+    distinct, missing = values
+    if len(distinct) <= most_listed(bins):
+        return exact_coding(distinct, missing, categorical)
+    if bins is None or categorical:
+        return _sorted_coding(X, feature, missing, categorical, limits.narrow)
+    return binned_coding(sampled(X, feature, weight, missing, limits.sample), missing, bins)
 
 
 def write_codes(
-    X: Any, features: slice, how: list[tuple[int, Coding, np.ndarray]], read: int
+    X: Any, run: slice, features: slice, how: list[tuple[int, Coding, np.ndarray]], read: int
 ) -> None:
-    """Write the codes of some features. ``how`` has (place in the block, coding, target)."""
-    for rows, block in _chunks(X, features, read):
+    """Write the codes of some features for a run of rows.
+
+    ``how`` has the place in the block of features, the coding, and the target for all rows.
+    """
+    for rows, block in _chunks(X, features, read, run):
         for place, coding, target in how:
             encode(block[place], coding.cuts, coding.n_codes - 1, target[rows])
 

@@ -53,7 +53,7 @@ class Columns(ScaledPool):
     ) -> BoundColumns:
         """Prepare for the training rows. Find the scales, and keep X as it is."""
         members = None if self.groups is None else group_members(self.groups, X.shape[1])
-        sizes = self.sizes(X, weight) if survey is None else survey
+        sizes = self.sizes(X, weight, threads) if survey is None else survey
         return BoundColumns(X, column_scales(sizes, self.scale), members, threads)
 
 
@@ -146,9 +146,19 @@ class BoundColumns(BoundPool):
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the scaled training columns."""
         features = self._features(atoms)
-        taken = self._X[:, features]
-        taken = taken.toarray() if sparse.issparse(taken) else taken
-        return np.asfortranarray(taken * self._factors[features], dtype=self.dtype)
+        factors = self._factors[features]
+        if not sparse.issparse(self._X) or self._X.format == "csc":
+            taken = self._X[:, features]
+            taken = taken.toarray() if sparse.issparse(taken) else taken
+            return np.asfortranarray(taken * factors, dtype=self.dtype)
+        out = np.empty((self._X.shape[0], len(features)), dtype=self.dtype, order="F")
+
+        def write(view: tuple[slice, Any]) -> None:
+            rows, own = view
+            out[rows] = own[:, features].toarray() * factors
+
+        list(self._threads.map(write, _row_views(self._X, self._task)))
+        return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the factors of the columns."""

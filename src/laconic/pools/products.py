@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,6 +42,10 @@ class Tiles(NamedTuple):
     sums: int = 1 << 20
     """Most sums of a piece, 8 MB in float64. This bounds the memory of a thread if d or k is
     large."""
+    tasks: int = 64
+    """Least number of tasks. If there are fewer pieces, the rows of a piece are cut, too."""
+    least_rows: int = 8192
+    """Least number of rows of a task, if the rows of a piece are cut."""
     copied: int = 1024
     """Columns copied together if BLAS cannot read X in place: 8 MB in float64 for a block of
     rows."""
@@ -92,7 +95,7 @@ class Products(ScaledPool):
             )
         if X.dtype not in (np.float32, np.float64):
             raise TypeError(f"X must be float32 or float64 in native byte order, not {X.dtype}")
-        sizes = self.sizes(X, weight) if survey is None else survey
+        sizes = self.sizes(X, weight, threads) if survey is None else survey
         factors = column_scales(sizes, self.scale)
         self._check_sizes(sizes, factors)
         return BoundProducts(X, factors, threads, self._tiles)
@@ -141,6 +144,9 @@ def _pieces(d: int, k: int, tiles: Tiles) -> Iterator[_Piece]:
         start = stop
 
 
+_Finish = Callable[[np.ndarray], np.ndarray]
+
+
 class BoundProducts(BoundPool):
     """`Products` over training rows."""
 
@@ -161,7 +167,13 @@ class BoundProducts(BoundPool):
 
     def gradients(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the sums Σ_n x_ni x_nj residual_nc of every product, in blocks of atoms."""
-        return self._sums(residual, squared=False)
+        return self._sums(residual)
+
+    def norms(self, residual: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the l1 norms of these sums. Threads compute them if they have whole sums."""
+        if len(self._runs(residual.shape[1])) == 1:
+            return self._sums(residual, finish=_norms)
+        return ((first, _norms(sums)) for first, sums in self._sums(residual))
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Return the weighted squared norm Σ_n weight_n x_ni² x_nj² of every product."""
@@ -262,27 +274,52 @@ class BoundProducts(BoundPool):
         first = np.searchsorted(self._starts, numbers, side="right") - 1
         return first, numbers - self._starts[first] + first + 1
 
-    def _sums(self, residual: np.ndarray, squared: bool) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the `gradients` of the products or of their squares."""
-        outputs = np.ascontiguousarray(residual.T, dtype=self._summed)
-        compute = partial(self._piece, outputs=outputs, squared=squared)
-        pieces = _pieces(self._d, len(outputs), self._tiles)
-        first = 0
-        # The next batch is in the threads' queue while this one is consumed. So threads stay busy,
-        # and at most two batches are in memory.
-        ready: Iterator[np.ndarray] = iter(())
-        while batch := list(islice(pieces, self._threads.n_jobs)):
-            coming = self._threads.map(compute, batch)
-            for sums in ready:
-                yield first, sums
-                first += len(sums)
-            ready = coming
-        for sums in ready:
-            yield first, sums
-            first += len(sums)
+    def _runs(self, k: int) -> list[slice]:
+        """Return the runs of rows that are summed by different tasks."""
+        few = self._tiles.tasks // max(1, sum(1 for _ in _pieces(self._d, k, self._tiles)))
+        n = max(1, min(few, self._n_rows // self._tiles.least_rows))
+        blocks = -(-self._n_rows // self._tiles.rows)
+        return row_blocks(self._n_rows, -(-blocks // n) * self._tiles.rows)
 
-    def _piece(self, piece: _Piece, outputs: np.ndarray, squared: bool) -> np.ndarray:
-        """Return the sums of one piece, (pairs, k).
+    def _sums(
+        self, residual: np.ndarray, squared: bool = False, finish: _Finish = np.asarray
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the `gradients` of the products or of their squares, or what is made of them."""
+        outputs = np.ascontiguousarray(residual.T, dtype=self._summed)
+        runs = self._runs(len(outputs))
+        first, total = 0, np.empty(0)
+
+        def compute(task: tuple[_Piece, slice]) -> np.ndarray:
+            return finish(self._piece(*task, outputs, squared))
+
+        tasks = ((piece, run) for piece in _pieces(self._d, len(outputs), self._tiles)
+                 for run in runs)  # fmt: skip
+        for number, part in enumerate(self._ahead(compute, tasks)):
+            if number % len(runs) == 0:
+                total = part
+            else:
+                total += part
+            if number % len(runs) == len(runs) - 1:
+                yield first, total
+                first += len(total)
+
+    def _ahead(
+        self, compute: Callable[[Any], np.ndarray], tasks: Iterator[Any]
+    ) -> Iterator[np.ndarray]:
+        """Yield the results of the tasks, in order.
+
+        The next batch is in the threads' queue while this one is consumed. So threads stay busy,
+        and at most two batches are in memory.
+        """
+        ready: Iterator[np.ndarray] = iter(())
+        while batch := list(islice(tasks, self._threads.n_jobs)):
+            coming = self._threads.map(compute, batch)
+            yield from ready
+            ready = coming
+        yield from ready
+
+    def _piece(self, piece: _Piece, run: slice, outputs: np.ndarray, squared: bool) -> np.ndarray:
+        """Return the sums of one piece over a run of rows, (pairs, k).
 
         One thread computes them. The shapes depend on the piece alone, and so do the sums.
         """
@@ -290,8 +327,10 @@ class BoundProducts(BoundPool):
         tall, wide, k = stop - start, right - left, len(outputs)
         step = wide if self._in_place and not squared else self._tiles.copied
         total = np.zeros((tall * k, wide))
-        weighted = np.empty((tall, k, min(self._tiles.rows, self._n_rows)), dtype=self._summed)
-        for rows in row_blocks(self._n_rows, self._tiles.rows):
+        most = min(self._tiles.rows, run.stop - run.start)
+        weighted = np.empty((tall, k, most), dtype=self._summed)
+        for at in row_blocks(run.stop - run.start, self._tiles.rows):
+            rows = slice(run.start + at.start, run.start + at.stop)
             # One product serves all outputs: (first features x outputs, rows) @ (rows, features).
             factor = self._tile(rows, slice(start, stop)).T * self._factors[start:stop, None]
             factor = (factor**2 if squared else factor).astype(self._summed)
@@ -314,6 +353,11 @@ class BoundProducts(BoundPool):
         if sparse.issparse(tile):
             return np.asarray(tile.toarray())
         return tile if self._in_place else np.ascontiguousarray(tile)
+
+
+def _norms(sums: np.ndarray) -> np.ndarray:
+    """Return the l1 norms of sums of atoms. The sums are lost."""
+    return np.asarray(np.abs(sums, out=sums).sum(axis=1))
 
 
 def _pairs_first(total: np.ndarray, piece: _Piece, factors: np.ndarray) -> np.ndarray:

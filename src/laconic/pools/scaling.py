@@ -40,7 +40,11 @@ class ColumnsSurvey(NamedTuple):
 
 
 def survey_columns(
-    X: Any, scale: str | None, weight: np.ndarray, entries: int = ENTRIES
+    X: Any,
+    scale: str | None,
+    weight: np.ndarray,
+    entries: int = ENTRIES,
+    threads: Threads | None = None,
 ) -> ColumnsSurvey:
     """Return the sizes from which the scales of columns are found.
 
@@ -55,6 +59,8 @@ def survey_columns(
         Row weights. Only ``"std"`` reads them.
     entries : int
         How many numbers are read together.
+    threads : Threads, optional
+        Threads that look for the largest values of dense columns.
     """
     if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
         raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
@@ -62,7 +68,7 @@ def survey_columns(
     if is_sparse and X.format not in ("csr", "csc"):
         raise TypeError(f"X must be a dense array or a CSR or CSC matrix, not {X.format.upper()}")
     X = X if is_sparse else np.asarray(X)
-    peak = column_peaks(X, entries)
+    peak = column_peaks(X, entries, threads)
     if scale != "std":
         return ColumnsSurvey(peak, X.dtype)
     # Deviations are those of x / max|x|, whose squares neither overflow nor vanish.
@@ -147,22 +153,24 @@ class ScaledPool:
 
     scale: str | None
 
-    def sizes(self, X: Any, weight: np.ndarray) -> ColumnsSurvey:
+    def sizes(self, X: Any, weight: np.ndarray, threads: Threads | None = None) -> ColumnsSurvey:
         """Return the sizes of the columns of some rows."""
-        return survey_columns(X, self.scale, weight)
+        return survey_columns(X, self.scale, weight, threads=threads)
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> ColumnsSurvey:
         """Return the sizes of the columns of a part."""
-        return self.sizes(X, weight)
+        return self.sizes(X, weight, threads)
 
     def merge(self, surveys: Sequence[ColumnsSurvey], threads: Threads) -> ColumnsSurvey:
         """Return the sizes of the columns over all parts."""
         return merge_columns(surveys)
 
 
-def column_peaks(X: Any, entries: int = ENTRIES) -> np.ndarray:
+def column_peaks(X: Any, entries: int = ENTRIES, threads: Threads | None = None) -> np.ndarray:
     """Return the largest absolute value of every column."""
-    return (_peak_sparse if sparse.issparse(X) else _peak_dense)(X, entries)
+    if sparse.issparse(X):
+        return _peak_sparse(X, entries)
+    return _peak_dense(X, entries, threads or Threads(1))
 
 
 def needs_double(X: Any, factors: np.ndarray) -> bool:
@@ -185,12 +193,15 @@ def _tiles(X: np.ndarray, entries: int) -> Iterator[tuple[slice, slice]]:
             yield slice(0, n_rows), slice(start, min(start + step, d))
 
 
-def _peak_dense(X: np.ndarray, entries: int) -> np.ndarray:
+def _peak_dense(X: np.ndarray, entries: int, threads: Threads) -> np.ndarray:
     peak = np.zeros(X.shape[1])
-    for rows, columns in _tiles(X, entries):
-        tile = X[rows, columns]
-        for extreme in (tile.max(axis=0), -tile.min(axis=0)):
-            np.maximum(peak[columns], extreme, out=peak[columns])
+
+    def one(tile: tuple[slice, slice]) -> np.ndarray:
+        return np.maximum(X[tile].max(axis=0), -X[tile].min(axis=0))
+
+    tiles = list(_tiles(X, entries))
+    for (_, columns), largest in zip(tiles, threads.map(one, tiles), strict=True):
+        np.maximum(peak[columns], largest, out=peak[columns])
     return peak
 
 

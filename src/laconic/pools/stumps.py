@@ -147,9 +147,15 @@ class Stumps:
         X, weight, blocks = checked_rows(X, weight)
         categorical = self.categories(X.shape[1])
         if survey is None:
-            how = (weight, bins, categorical, self._limits)
-            found = threads.map(lambda b: coder.codings(X, b, *how), blocks)
-            codings = [coding for block in found for coding in block]
+            limits, most = self._limits, coder.most_listed(bins)
+            found = threads.map(lambda b: coder.listed(X, b, most, limits.read), blocks)
+            values = [of_feature for block in found for of_feature in block]
+
+            def coding(feature: int) -> Coding:
+                named = bool(categorical[feature])
+                return coder.coding_of(X, feature, values[feature], weight, bins, named, limits)
+
+            codings = list(threads.map(coding, range(X.shape[1])))
         else:
             narrow = self._limits.narrow
             codings = list(threads.map(lambda f: coder.placed(X, *f, narrow), enumerate(survey)))

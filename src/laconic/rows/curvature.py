@@ -7,17 +7,22 @@ Rows that are predicted with confidence have little curvature, so they hardly co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
+from laconic.numeric.threads import row_blocks
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.stores import Which
 from laconic.rows.sums import total
 
 # Largest values of columns whose squares can be summed in single precision.
 LARGEST = 1e15
+# Numbers in the columns that are taken for an estimate at a time. They are taken for at least one
+# output.
+HELD = 1 << 24
 
 Take = Callable[[Which], np.ndarray]
 
@@ -84,27 +89,42 @@ def column_grams(
         before = before + among.before
     steps = whole.sums / few
 
-    def one(c: int) -> np.ndarray:
-        # A row represents one step of curvature. Single precision is enough for an estimate, unless
-        # the squares would overflow.
-        places = [
-            even_steps(h[c], float(start), float(steps[c]))
-            for h, start in zip(curvatures, before[:, c], strict=True)
-        ]
-        taken = [take(at) for take, at in zip(takes, places, strict=True) if len(at)]
-        if not taken:
-            return flat
-        columns = np.asfortranarray(np.concatenate(taken))
-        if np.abs(columns).max(initial=0.0) < LARGEST:
-            columns = columns.astype(np.float32, copy=False)
-        upper = _syrk(columns)(float(steps[c]), columns, trans=1)
-        return upper + np.triu(upper, 1).T
-
     n_columns = takes[0](slice(0)).shape[1]
     flat = np.zeros((n_columns, n_columns), dtype=np.float32)
+    grams = [flat for _ in steps]
     bent = [c for c in range(len(steps)) if steps[c] > 0]
-    found = dict(zip(bent, run(one, bent), strict=True))
-    return np.array([found.get(c, flat) for c in range(len(steps))])
+    blocks = list(zip(takes, curvatures, before, strict=True))
+    for s in row_blocks(len(bent), max(1, HELD // (few * n_columns))):
+        wave = bent[s]
+        found = list(run(partial(_taken, wave, steps), blocks))
+        parts = [(steps[c], [of[n] for of in found]) for n, c in enumerate(wave)]
+        for c, gram in zip(wave, run(_gram, parts), strict=True):
+            grams[c] = gram
+    return np.array(grams)
+
+
+def _taken(
+    outputs: Sequence[int], steps: np.ndarray, block: tuple[Take, np.ndarray, np.ndarray]
+) -> list[np.ndarray]:
+    """Return the columns of the rows of a block that some outputs use."""
+    take, h, before = block
+    places = [even_steps(h[c], float(before[c]), float(steps[c])) for c in outputs]
+    return [take(at) for at in places]
+
+
+def _gram(output: tuple[float, list[np.ndarray]]) -> np.ndarray:
+    """Return Σ_i h_i x_i x_iᵀ of an output, whose rows stand for one step of curvature each.
+
+    Single precision is enough for an estimate, unless the squares would overflow.
+    """
+    step, taken = output
+    columns = np.asfortranarray(np.concatenate(taken))
+    if np.abs(columns).max(initial=0.0) < LARGEST:
+        columns = columns.astype(np.float32, copy=False)
+    if len(columns) == 0:  # BLAS complains about an empty matrix
+        return np.zeros((columns.shape[1],) * 2, dtype=columns.dtype)
+    upper = _syrk(columns)(float(step), columns, trans=1)
+    return np.asarray(upper + np.triu(upper, 1).T)
 
 
 def local_grams(

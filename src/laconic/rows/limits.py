@@ -7,6 +7,11 @@ from typing import Any, NamedTuple
 
 from laconic.numeric.sparse_rows import rows_between
 
+# With so many rows, every thread gets several blocks, so that none waits for the last one.
+MANY_ROWS = 1 << 17
+# Least number of scores of a compiled block.
+LEAST_SCORES = 1 << 13
+
 
 class Limits(NamedTuple):
     """How the work is cut, and how many rows an estimate takes.
@@ -16,10 +21,16 @@ class Limits(NamedTuple):
     the ranking may differ, and steps may end elsewhere within the tolerance of the corrector.
     """
 
-    block_rows: int = 4096
-    """Rows in a block: enough to hide Python's overhead, few enough for a core's cache."""
+    block_rows: int | None = None
+    """Rows in a block. None means a number that depends on all rows; see `rows_of_block`."""
     serial: int = 1 << 22
     """With fewer multiplications, handing blocks to threads costs more than it saves."""
+    waiting: int = 16
+    """So many times more multiplications are needed if blocks are not compiled. Threads then wait
+    for each other, because each of many small calls needs the interpreter's lock."""
+    compiled: int = 1 << 18
+    """Rows times outputs from which the work on blocks is compiled. With fewer, loading Numba may
+    take longer than a fit."""
     multiplied: int = 1_000_000
     """Most multiplications in one call of BLAS in single precision. Up to this number OpenBLAS
     multiplies in place. Above it, OpenBLAS first packs the factors, which takes half the time of
@@ -45,6 +56,20 @@ class Limits(NamedTuple):
     rows: int | None = None
     """Number of rows that the cuts are for. Other numbers of rows, as those of a fold, are cut in
     proportion. None means that the cuts are for any number of rows."""
+
+    def rows_of_block(self, n_rows: int, n_outputs: int, compiled: bool) -> int:
+        """Return the number of rows of a block.
+
+        Compiled blocks are few and long, so that threads seldom need the interpreter's lock: 16
+        blocks, or 32 if there are many rows. Other blocks are long enough to hide Python's
+        overhead, and short enough for a core's cache.
+        """
+        if self.block_rows is not None:
+            return self.block_rows
+        if not compiled:
+            return 4096
+        rows = n_rows // (16 if n_rows < MANY_ROWS else 32) + 1
+        return min(max(-(-rows // 64) * 64, LEAST_SCORES // n_outputs, 1024), 1 << 16)
 
     def parts(self, *arrays: Any) -> list[tuple[Any, ...]]:
         """Cut arrays of all rows into the arrays of every shard.

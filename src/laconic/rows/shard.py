@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.losses.quick import quick
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice
 from laconic.rows.blocks import Block, LocalBlock
@@ -27,13 +28,21 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+# The loss of a score takes about as long as so many multiplications.
+OF_SCORE = 16
+
+
 class Rest(NamedTuple):
     """What a shard and its trials share: the rows without the columns that are in."""
 
     pool: BoundPool
     loss: Loss
+    work: Loss
+    """The loss, perhaps compiled."""
     y: np.ndarray
     n_outputs: int
+    compiled: bool
+    """Whether the work on a block is compiled."""
     slices: list[slice]
     targets: list[np.ndarray]
     weights: list[np.ndarray]
@@ -83,7 +92,7 @@ class Shard:
     def _store(self, n_rows: int) -> Store:
         if self.pool.binary or self.pool.signs:
             return Packed(n_rows, self.dtype, self.pool.signs)
-        return Written(n_rows, self.dtype, self.rest.limits.multiplied)
+        return Written(n_rows, self.dtype, self.rest.limits.multiplied, self.rest.compiled)
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -104,9 +113,7 @@ class Shard:
 
     def offer(self, atoms: Sequence[int]) -> np.ndarray:
         """Write down the columns of some atoms, for `take` to add. Return their weighted sums."""
-        # Columns are written and summed one by one, so that no sum depends on the other columns.
-        written = [self.pool.columns([atom]) for atom in atoms]
-        columns = np.asfortranarray(np.hstack(written))
+        columns = self._written(atoms)
 
         def one(item: tuple[slice, Block]) -> tuple[np.ndarray, np.ndarray]:
             s, block = item
@@ -115,6 +122,19 @@ class Shard:
 
         sums, self._coming = zip(*self._map(one, self._pieces()), strict=True)
         return total(sums)
+
+    def _written(self, atoms: Sequence[int]) -> np.ndarray:
+        """Return the columns of some atoms, written one by one so that none depends on others."""
+        if len(atoms) == 1:
+            return np.asfortranarray(self.pool.columns(atoms))
+        ends = np.cumsum([0, *map(self.pool.width, atoms)])
+        out = np.empty((self.n_rows, ends[-1]), dtype=self.dtype, order="F")
+
+        def write(number: int) -> None:
+            out[:, ends[number] : ends[number + 1]] = self.pool.columns([atoms[number]])
+
+        list(self._threads.map(write, range(len(atoms))))
+        return out
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Add the offered columns, minus their means.
@@ -195,13 +215,14 @@ class Shard:
         """
         self._weights = W.astype(self.dtype)
         self._inner = self._design.inner(W)
+        loss = self.rest.work
 
         def one(block: Block) -> tuple[float, np.ndarray]:
             scores = self._scores(block)
             if block.state is None:
                 block.state = np.empty_like(scores)
-            value = self.loss.evaluate(scores, block.target, block.weight, block.state)
-            residual = self.loss.residual(block.target, block.weight, block.state)
+            value = loss.evaluate(scores, block.target, block.weight, block.state)
+            residual = loss.residual(block.target, block.weight, block.state)
             return value, -self._design.sums(block, residual)
 
         parts = self._over_blocks(one)
@@ -209,13 +230,13 @@ class Shard:
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
-        design = self._design
+        design, loss = self._design, self.rest.work
         step, inner = V.T.astype(self.dtype), design.inner(V)
 
         def one(block: Block) -> np.ndarray:
             assert block.state is not None
             moved = design.product(block, step, inner)
-            return design.sums(block, self.loss.curve(block.weight, block.state, moved))
+            return design.sums(block, loss.curve(block.weight, block.state, moved))
 
         return design.column_sums(self._over_blocks(one))
 
@@ -299,7 +320,7 @@ class Shard:
         def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
-            out[s] = self.loss.residual(block.target, block.weight, block.state).T
+            out[s] = self.rest.work.residual(block.target, block.weight, block.state).T
 
         list(self._threads.map(one, self._pieces()))
         return out
@@ -327,7 +348,10 @@ class Shard:
         return list(self._map(function, self._blocks))
 
     def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        small = self.n_rows * self.n_columns * self.n_outputs < self.rest.limits.serial
+        limits = self.rest.limits
+        least = limits.serial if self.rest.compiled else limits.serial * limits.waiting
+        # A score takes as long as some multiplications.
+        small = self.n_rows * (self.n_columns + OF_SCORE) * self.n_outputs < least
         return map(function, items) if small else self._threads.map(function, items)
 
 
@@ -359,14 +383,20 @@ def in_memory(
         Number of the first row among the rows of all shards.
     """
     limits = limits or Limits()
-    slices = row_blocks(len(y), limits.block_rows)
+    loads_numba = pool.binary or pool.signs or pool.local_atoms
+    work = quick(loss) if loads_numba or len(y) * n_outputs >= limits.compiled else loss
+    compiled = work is not loss
+    rows_of_block = limits.rows_of_block(len(y), n_outputs, compiled)
+    slices = row_blocks(len(y), rows_of_block)
     targets = [loss.targets(y[s], n_outputs) for s in slices]
     if weight.strides == (0,):  # one number for all rows: all blocks share their weights
-        same = np.full(limits.block_rows, weight[0], dtype=pool.dtype)
+        same = np.full(rows_of_block, weight[0], dtype=pool.dtype)
         weights = [same[: s.stop - s.start] for s in slices]
     else:
         weights = [weight[s].astype(pool.dtype) for s in slices]
     n_classes = max(n_outputs, 2)
     shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
-    rest = Rest(pool, loss, y, n_outputs, slices, targets, weights, shares, limits, first)
+    rest = Rest(
+        pool, loss, work, y, n_outputs, compiled, slices, targets, weights, shares, limits, first
+    )
     return Shard(rest, threads)

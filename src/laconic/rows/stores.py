@@ -15,6 +15,8 @@ from laconic.numeric.threads import row_blocks
 from laconic.rows.limits import Limits
 
 Which = np.ndarray | slice
+# Rows in double precision that BLAS is given at once.
+DOUBLE_ROWS = 4096
 
 
 class Store(Protocol):
@@ -57,12 +59,18 @@ class Written:
     dtype : dtype
     multiplied : int
         Most multiplications in one call of BLAS; see `laconic.rows.limits.Limits`.
+    compiled : bool
+        Whether the loop over these calls is compiled.
     """
 
     def __init__(
-        self, n_rows: int, dtype: np.dtype[Any], multiplied: int = Limits().multiplied
+        self,
+        n_rows: int,
+        dtype: np.dtype[Any],
+        multiplied: int = Limits().multiplied,
+        compiled: bool = False,
     ) -> None:
-        self._multiplied = multiplied
+        self._multiplied, self._compiled = multiplied, compiled
         self.room = np.empty((n_rows, 8), dtype=dtype, order="F")
 
     def held(self, columns: np.ndarray) -> np.ndarray:
@@ -86,6 +94,10 @@ class Written:
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
         k, n = weights.shape
+        if self._compiled:
+            from laconic.rows import tall_products  # here, because it imports Numba
+
+            return tall_products.multiply(self.room.T, weights, self._step(n * k))
         out = np.empty((k, len(self.room)), dtype=self.room.dtype)
         for s in self._chunks(n * k):
             out[:, s] = weights @ self.room[s, :n].T
@@ -93,6 +105,10 @@ class Written:
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return sums over rows."""
+        if self._compiled:
+            from laconic.rows import tall_products
+
+            return tall_products.add_up(self.room.T, values, n, self._step(n * len(values))).T
         out = np.zeros((n, len(values)))
         for s in self._chunks(n * len(values)):
             out += (values[:, s] @ self.room[s, :n]).T
@@ -104,16 +120,20 @@ class Written:
 
     def copy(self, n: int) -> Written:
         """Return an independent store."""
-        out = Written(len(self.room), self.room.dtype, self._multiplied)
+        out = Written(len(self.room), self.room.dtype, self._multiplied, self._compiled)
         out.room = self.room[:, :n].copy(order="F")
         return out
 
     def _chunks(self, products: int) -> list[slice]:
         """Return slices of the rows that BLAS is given at once."""
+        return row_blocks(len(self.room), self._step(products))
+
+    def _step(self, products: int) -> int:
+        """Return the number of these rows, for so many multiplications in a row."""
         if self.room.dtype != np.float32:
-            return [slice(0, len(self.room))]
+            return DOUBLE_ROWS
         rows = self._multiplied // max(products, 1)
-        return row_blocks(len(self.room), max(rows // 64 * 64, 256))
+        return max(rows // 64 * 64, 256)
 
 
 class Packed:
@@ -159,17 +179,12 @@ class Packed:
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
         shifts = self._shifts[: weights.shape[1]].astype(weights.dtype, copy=False)
-        out = self._bits.product(2 * weights if self._signs else weights)
-        out -= (weights @ shifts)[:, None]
-        return out
+        return self._bits.product(2 * weights if self._signs else weights, weights @ shifts)
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return sums over rows."""
-        sums = self._bits.sums(values, n)
-        if self._signs:
-            sums *= 2.0
-        sums -= self._shifts[:n, None] * values.sum(axis=1, dtype=np.float64)
-        return sums
+        sums, whole = self._bits.sums(values, n)
+        return (2.0 if self._signs else 1.0) * sums - self._shifts[:n, None] * whole
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Return some columns of some rows."""

@@ -1,0 +1,129 @@
+"""Softmax losses on a block of rows, in a few long calls without the interpreter's lock.
+
+NumPy takes and gives back the lock in every operation. With many threads they then wait for the
+lock more than they compute. This module imports Numba, so it is imported at first use.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from laconic.numeric.compiled import compiled
+
+# Rows that a kernel takes at a time. Their numbers stay in the first-level cache.
+ROWS = 256
+
+
+def evaluate(
+    margin: float, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
+) -> float:
+    """Return the weighted sum of the losses, and store ρ in ``state``."""
+    true = np.empty(len(target), dtype=state.dtype)
+    room = np.empty(ROWS, dtype=state.dtype)
+    _shift(scores.dtype.type(margin), scores, target, state, true, room)
+    np.exp(state, out=state)
+    value = np.zeros(1)
+    _normalise(state, true, weight, room, value)
+    return float(value[0])
+
+
+def residual(target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the weight times (e_y − ρ)."""
+    out = np.empty_like(state)
+    _residual(target, weight, state, out)
+    return out
+
+
+def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return the weight times (ρ ∘ z − ρ ⟨ρ, z⟩)."""
+    out, room = np.empty_like(state), np.empty(ROWS, dtype=state.dtype)
+    _curve(weight, state, direction, room, out)
+    return out
+
+
+# Places are unsigned, because a negative index counts from the end, and the check for it keeps the
+# compiler from using vectors.
+
+
+@compiled
+def _shift(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: Any) -> None:
+    """Add the margin to all scores but those of the true classes. Then subtract the largest."""
+    k, m = scores.shape
+    for low in range(0, m, ROWS):
+        n = min(ROWS, m - low)
+        for c in range(k):
+            for i in range(n):
+                at = np.uintp(low + i)
+                state[c, at] = scores[c, at] + margin
+        for i in range(n):
+            at, y = np.uintp(low + i), np.uintp(target[np.uintp(low + i)])
+            state[y, at] = scores[y, at]
+            room[np.uintp(i)] = state[0, at]
+        for c in range(1, k):
+            for i in range(n):
+                at, p = np.uintp(low + i), np.uintp(i)
+                room[p] = state[c, at] if state[c, at] > room[p] else room[p]
+        for c in range(k):
+            for i in range(n):
+                state[c, np.uintp(low + i)] -= room[np.uintp(i)]
+        for i in range(n):
+            at = np.uintp(low + i)
+            true[at] = state[np.uintp(target[at]), at]
+
+
+@compiled
+def _normalise(state: Any, true: Any, weight: Any, room: Any, value: Any) -> None:
+    """Divide exponentials by their sums over the classes, and add up the losses.
+
+    What rounding takes from a sum is added to the next term (Kahan).
+    """
+    k, m = state.shape
+    whole, missing = 0.0, 0.0
+    for low in range(0, m, ROWS):
+        n = min(ROWS, m - low)
+        for i in range(n):
+            room[i] = 0
+        for c in range(k):
+            for i in range(n):
+                room[np.uintp(i)] += state[c, np.uintp(low + i)]
+        for i in range(n):
+            at = np.uintp(low + i)
+            lost = log(np.float64(room[i])) - np.float64(true[at])
+            term = lost * np.float64(weight[at]) + missing
+            whole, before = whole + term, whole
+            missing = term - (whole - before)
+        for c in range(k):
+            for i in range(n):
+                state[c, np.uintp(low + i)] /= room[np.uintp(i)]
+    value[0] = whole
+
+
+@compiled
+def _residual(target: Any, weight: Any, state: Any, out: Any) -> None:
+    k, m = state.shape
+    for c in range(k):
+        for i in range(m):
+            out[c, i] = -weight[i] * state[c, i]
+    for i in range(m):
+        out[np.uintp(target[i]), i] += weight[i]
+
+
+@compiled
+def _curve(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None:
+    k, m = state.shape
+    for low in range(0, m, ROWS):
+        n = min(ROWS, m - low)
+        for i in range(n):
+            room[i] = 0
+        for c in range(k):
+            for i in range(n):
+                at = np.uintp(low + i)
+                room[np.uintp(i)] += state[c, at] * direction[c, at]
+        for c in range(k):
+            for i in range(n):
+                at = np.uintp(low + i)
+                bent = state[c, at] * (direction[c, at] - room[np.uintp(i)])
+                out[c, at] = bent * weight[at]

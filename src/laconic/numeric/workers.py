@@ -1,0 +1,130 @@
+"""Worker threads for many small pieces of work.
+
+A piece may take a tenth of a millisecond. So a job is given to all workers at once, and each takes
+piece after piece until none is left. The thread that asks works too, whenever the result that it
+needs is not there yet. So it hardly ever waits for a worker to wake up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+_here = threading.local()
+
+
+class _Result(NamedTuple):
+    """The result of a piece, or the error that it raised."""
+
+    value: Any
+    error: Exception | None = None
+
+
+class _Shared:
+    """A function and the pieces of work that it does, each on the first thread that is free."""
+
+    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self._function, self._items = function, items
+        self._results: list[_Result | None] = [None] * len(items)
+        self._numbers = count()  # threads take numbers from it one at a time
+        self._done: SimpleQueue[int] = SimpleQueue()
+        self._stopped = False
+
+    def step(self) -> bool:
+        """Do the next piece. Return False if there was none."""
+        at = next(self._numbers)
+        if self._stopped or at >= len(self._items):
+            return False
+        try:
+            self._results[at] = _Result(self._function(self._items[at]))
+        except Exception as error:
+            self._results[at] = _Result(None, error)
+        finally:
+            self._done.put(at)
+        return True
+
+    def results(self) -> Iterator[Any]:
+        """Yield the results in order. Do pieces of the work while the next one is not there."""
+        try:
+            for at in range(len(self._items)):
+                while (result := self._results[at]) is None:
+                    if not as_worker(self.step):
+                        self._done.get()  # another thread is at this piece
+                if result.error is not None:
+                    raise result.error
+                self._results[at] = _Result(None)  # it may be large
+                yield result.value
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Leave out the pieces that nobody has begun."""
+        self._stopped = True
+
+
+def is_worker() -> bool:
+    """Return whether this thread is at a piece of work."""
+    return getattr(_here, "busy", False)
+
+
+def as_worker(step: Callable[[], bool]) -> bool:
+    """Do a piece of work. Meanwhile `is_worker` is true on this thread."""
+    before, _here.busy = is_worker(), True
+    try:
+        return step()
+    finally:
+        _here.busy = before
+
+
+def forget() -> None:
+    """Let this thread be no worker, because it is the only one of a forked child."""
+    _here.busy = False
+
+
+class Workers:
+    """Threads that wait for jobs.
+
+    Parameters
+    ----------
+    n : int
+        Number of threads, the one that asks not counted.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._jobs: SimpleQueue[_Shared | None] = SimpleQueue()
+        self._given: WeakSet[_Shared] = WeakSet()
+        self._threads = [
+            threading.Thread(target=_work, args=(self._jobs,), name=f"laconic_{i}", daemon=True)
+            for i in range(n)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """Start to apply the function to every item. The results come in the order of the items."""
+        job = _Shared(function, items)
+        self._given.add(job)
+        for _ in self._threads[: len(items) - 1]:
+            self._jobs.put(job)
+        return job.results()
+
+    def end(self) -> None:
+        """End all threads. Pieces that are begun are done, others are left out."""
+        for job in self._given:
+            job.stop()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+
+def _work(jobs: SimpleQueue[_Shared | None]) -> None:
+    """Do jobs until None comes."""
+    while (job := jobs.get()) is not None:
+        while as_worker(job.step):
+            pass
+        del job  # its results may be large
