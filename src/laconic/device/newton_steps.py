@@ -40,13 +40,21 @@ class DeviceSteps:
         A tensor in the type of directions, on the device.
     shift_invariant : bool
         Whether the loss stays the same if all scores of a row are shifted.
+    graphs : bool
+        Whether a graph may repeat the curve on a GPU. It must not wait for the device then.
     """
 
     def __init__(
-        self, curve: Curve, blocks: Callable[[], Tensor], like: Tensor, shift_invariant: bool
+        self,
+        curve: Curve,
+        blocks: Callable[[], Tensor],
+        like: Tensor,
+        shift_invariant: bool,
+        graphs: bool,
     ) -> None:
         self._curve, self._blocks = curve, blocks
         self._like, self._shift_invariant = like, shift_invariant
+        self._graphs = graphs and like.is_cuda
         self._iteration: Iteration | None = None
         self._before: Any = None
 
@@ -105,7 +113,7 @@ class DeviceSteps:
         known = self._iteration
         if known is None or known.shape != shape:
             self.forget()
-            given = self._curve, self._like, shape, self._shift_invariant
+            given = self._curve, self._like, shape, self._shift_invariant, self._graphs
             self._iteration = known = Iteration(*given, self._before)
         return known
 
@@ -125,7 +133,8 @@ class Iteration:
         like: Tensor,
         shape: tuple[int, ...],
         shift_invariant: bool,
-        before: Any = None,
+        graphs: bool,
+        before: Any,
     ) -> None:
         self.shape = n, k, room = shape
         self._curve, self._type, self._shift_invariant = curve, like.dtype, shift_invariant
@@ -141,7 +150,7 @@ class Iteration:
         self._residuals, self._duals = zeros(room + 1, n * k), zeros(room + 1, n * k)
         self._number = torch.zeros(1, dtype=torch.int64, device=like.device)
         self.graph: Any = None
-        self._before = before
+        self._graphs, self._before = graphs, before
         self._runs = 0
 
     def begin(self, r: Tensor) -> float:
@@ -158,7 +167,7 @@ class Iteration:
     def run(self) -> tuple[float, float]:
         """Make a product. Return the curvature along the direction, and the new square."""
         self._runs += 1
-        if self.graph is None and self._r.is_cuda and self._runs > 1:
+        if self.graph is None and self._graphs and self._runs > 1:
             self.graph = captured(self._once, self._r.device, self._before)
         if self.graph is None:
             self._once()

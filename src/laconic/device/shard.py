@@ -20,7 +20,7 @@ from laconic.device.precision import full_precision
 from laconic.device.store import DeviceStore, make_store
 from laconic.device.sums import sums_over_rows
 from laconic.device.tensors import like, on_host, tensor_type
-from laconic.losses import Loss
+from laconic.losses import BINARY_LOSSES, LOSSES, Loss
 from laconic.pools.base import Choice, best_of
 from laconic.rows.exchanges import Exchanges
 from laconic.rows.limits import Limits
@@ -187,7 +187,8 @@ class DeviceShard:
         if not self.n_columns:
             return None
         if self._steps is None:
-            given = self.rest.weight, self.loss.shift_invariant
+            known = type(self.loss) in (*LOSSES.values(), *BINARY_LOSSES.values())
+            given = self.rest.weight, self.loss.shift_invariant, known
             self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
         return self._steps
 
