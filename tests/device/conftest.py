@@ -22,13 +22,14 @@ def needs_gpu(request):
         pytest.skip("there is no GPU")
 
 
-@pytest.fixture
-def twins(monkeypatch):
-    """All pools on a device are the naive ones, which ask the pools of the processor."""
+@pytest.fixture(params=["pools", "twins"])
+def pools_there(request, monkeypatch):
+    """The pools on a device, and naive ones in their place, which ask those of the processor."""
     from laconic.device.pool import DEVICE_POOLS
 
-    for name in DEVICE_POOLS:
-        monkeypatch.setitem(DEVICE_POOLS, name, "stand_in:bind")
+    if request.param == "twins":
+        for name in DEVICE_POOLS:
+            monkeypatch.setitem(DEVICE_POOLS, name, "stand_in:bind")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from laconic.numeric.namespaces import namespace
 from laconic.pools import Columns, Mixed, Patches, Products, Stumps
 from problems import random_problem, saving_always
 
-pytestmark = pytest.mark.usefixtures("twins")
+pytestmark = pytest.mark.usefixtures("pools_there")
 SHARES = {
     "columns": {},
     "groups": {"groups": [0, 0, 1, 1, 2, 3]},
@@ -391,10 +391,8 @@ import numpy as np, torch
 from sklearn import config_context
 from laconic import ErrorClumpingClassifier, ShareBoostClassifier, TotalQBoostClassifier
 from laconic.data import elsewhere
-from laconic.device.pool import DEVICE_POOLS
 from problems import random_problem
 
-DEVICE_POOLS["Columns"] = DEVICE_POOLS["Stumps"] = "stand_in:bind"
 X, y = random_problem(9)
 given = [torch.from_numpy(a) for a in (X, y, np.ones(len(y)))]
 for processor in (1, 3), ():
