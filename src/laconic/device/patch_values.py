@@ -81,6 +81,8 @@ class PatchValues:
     def compute(self, pixels: Tensor) -> Tensor:
         """Return the values (n_columns, n_images) in float32, for pixels (n_pixels, n_images)."""
         n = pixels.shape[1]
+        if pixels.stride(1) != 1:  # the kernels read neighbouring images together
+            pixels = pixels.contiguous()
         out = torch.empty(self._n_columns, n, dtype=torch.float32, device=pixels.device)
         for group in self._groups:
             n_templates = len(group.templates)
