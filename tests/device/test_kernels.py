@@ -18,7 +18,7 @@ from kernel_checks import CHECKS, residual, stored
 
 from laconic.device import code_sums, value_sums
 from laconic.device.fixed_point import sums_by_code, whole_numbers
-from laconic.device.pieces import digits, halves, parts_of
+from laconic.device.split import digits, halves, parts_of
 
 
 @pytest.fixture(scope="module")

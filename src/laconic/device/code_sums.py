@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from laconic.device.fixed_point import sums_by_code, whole_numbers
-from laconic.device.pieces import halves, parts_of
+from laconic.device.split import halves, parts_of
 from laconic.device.triton_or_twin import has_triton, padded, power_of_two
 
 CODES = 256

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from laconic.device.pieces import powers
+from laconic.device.split import powers
 
 BITS = 62
 

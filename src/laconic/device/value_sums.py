@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from laconic.device.pieces import Pieces, digits, halves, parts_of
+from laconic.device.split import Split, digits, halves, parts_of
 from laconic.device.triton_or_twin import has_triton, padded, power_of_two
 
 # Rows are padded to a multiple of this number, so that every line is aligned in memory.
@@ -102,7 +102,7 @@ def _compiled(values: Tensor, residual: Tensor, parts: int, tile: Tile) -> Tenso
     bytes_ = values.dtype == torch.int8
     width = power_of_two(parts * len(residual), 16)
     n_atoms, n_rows = values.shape
-    split: Pieces = (digits if bytes_ else halves)(residual, parts, width, n_rows)
+    split: Split = (digits if bytes_ else halves)(residual, parts, width, n_rows)
     n_chunks = padded(n_rows, tile.chunk) // tile.chunk
     dtype = torch.int32 if bytes_ else torch.float32
     sums = torch.empty(n_chunks, n_atoms, width, dtype=dtype, device=values.device)

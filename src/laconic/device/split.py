@@ -23,8 +23,8 @@ STEP = 11
 MOST = 100
 
 
-class Pieces(NamedTuple):
-    """A residual in pieces."""
+class Split(NamedTuple):
+    """A residual that is split."""
 
     lines: Tensor
     """(width, padded rows). Line p · k + c is part p of output c. The other lines and the rows
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 
 def halves(
     residual: Tensor, parts: int, width: int, n_padded: int, together: bool = False
-) -> Pieces:
+) -> Split:
     """Split a residual (n_outputs, n_rows) into halves.
 
     Parameters
@@ -72,10 +72,10 @@ def halves(
         lines[part * k : (part + 1) * k, :n] = half
         if part + 1 < parts:
             left = (left - half) * 2.0**STEP
-    return Pieces(lines, k, parts, 2.0**-STEP, units)
+    return Split(lines, k, parts, 2.0**-STEP, units)
 
 
-def digits(residual: Tensor, parts: int, width: int, n_padded: int) -> Pieces:
+def digits(residual: Tensor, parts: int, width: int, n_padded: int) -> Split:
     """Split a residual into digits, the lowest one first. The arguments are those of `halves`."""
     k, n = residual.shape
     lines = torch.zeros(width, n_padded, dtype=torch.int8, device=residual.device)
@@ -85,7 +85,7 @@ def digits(residual: Tensor, parts: int, width: int, n_padded: int) -> Pieces:
         digit = ((left + 128) & 255) - 128
         lines[part * k : (part + 1) * k, :n] = digit
         left = (left - digit) >> 8
-    return Pieces(lines, k, parts, 2.0**8, units)
+    return Split(lines, k, parts, 2.0**8, units)
 
 
 def powers(residual: Tensor) -> Tensor:
