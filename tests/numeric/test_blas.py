@@ -18,21 +18,6 @@ def multiplied(gemm, X, n, Y, j, out):
 
 
 @compiled
-def multiplied_some(gemm, X, first, n, Y, start, length, out):
-    blas.times_some(gemm, X, first, n, Y, start, length, out)
-
-
-@compiled
-def tall_product(gemm, lines, first, rows, weights, out):
-    blas.tall_product(gemm, lines, first, rows, weights, out)
-
-
-@compiled
-def tall_sums(gemm, lines, first, rows, values, out):
-    blas.tall_sums(gemm, lines, first, rows, values, out)
-
-
-@compiled
 def copied(source, row, target, place):
     blas.copy(source, row, target, place)
 
@@ -61,26 +46,6 @@ def test_rows_are_copied(dtype):
     target = np.zeros((2, 4), dtype=dtype)
     copied(source, 2, target, 1)
     np.testing.assert_array_equal(target, [[0, 0, 0, 0], [8, 9, 10, 11]])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products_of_some_lines_and_places(dtype):
-    rng = np.random.default_rng(0)
-    close = {"rtol": 1e-4 if dtype == np.float32 else 1e-12, "atol": 1e-5}
-    gemm = blas.address(np.dtype(dtype))
-    X, Y = rng.normal(size=(9, 5)).astype(dtype), rng.normal(size=(5, 20)).astype(dtype)
-    out = np.full(3 * 7, np.nan, dtype=dtype)
-    multiplied_some(gemm, X, 2, 3, Y, 6, 7, out)
-    np.testing.assert_allclose(out.reshape(3, 7), X[2:5] @ Y[:, 6:13], **close)
-    lines, weights = rng.normal(size=(8, 30)).astype(dtype), rng.normal(size=(4, 6)).astype(dtype)
-    out = np.zeros((4, 30), dtype=dtype)
-    tall_product(gemm, lines, 10, 15, weights, out)
-    np.testing.assert_allclose(out[:, 10:25], weights @ lines[:6, 10:25], **close)
-    assert not out[:, :10].any()
-    assert not out[:, 25:].any()
-    values, sums = rng.normal(size=(4, 30)).astype(dtype), np.full((4, 6), np.nan, dtype=dtype)
-    tall_sums(gemm, lines, 10, 15, values, sums)
-    np.testing.assert_allclose(sums, values[:, 10:25] @ lines[:6, 10:25].T, **close)
 
 
 def test_the_blas_of_scipy_is_used_if_numpy_has_another(monkeypatch):

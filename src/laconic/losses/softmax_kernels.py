@@ -23,24 +23,24 @@ def evaluate(
     """Return the weighted sum of the losses, and store ρ in ``state``."""
     true = np.empty(len(target), dtype=state.dtype)
     room = np.empty(ROWS, dtype=state.dtype)
-    _shift(scores.dtype.type(margin), scores, target, state, true, room)
+    shift_into(scores.dtype.type(margin), scores, target, state, true, room)
     np.exp(state, out=state)
     value = np.zeros(1)
-    _normalise(state, true, weight, room, value)
+    normalise_into(state, true, weight, room, value)
     return float(value[0])
 
 
 def residual(target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
     """Return the weight times (e_y − ρ)."""
     out = np.empty_like(state)
-    _residual(target, weight, state, out)
+    residual_into(target, weight, state, out)
     return out
 
 
 def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return the weight times (ρ ∘ z − ρ ⟨ρ, z⟩)."""
     out, room = np.empty_like(state), np.empty(ROWS, dtype=state.dtype)
-    _curve(weight, state, direction, room, out)
+    curve_into(weight, state, direction, room, out)
     return out
 
 
@@ -49,19 +49,21 @@ def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.nd
 
 
 @compiled
-def _shift(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: Any) -> None:
-    """Add the margin to all scores but those of the true classes. Then subtract the largest."""
+def shift_into(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: Any) -> None:
+    """Add the margin to all scores but those of the true classes. Then subtract the largest.
+
+    ``state`` may be ``scores``.
+    """
     k, m = scores.shape
+    nothing = margin * 0
     for low in range(0, m, ROWS):
         n = min(ROWS, m - low)
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                state[c, at] = scores[c, at] + margin
+                state[c, at] = scores[c, at] + (margin if target[at] != c else nothing)
         for i in range(n):
-            at, y = np.uintp(low + i), np.uintp(target[np.uintp(low + i)])
-            state[y, at] = scores[y, at]
-            room[np.uintp(i)] = state[0, at]
+            room[np.uintp(i)] = state[0, np.uintp(low + i)]
         for c in range(1, k):
             for i in range(n):
                 at, p = np.uintp(low + i), np.uintp(i)
@@ -75,7 +77,7 @@ def _shift(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: A
 
 
 @compiled
-def _normalise(state: Any, true: Any, weight: Any, room: Any, value: Any) -> None:
+def normalise_into(state: Any, true: Any, weight: Any, room: Any, value: Any) -> None:
     """Divide exponentials by their sums over the classes, and add up the losses.
 
     What rounding takes from a sum is added to the next term (Kahan).
@@ -102,7 +104,8 @@ def _normalise(state: Any, true: Any, weight: Any, room: Any, value: Any) -> Non
 
 
 @compiled
-def _residual(target: Any, weight: Any, state: Any, out: Any) -> None:
+def residual_into(target: Any, weight: Any, state: Any, out: Any) -> None:
+    """Write the weight times (e_y − ρ) to ``out``."""
     k, m = state.shape
     for c in range(k):
         for i in range(m):
@@ -112,7 +115,8 @@ def _residual(target: Any, weight: Any, state: Any, out: Any) -> None:
 
 
 @compiled
-def _curve(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None:
+def curve_into(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None:
+    """Write the weight times (ρ ∘ z − ρ ⟨ρ, z⟩) to ``out``, which may be the direction z."""
     k, m = state.shape
     for low in range(0, m, ROWS):
         n = min(ROWS, m - low)

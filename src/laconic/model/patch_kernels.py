@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from laconic.numeric import blas
 from laconic.numeric.compiled import compiled
 
 # Images that are computed side by side. They fill several registers, and their pixels stay in
@@ -131,9 +131,47 @@ def _number(context, bits):  # type: ignore[no-untyped-def]
     return types.float32(types.int32), generate
 
 
+@compiled(fastmath={"contract"})
+def respond(
+    templates: Any, first: int, n: int, windows: Any, start: int, length: int, out: Any
+) -> None:
+    """Write the responses of n templates from the first on to ``out``, which is flat.
+
+    ``windows`` (pixels, positions) are read from a position on, eight pixels at a time.
+    """
+    n_pixels = windows.shape[0]
+    left = n_pixels % 8
+    for t in range(first, first + n):
+        q, line = templates[t, 0] if left > 0 else templates[t, 0] * 0, (t - first) * length
+        for p in range(length):
+            out[np.uintp(line + p)] = q * windows[0, np.uintp(start + p)]
+    for d in range(1, left):
+        for t in range(first, first + n):
+            q, line = templates[t, d], (t - first) * length
+            for p in range(length):
+                out[np.uintp(line + p)] += q * windows[d, np.uintp(start + p)]
+    for d in range(left, n_pixels, 8):
+        for t in range(first, first + n):
+            q, r, s, u = (
+                templates[t, d],
+                templates[t, d + 1],
+                templates[t, d + 2],
+                templates[t, d + 3],
+            )
+            v, w = templates[t, d + 4], templates[t, d + 5]
+            x, y = templates[t, d + 6], templates[t, d + 7]
+            line = (t - first) * length
+            for p in range(length):
+                at = np.uintp(start + p)
+                one = q * windows[d, at] + r * windows[d + 1, at]
+                one += s * windows[d + 2, at] + u * windows[d + 3, at]
+                two = v * windows[d + 4, at] + w * windows[d + 5, at]
+                two += x * windows[d + 6, at] + y * windows[d + 7, at]
+                out[np.uintp(line + p)] += one + two
+
+
 @compiled
 def masked_maxima(
-    gemm: Any,
     images: Any,
     templates: Any,
     masks: Any,
@@ -156,7 +194,8 @@ def masked_maxima(
 
     This is max(0, max_p mask(p) · response(p)). ``images`` is (n, h, w). The windows whose upper
     left corners are in the box of (rows, columns) positions from (top, left) on are copied to
-    ``windows``, (size², positions). BLAS multiplies them by ``templates``.
+    ``windows``, (size², positions). They are multiplied by ``templates``, eight pixels at a time.
+    BLAS is no faster here, and takes a lock for memory in every call.
 
     ``runs`` has a line for every run: its first template and how many it has, its first position
     and how many it has, its first atom and the one after its last. Atom a has ``template[a]`` (in
@@ -174,9 +213,7 @@ def masked_maxima(
                         line[y * columns + x] = pixels[left + x + dx]
         for r in range(len(runs)):
             start, length = runs[r, 2], runs[r, 3]
-            blas.times_some(
-                gemm, templates, runs[r, 0], runs[r, 1], windows, start, length, responses
-            )
+            respond(templates, runs[r, 0], runs[r, 1], windows, start, length, responses)
             for a in range(runs[r, 4], runs[r, 5]):
                 m = mask[a]
                 low, high = first[m], last[m]
@@ -185,7 +222,7 @@ def masked_maxima(
                 # The compiler vectorises maxima of integers, but not those of floats.
                 largest = types.int32(0)
                 for p in range(len(weight)):
-                    value = _bits(weight[p] * response[p])
-                    if value > largest:
-                        largest = value
+                    value_bits = _bits(weight[p] * response[p])
+                    if value_bits > largest:
+                        largest = value_bits
                 out[i, place[a]] = _number(largest)

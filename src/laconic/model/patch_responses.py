@@ -90,15 +90,13 @@ class Box(NamedTuple):
 
     def _compute_many(self, images: np.ndarray, out: np.ndarray) -> None:
         from laconic.model.patch_kernels import masked_maxima  # it imports Numba
-        from laconic.numeric import blas
 
         windows = np.empty((self.size**2, self.rows * self.columns), dtype=np.float32)
         responses = np.empty(max(run.responses for run in self.runs), dtype=np.float32)
-        gemm = blas.address(windows.dtype)
         box = (self.top, self.left, self.size, self.rows, self.columns)
         stacked, lines, *atoms = self._joined()
         limits = (self.masks, self.first, self.last)
-        masked_maxima(gemm, images, stacked, *limits, *atoms, lines, *box, windows, responses, out)
+        masked_maxima(images, stacked, *limits, *atoms, lines, *box, windows, responses, out)
 
     def _joined(self) -> tuple[np.ndarray, ...]:
         """Return all templates, a line for every run, and template, mask and place of all atoms.

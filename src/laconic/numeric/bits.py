@@ -8,14 +8,20 @@ as numbers would take up to 64 times the memory traffic.
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from laconic.numeric.compiled import compiled
 
-# The eight bits of each of the 256 bytes, and a one, (256, 9).
-PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") * 1.0
-PATTERNS = np.hstack([PATTERNS, np.ones((256, 1))])
+
+class Factors(NamedTuple):
+    """What a product with the columns reads, and room for its tables."""
+
+    places: np.ndarray
+    weights: np.ndarray
+    shift: np.ndarray
+    tables: np.ndarray
 
 
 class Bits:
@@ -52,24 +58,27 @@ class Bits:
 
         Only the first n_columns columns count. The ``shift`` of every output is subtracted.
         """
+        factors = self.factors(weights, shift)
+        out = np.empty((len(weights), self.codes.shape[1]), dtype=weights.dtype)
+        multiply_into(self.codes, *factors, out)
+        return out
+
+    def factors(self, weights: np.ndarray, shift: np.ndarray | None = None) -> Factors:
+        """Return the factors of a product; see `product`."""
         (k, n), dtype = weights.shape, weights.dtype
-        places, out = _places(n), np.empty((k, self.codes.shape[1]), dtype=dtype)
-        shift = np.zeros(k, dtype=dtype) if shift is None else shift
+        places = _places(n)
         whole, tables = np.zeros((k, 8 * len(places)), dtype=dtype), np.zeros((4, 256), dtype=dtype)
         whole[:, :n] = weights
-        _multiply(self.codes, places, whole, shift, tables, out)
-        return out
+        return Factors(places, whole, np.zeros(k, dtype=dtype) if shift is None else shift, tables)
 
     def sums(self, values: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return sums over rows of the first ``n`` columns times ``values`` (n_outputs, n_rows).
 
         The second result has the sums of the values themselves, (n_outputs,).
         """
-        places, k = _places(n), len(values)
-        totals = np.zeros((k, len(places), 256))
-        _add_up(self.codes, places, np.ascontiguousarray(values), totals)
-        found = (totals.reshape(-1, 256) @ PATTERNS).reshape(k, -1, 9)
-        return found[:, :, :8].reshape(k, -1)[:, :n].T, found[:, 0, 8]
+        totals, found = room_for_sums(len(values), _places(n))
+        add_up_into(self.codes, _places(n), np.ascontiguousarray(values), totals, found)
+        return sums_of(found, n)
 
     def take(self, rows: np.ndarray | slice, n: int) -> np.ndarray:
         """Return the first ``n`` columns of some rows as zeros and ones (uint8)."""
@@ -88,7 +97,7 @@ def _places(n: int) -> np.ndarray:
 
 
 @compiled
-def _multiply(codes, places, weights, shift, tables, out):  # type: ignore[no-untyped-def]
+def multiply_into(codes, places, weights, shift, tables, out):  # type: ignore[no-untyped-def]
     """Look up the sums of eight weights, for four bytes of every row at a time."""
     for c in range(out.shape[0]):
         for i in range(codes.shape[1]):
@@ -108,8 +117,13 @@ def _multiply(codes, places, weights, shift, tables, out):  # type: ignore[no-un
 
 
 @compiled
-def _add_up(codes, places, values, totals):  # type: ignore[no-untyped-def]
-    """Add every row's value to the entries of its bytes, four bytes at a time."""
+def add_up_into(codes, places, values, totals, found):  # type: ignore[no-untyped-def]
+    """Write the sums of every column to ``found``, (n_outputs, places, 9).
+
+    First add every row's value to the entries of its bytes in ``totals``, four bytes at a time.
+    Then add up the entries of the patterns that have a bit. The last bit halves the patterns. When
+    both halves are added, the bit before it does. The last sum is that of all values.
+    """
     for c in range(values.shape[0]):
         for j in range(0, places.size, 4):
             p, q = places[j], places[j + 1]
@@ -120,3 +134,23 @@ def _add_up(codes, places, values, totals):  # type: ignore[no-untyped-def]
                 totals[c, j + 1, codes[q, i]] += value
                 totals[c, j + 2, codes[r, i]] += value
                 totals[c, j + 3, codes[s, i]] += value
+        for j in range(places.size):
+            for bit in range(7, -1, -1):
+                half = 1 << bit
+                whole = 0.0
+                for pattern in range(half):
+                    value = totals[c, j, half + pattern]
+                    whole += value
+                    totals[c, j, pattern] += value
+                found[c, j, bit] = whole
+            found[c, j, 8] = totals[c, j, 0]
+
+
+def room_for_sums(k: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``totals`` and ``found`` for `add_up_into`."""
+    return np.zeros((k, len(places), 256)), np.empty((k, len(places), 9))
+
+
+def sums_of(found: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the first n columns (n, n_outputs), and those of all values."""
+    return found[:, :, :8].reshape(len(found), -1)[:, :n].T, found[:, 0, 8]

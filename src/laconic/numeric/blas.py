@@ -70,7 +70,7 @@ def cross(context, gemm, X, Y, first, last, out):  # type: ignore[no-untyped-def
         x = builder.gep(x, [builder.mul(first, p)])
         y = builder.gep(y, [builder.mul(first, q)])
         # BLAS reads an array in C order as its transpose, so compute outᵀ = Yᵀ X.
-        _call(builder, gemm, "NT", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
+        _call(builder, gemm, "T", (q, p, builder.sub(last, first)), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
     return types.void(types.uintp, X, Y, types.intp, types.intp, out), generate
@@ -87,62 +87,10 @@ def times(context, gemm, X, n, Y, j, out):  # type: ignore[no-untyped-def]
         y, (_, p, q) = _open(context, builder, y_type, Y)
         target, _ = _open(context, builder, out_type, out)
         y = builder.gep(y, [builder.mul(j, builder.mul(p, q))])
-        _call(builder, gemm, "NN", (q, n, p), (y, q), (x, p), (target, q))
+        _call(builder, gemm, "N", (q, n, p), (y, q), (x, p), (target, q))
         return context.get_dummy_value()
 
     return types.void(types.uintp, X, types.intp, Y, types.intp, out), generate
-
-
-@intrinsic
-def times_some(context, gemm, X, first, n, Y, start, length, out):  # type: ignore[no-untyped-def]
-    """Do ``out[:] = X[first : first + n] @ Y[:, start : start + length]``; ``out`` is flat."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        gemm, X, first, n, Y, start, length, out = arguments
-        _, x_type, _, _, y_type, _, _, out_type = signature.args
-        x, (_, p) = _open(context, builder, x_type, X)
-        y, (_, q) = _open(context, builder, y_type, Y)
-        target, _ = _open(context, builder, out_type, out)
-        x, y = builder.gep(x, [builder.mul(first, p)]), builder.gep(y, [start])
-        _call(builder, gemm, "NN", (length, n, p), (y, q), (x, p), (target, length))
-        return context.get_dummy_value()
-
-    numbers = (types.intp, types.intp)
-    return types.void(types.uintp, X, *numbers, Y, *numbers, out), generate
-
-
-@intrinsic
-def tall_product(context, gemm, lines, first, rows, weights, out):  # type: ignore[no-untyped-def]
-    """Do ``out[:, s] = weights @ lines[:n, s]`` for s from ``first`` on; weights are (k, n)."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        gemm, lines, first, rows, weights, out = arguments
-        _, l_type, _, _, w_type, out_type = signature.args
-        line, (_, m) = _open(context, builder, l_type, lines)
-        weight, (k, n) = _open(context, builder, w_type, weights)
-        target, (_, step) = _open(context, builder, out_type, out)
-        line, target = builder.gep(line, [first]), builder.gep(target, [first])
-        _call(builder, gemm, "NN", (rows, k, n), (line, m), (weight, n), (target, step))
-        return context.get_dummy_value()
-
-    return types.void(types.uintp, lines, types.intp, types.intp, weights, out), generate
-
-
-@intrinsic
-def tall_sums(context, gemm, lines, first, rows, values, out):  # type: ignore[no-untyped-def]
-    """Do ``out[:] = values[:, s] @ lines[:n, s].T`` for s from ``first`` on; out is (k, n)."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        gemm, lines, first, rows, values, out = arguments
-        _, l_type, _, _, v_type, out_type = signature.args
-        line, (_, m) = _open(context, builder, l_type, lines)
-        value, (_, step) = _open(context, builder, v_type, values)
-        target, (k, n) = _open(context, builder, out_type, out)
-        line, value = builder.gep(line, [first]), builder.gep(value, [first])
-        _call(builder, gemm, "TN", (n, k, rows), (line, m), (value, step), (target, n))
-        return context.get_dummy_value()
-
-    return types.void(types.uintp, lines, types.intp, types.intp, values, out), generate
 
 
 def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
@@ -151,8 +99,8 @@ def _open(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[
     return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
 
 
-def _call(builder: Any, gemm: Any, flips: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
-    """Compute C = A B for matrices in column order. ``flips`` says "T" for a transposed factor.
+def _call(builder: Any, gemm: Any, flip: str, sizes: Any, A: Any, B: Any, C: Any) -> None:
+    """Compute C = A B or A Bᵀ for matrices in column order.
 
     Each matrix is a pointer and the distance between two columns. BLAS comes from Fortran, so it
     takes every argument by reference.
@@ -166,7 +114,7 @@ def _call(builder: Any, gemm: Any, flips: str, sizes: Any, A: Any, B: Any, C: An
     number = A[0].type.pointee
     sizes = [kept(size) for size in sizes]
     steps = [kept(step) for _, step in (A, B, C)]
-    letters = [kept(_CHAR(ord(letter))) for letter in flips]
+    letters = [kept(_CHAR(ord(letter))) for letter in ("N", flip)]
     one, zero = (kept(ir.Constant(number, value)) for value in (1.0, 0.0))
     passed = [*letters, *sizes, one, A[0], steps[0], B[0], steps[1], zero, C[0], steps[2]]
     kind = ir.FunctionType(ir.VoidType(), [each.type for each in passed])

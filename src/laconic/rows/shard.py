@@ -21,6 +21,7 @@ from laconic.rows.design import Design
 from laconic.rows.exchanges import Exchanges
 from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
+from laconic.rows.passes import Passes
 from laconic.rows.stores import Packed, Store, Written
 from laconic.rows.sums import total, whole
 
@@ -197,7 +198,7 @@ class Shard:
         scores are a fixed offset.
         """
         if not keep:
-            return Shard(self.rest, Threads(1), None, [self._scores(b) for b in self._blocks])
+            return Shard(self.rest, Threads(1), None, self._all_scores())
         n_written, locals = self._design.n_written, self._design.locals
         columns = [block.columns.copy(n_written) for block in self._blocks]
         out = Shard(self.rest, Threads(1), columns)
@@ -213,32 +214,18 @@ class Shard:
 
         From then on, scores and residual are those of ``W``.
         """
-        self._weights = W.astype(self.dtype)
+        self._weights = np.ascontiguousarray(W.T, dtype=self.dtype)
         self._inner = self._design.inner(W)
-        loss = self.rest.work
-
-        def one(block: Block) -> tuple[float, np.ndarray]:
-            scores = self._scores(block)
-            if block.state is None:
-                block.state = np.empty_like(scores)
-            value = loss.evaluate(scores, block.target, block.weight, block.state)
-            residual = loss.residual(block.target, block.weight, block.state)
-            return value, -self._design.sums(block, residual)
-
-        parts = self._over_blocks(one)
+        passes = self._passes()
+        parts = self._over_blocks(lambda b: passes.evaluate(b, self._weights, self._inner))
         return sum(value for value, _ in parts), self._design.column_sums([g for _, g in parts])
 
     def curve(self, V: np.ndarray) -> np.ndarray:
         """Return the Hessian of the loss at the last evaluated weights, applied to ``V``."""
-        design, loss = self._design, self.rest.work
-        step, inner = V.T.astype(self.dtype), design.inner(V)
-
-        def one(block: Block) -> np.ndarray:
-            assert block.state is not None
-            moved = design.product(block, step, inner)
-            return design.sums(block, loss.curve(block.weight, block.state, moved))
-
-        return design.column_sums(self._over_blocks(one))
+        step, inner = np.ascontiguousarray(V.T, dtype=self.dtype), self._design.inner(V)
+        passes = self._passes()
+        parts = self._over_blocks(lambda block: passes.curve(block, step, inner))
+        return self._design.column_sums(parts)
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``, a mask (n_columns, n_outputs).
@@ -335,11 +322,12 @@ class Shard:
 
     # -- blocks --------------------------------------------------------------------------------
 
-    def _scores(self, block: Block) -> np.ndarray:
-        scores = self._design.product(block, self._weights.T, self._inner)
-        if block.offset is not None:
-            scores += block.offset
-        return scores
+    def _all_scores(self) -> list[np.ndarray]:
+        passes = self._passes()
+        return [passes.scores(block, self._weights, self._inner) for block in self._blocks]
+
+    def _passes(self) -> Passes:
+        return Passes(self.rest.work, self._design, self.rest.compiled)
 
     def _pieces(self) -> Iterator[tuple[slice, Block]]:
         return zip(self.rest.slices, self._blocks, strict=True)

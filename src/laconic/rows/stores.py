@@ -15,8 +15,11 @@ from laconic.numeric.threads import row_blocks
 from laconic.rows.limits import Limits
 
 Which = np.ndarray | slice
-# Rows in double precision that BLAS is given at once.
-DOUBLE_ROWS = 4096
+# Rows in double precision that BLAS is given at once. In single precision, blocks of many rows give
+# it so many that threads seldom wait for each other, but not so many that sums lose digits.
+DOUBLE_ROWS, SINGLE_ROWS = 4096, 2048
+# With more outputs, BLAS is faster than a kernel that reads columns once for every four outputs.
+FEW_OUTPUTS = 12
 
 
 class Store(Protocol):
@@ -42,6 +45,17 @@ class Store(Protocol):
 
         They are (n, n_outputs) in float64.
         """
+
+    def in_one_call(self, k: int) -> bool:
+        """Return whether `evaluated` and `curved` may be called for k outputs."""
+
+    def evaluated(
+        self, W: np.ndarray, margin: float, target: Any, weight: np.ndarray, state: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return a softmax loss at weights W (n_outputs, n), and the sums of its residual."""
+
+    def curved(self, V: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Return the sums of the Hessian of a softmax loss, applied to V (n_outputs, n)."""
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Return some columns of some rows, as numbers."""
@@ -94,10 +108,10 @@ class Written:
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
         k, n = weights.shape
-        if self._compiled:
+        if self._compiled and k <= FEW_OUTPUTS:
             from laconic.rows import tall_products  # here, because it imports Numba
 
-            return tall_products.multiply(self.room.T, weights, self._step(n * k))
+            return tall_products.multiply(self.room.T, weights)
         out = np.empty((k, len(self.room)), dtype=self.room.dtype)
         for s in self._chunks(n * k):
             out[:, s] = weights @ self.room[s, :n].T
@@ -105,14 +119,34 @@ class Written:
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return sums over rows."""
-        if self._compiled:
+        if self._compiled and len(values) <= FEW_OUTPUTS:
             from laconic.rows import tall_products
 
-            return tall_products.add_up(self.room.T, values, n, self._step(n * len(values))).T
+            return tall_products.add_up(self.room.T, values, n).T
         out = np.zeros((n, len(values)))
         for s in self._chunks(n * len(values)):
             out += (values[:, s] @ self.room[s, :n]).T
         return out
+
+    def in_one_call(self, k: int) -> bool:
+        """Return whether `evaluated` and `curved` may be called for k outputs."""
+        return self._compiled and k <= FEW_OUTPUTS
+
+    def evaluated(
+        self, W: np.ndarray, margin: float, target: Any, weight: np.ndarray, state: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return a softmax loss at weights W (n_outputs, n), and the sums of its residual."""
+        from laconic.rows import softmax_blocks  # here, because it imports Numba
+
+        lines = self.room.T
+        value, sums = softmax_blocks.evaluate_numbers(lines, W, margin, target, weight, state)
+        return value, sums.T
+
+    def curved(self, V: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Return the sums of the Hessian of a softmax loss, applied to V (n_outputs, n)."""
+        from laconic.rows import softmax_blocks
+
+        return softmax_blocks.curve_numbers(self.room.T, V, weight, state).T
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Return some columns of some rows."""
@@ -132,6 +166,8 @@ class Written:
         """Return the number of these rows, for so many multiplications in a row."""
         if self.room.dtype != np.float32:
             return DOUBLE_ROWS
+        if self._compiled:
+            return SINGLE_ROWS
         rows = self._multiplied // max(products, 1)
         return max(rows // 64 * 64, 256)
 
@@ -178,13 +214,45 @@ class Packed:
 
     def product(self, weights: np.ndarray) -> np.ndarray:
         """Return weights times the first columns."""
+        return self._bits.product(*self._unshifted(weights))
+
+    def _unshifted(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of the bits, and what is subtracted from their products."""
         shifts = self._shifts[: weights.shape[1]].astype(weights.dtype, copy=False)
-        return self._bits.product(2 * weights if self._signs else weights, weights @ shifts)
+        return 2 * weights if self._signs else weights, weights @ shifts
 
     def sums(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return sums over rows."""
-        sums, whole = self._bits.sums(values, n)
-        return (2.0 if self._signs else 1.0) * sums - self._shifts[:n, None] * whole
+        return self._shifted(*self._bits.sums(values, n))
+
+    def _shifted(self, sums: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """Turn sums of bits into sums of columns."""
+        shifts = self._shifts[: len(sums), None]
+        return (2.0 if self._signs else 1.0) * sums - shifts * whole
+
+    def in_one_call(self, k: int) -> bool:
+        """Return True: `evaluated` and `curved` may be called for any number of outputs."""
+        return True
+
+    def evaluated(
+        self, W: np.ndarray, margin: float, target: Any, weight: np.ndarray, state: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return a softmax loss at weights W (n_outputs, n), and the sums of its residual."""
+        from laconic.numeric.bits import sums_of
+        from laconic.rows import softmax_blocks
+
+        factors, codes = self._bits.factors(*self._unshifted(W)), self._bits.codes
+        value, found = softmax_blocks.evaluate_bits(codes, factors, margin, target, weight, state)
+        return value, self._shifted(*sums_of(found, W.shape[1]))
+
+    def curved(self, V: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Return the sums of the Hessian of a softmax loss, applied to V (n_outputs, n)."""
+        from laconic.numeric.bits import sums_of
+        from laconic.rows import softmax_blocks
+
+        factors = self._bits.factors(*self._unshifted(V))
+        found = softmax_blocks.curve_bits(self._bits.codes, factors, weight, state)
+        return self._shifted(*sums_of(found, V.shape[1]))
 
     def take(self, rows: Which, columns: slice) -> np.ndarray:
         """Return some columns of some rows."""
