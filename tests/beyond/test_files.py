@@ -1,10 +1,13 @@
 """Which files a path means."""
 
+import os
+
 import numpy as np
 import pytest
 
 from laconic import ShareBoostClassifier
 from laconic.beyond.files import files_of
+from laconic.beyond.read_again import ReadAgain
 
 
 def touched(folder, *names):
@@ -69,3 +72,27 @@ def test_a_file_that_was_cut_off(tmp_path):
     (tmp_path / "a.npy").write_bytes(whole[:-100])
     with pytest.raises(ValueError, match=r"a\.npy cannot be read as a \.npy file of numbers"):
         ShareBoostClassifier(2).fit(tmp_path / "a.npy", np.zeros(100))
+
+
+@pytest.mark.parametrize("kind", ["rows", "labels", "parquet"])
+def test_a_file_that_is_changed_during_a_fit_is_refused(kind, tmp_path, npy_files, monkeypatch):
+    X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2
+    files, labels = npy_files([X[:50], X[50:]]), npy_files([y[:50], y[50:]], "y")
+    given, changed = (files, labels), {"rows": files[1], "labels": labels[1]}.get(kind)
+    if kind == "parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        table = pytest.importorskip("pyarrow").table({"a": X[:, 0], "label": y})
+        changed = str(tmp_path / "rows.parquet")
+        pq.write_table(table, changed, row_group_size=25)
+        given = changed, "label"
+    asked, ask = [], ReadAgain.ask
+
+    def ask_and_change(self, question, *more):
+        asked.append(question)
+        if len(asked) == 3:
+            os.utime(changed, ns=(0, 0))
+        return ask(self, question, *more)
+
+    monkeypatch.setattr(ReadAgain, "ask", ask_and_change)
+    with pytest.raises(ValueError, match="was changed while its rows were in use; start again"):
+        ShareBoostClassifier(2, pool="stumps").fit(*given)

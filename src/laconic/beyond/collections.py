@@ -25,6 +25,11 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     client = _client()
     if client is None:
         return GivenParts(ReadAgain([partial(_compute, task) for task in tasks]), joined_here)
+    if client.asynchronous:
+        raise TypeError(
+            "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
+            "a thread of their own, or make a client without asynchronous=True"
+        )
     from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
 
     with clear_errors():

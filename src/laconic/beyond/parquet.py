@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.beyond.files import KnownFile
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.cells import odd_columns
 from laconic.data.elsewhere import CHUNK
@@ -20,9 +21,14 @@ Convert = Callable[[Any, str, Path], Any]
 class Groups(NamedTuple):
     """Row groups of one file that follow each other."""
 
-    path: Path
+    file: KnownFile
     groups: tuple[int, ...]
     n_rows: int
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self.file.path
 
 
 class ParquetRows:
@@ -50,7 +56,7 @@ class ParquetRows:
         self._groups: list[Groups] = []
         self._schemas: list[Any] = []
         for path in self.paths:
-            meta = _opened(path)
+            file, meta = KnownFile.of(path), _opened(path)
             if meta.schema_arrow not in self._schemas:
                 self._schemas.append(meta.schema_arrow)
             if path == self.paths[0]:
@@ -62,7 +68,7 @@ class ParquetRows:
                     f"{self.paths[0]} has {_some(self.names)}; give all files the same columns in "
                     "the same order"
                 )
-            self._groups += _cut(path, meta.metadata)
+            self._groups += _cut(file, meta.metadata)
         self.n_rows = sum(groups.n_rows for groups in self._groups)
         self._unread = set(unread)
         self._kinds = {name: as_categories for name in categories}
@@ -133,16 +139,16 @@ def _opened(path: Path) -> Any:
         raise ValueError(f"{path} cannot be read as a Parquet file: {error}") from error
 
 
-def _cut(path: Path, meta: Any) -> list[Groups]:
+def _cut(file: KnownFile, meta: Any) -> list[Groups]:
     """Join row groups until they have about `CHUNK` rows."""
     out: list[Groups] = []
     for number in range(meta.num_row_groups):
         n_rows = meta.row_group(number).num_rows
         if out and out[-1].n_rows + n_rows <= CHUNK:
             last = out[-1]
-            out[-1] = Groups(path, (*last.groups, number), last.n_rows + n_rows)
+            out[-1] = Groups(file, (*last.groups, number), last.n_rows + n_rows)
         else:
-            out.append(Groups(path, (number,), n_rows))
+            out.append(Groups(file, (number,), n_rows))
     return out
 
 
@@ -155,7 +161,7 @@ def read(
 ) -> Any:
     """Read the features of a part as an Arrow table, with its labels and weights."""
     names = [*features, y, *([] if sample_weight is None else [sample_weight])]
-    table = _opened(groups.path).read_row_groups(list(groups.groups), columns=names)
+    table = _opened(groups.file.unchanged()).read_row_groups(list(groups.groups), columns=names)
     weight = None if sample_weight is None else _numbers(table.column(sample_weight))
     X = table.select(features)
     for name, convert in kinds.items():
