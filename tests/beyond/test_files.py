@@ -1,10 +1,13 @@
 """Which files a path means."""
 
+import os
+
 import numpy as np
 import pytest
 
 from laconic import ShareBoostClassifier
 from laconic.beyond.files import files_of
+from laconic.beyond.read_again import ReadAgain
 
 
 def touched(folder, *names):
@@ -83,3 +86,27 @@ def test_columns_in_names_of_folders_are_refused(given, tmp_path):
 def test_one_folder_of_any_name_may_be_given(given, tmp_path):
     touched(tmp_path, "run=3/rows/a.parquet")
     assert names_of(files_of(str(tmp_path / "run=3" / "rows" / given))) == ["a.parquet"]
+
+
+@pytest.mark.parametrize("kind", ["rows", "labels", "parquet"])
+def test_a_file_that_is_changed_during_a_fit_is_refused(kind, tmp_path, npy_files, monkeypatch):
+    X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2
+    files, labels = npy_files([X[:50], X[50:]]), npy_files([y[:50], y[50:]], "y")
+    given, changed = (files, labels), {"rows": files[1], "labels": labels[1]}.get(kind)
+    if kind == "parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        table = pytest.importorskip("pyarrow").table({"a": X[:, 0], "label": y})
+        changed = str(tmp_path / "rows.parquet")
+        pq.write_table(table, changed, row_group_size=25)
+        given = changed, "label"
+    asked, ask = [], ReadAgain.ask
+
+    def ask_and_change(self, question, *more):
+        asked.append(question)
+        if len(asked) == 3:
+            os.utime(changed, ns=(0, 0))
+        return ask(self, question, *more)
+
+    monkeypatch.setattr(ReadAgain, "ask", ask_and_change)
+    with pytest.raises(ValueError, match="was changed while its rows were in use; start again"):
+        ShareBoostClassifier(2, pool="stumps").fit(*given)

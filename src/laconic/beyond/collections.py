@@ -28,6 +28,11 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     if client is None:
         sources = [partial(_compute, *one) for one in zip(tasks, names, strict=True)]
         return GivenParts(ReadAgain(sources), names, joined_here)
+    if client.asynchronous:
+        raise TypeError(
+            "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
+            "a thread of their own, or make a client without asynchronous=True"
+        )
     from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
 
     with clear_errors():

@@ -6,8 +6,29 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
+from typing import NamedTuple
 
 from laconic.data.elsewhere import ENDINGS
+
+
+class KnownFile(NamedTuple):
+    """A file, and what shows whether it was changed since."""
+
+    path: Path
+    size: int
+    written: int
+
+    @classmethod
+    def of(cls, path: Path) -> KnownFile:
+        """Remember a file as it is now."""
+        told = path.stat()
+        return cls(path, told.st_size, told.st_mtime_ns)
+
+    def unchanged(self) -> Path:
+        """Return the path. Refuse a file that was changed: parts of a fit would not agree."""
+        if KnownFile.of(self.path) != self:
+            raise ValueError(f"{self.path} was changed while its rows were in use; start again")
+        return self.path
 
 
 def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:

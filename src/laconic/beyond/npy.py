@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.beyond.files import files_of, may_be_files
+from laconic.beyond.files import KnownFile, files_of, may_be_files
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.elsewhere import CHUNK, is_path
 from laconic.numeric.threads import row_blocks
@@ -20,6 +20,7 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
 
     Labels and weights are arrays for all rows, or files for the same rows.
     """
+    files = [KnownFile.of(path) for path in paths]
     shapes = [_opened(path).shape for path in paths]
     for path, shape in zip(paths, shapes, strict=True):
         if len(shape) != 2:
@@ -27,7 +28,7 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
                 f"{path} must hold rows and features, two dimensions, not {len(shape)}"
             )
     sizes = [shape[0] for shape in shapes]
-    return chunks(paths, sizes, y, sample_weight, list(map(str, paths)))
+    return chunks(files, sizes, y, sample_weight, list(map(str, paths)))
 
 
 def _opened(path: Path) -> np.ndarray:
@@ -45,15 +46,15 @@ def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str)
             f"with rows in .npy files, {what} must be an array or files; {values!r} is neither"
         )
     if is_path(values):
-        columns = files_of(values)
+        columns = [KnownFile.of(path) for path in files_of(values)]
         if len(columns) != len(sizes):
             raise ValueError(
                 f"{what} has {len(columns)} files, but X has {len(sizes)}; give one for each"
             )
         for name, column, size in zip(names, columns, sizes, strict=True):
-            if (length := len(_opened(column))) != size:
-                raise ValueError(f"{name} has {size} rows, but {column} has {length}")
-        return list(columns)
+            if (length := len(_opened(column.path))) != size:
+                raise ValueError(f"{name} has {size} rows, but {column.path} has {length}")
+        return columns
     whole = np.asarray(values)
     if what == "sample_weight" and whole.ndim == 0:  # one weight for all rows
         whole = np.broadcast_to(whole, sum(sizes))
@@ -64,7 +65,7 @@ def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str)
 
 
 def chunks(
-    arrays: Sequence[np.ndarray | Path],
+    arrays: Sequence[np.ndarray | KnownFile],
     sizes: Sequence[int],
     y: Any,
     sample_weight: Any,
@@ -89,4 +90,5 @@ def _cut(X: Any, y: Any, weight: Any, rows: slice) -> tuple[Any, Any, Any]:
 
 
 def _rows(values: Any, rows: slice) -> Any:
-    return (_opened(values) if isinstance(values, Path) else values)[rows]
+    known = isinstance(values, KnownFile)
+    return (_opened(values.unchanged()) if known else values)[rows]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.beyond.files import KnownFile
 from laconic.beyond.parquet_columns import stored_columns
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.cells import odd_columns
@@ -21,9 +22,14 @@ Convert = Callable[[Any, str, Path], Any]
 class Groups(NamedTuple):
     """Row groups of one file that follow each other."""
 
-    path: Path
+    file: KnownFile
     groups: tuple[int, ...]
     n_rows: int
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self.file.path
 
 
 class ParquetRows:
@@ -51,8 +57,8 @@ class ParquetRows:
         self._groups: list[Groups] = []
         self._schemas: dict[Path, Any] = {}
         for path in self.paths:
-            file = _opened(path)
-            names = stored_columns(file.schema_arrow)
+            file, opened = KnownFile.of(path), _opened(path)
+            names = stored_columns(opened.schema_arrow)
             if path == self.paths[0]:
                 self.names = names
                 _check_twice(path, names)
@@ -61,8 +67,8 @@ class ParquetRows:
                     f"{path} has the columns {_some(names)}, but {self.paths[0]} has "
                     f"{_some(self.names)}; give all files the same columns in the same order"
                 )
-            self._schemas[path] = file.schema_arrow
-            self._groups += _cut(path, file.metadata)
+            self._schemas[path] = opened.schema_arrow
+            self._groups += _cut(file, opened.metadata)
         self.n_rows = sum(groups.n_rows for groups in self._groups)
         self._unread = set(unread)
         self._kinds = {name: as_categories for name in categories}
@@ -133,16 +139,16 @@ def _opened(path: Path) -> Any:
         raise ValueError(f"{path} cannot be read as a Parquet file: {error}") from error
 
 
-def _cut(path: Path, meta: Any) -> list[Groups]:
+def _cut(file: KnownFile, meta: Any) -> list[Groups]:
     """Join row groups until they have about `CHUNK` rows."""
     out: list[Groups] = []
     for number in range(meta.num_row_groups):
         n_rows = meta.row_group(number).num_rows
         if out and out[-1].n_rows + n_rows <= CHUNK:
             last = out[-1]
-            out[-1] = Groups(path, (*last.groups, number), last.n_rows + n_rows)
+            out[-1] = Groups(file, (*last.groups, number), last.n_rows + n_rows)
         else:
-            out.append(Groups(path, (number,), n_rows))
+            out.append(Groups(file, (number,), n_rows))
     return out
 
 
@@ -155,7 +161,7 @@ def read(
 ) -> Any:
     """Read the features of a part as an Arrow table, with its labels and weights."""
     names = [*features, y, *([] if sample_weight is None else [sample_weight])]
-    table = _opened(groups.path).read_row_groups(list(groups.groups), columns=names)
+    table = _opened(groups.file.unchanged()).read_row_groups(list(groups.groups), columns=names)
     weight = None if sample_weight is None else _numbers(table.column(sample_weight))
     X = table.select(features)
     for name, convert in kinds.items():

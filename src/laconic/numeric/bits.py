@@ -153,4 +153,5 @@ def room_for_sums(k: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def sums_of(found: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of the first n columns (n, n_outputs), and those of all values."""
-    return found[:, :, :8].reshape(len(found), -1)[:, :n].T, found[:, 0, 8]
+    whole = found[:, 0, 8] if n else np.zeros(len(found))  # without columns nobody needs it
+    return found[:, :, :8].reshape(len(found), -1)[:, :n].T, whole
