@@ -57,7 +57,7 @@ def facts_of(X: Any, weight: np.ndarray | None = None) -> dict[int, ColumnFacts]
 
 
 def part_facts(X: Any, weight: np.ndarray) -> dict[int, ColumnFacts]:
-    """Return what a part says of its columns, and which numbers of a frame are all missing.
+    """Return what a part says of its columns, and which plain numbers of a frame are all missing.
 
     A column that is text in other parts may have no values in this one. Then it looks like numbers.
     """
@@ -66,8 +66,7 @@ def part_facts(X: Any, weight: np.ndarray) -> dict[int, ColumnFacts]:
         return found
     names = column_names(X)
     for at in missing_columns(X):
-        if at not in found or found[at].kind in _NUMBERS:
-            found[at] = ColumnFacts(names[at], "O", [], [])
+        found.setdefault(at, ColumnFacts(names[at], "O", [], []))
     return found
 
 
