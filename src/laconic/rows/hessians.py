@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +25,8 @@ from laconic.rows.limits import Limits
 from laconic.rows.stores import Which
 from laconic.rows.sums import running_total, total
 
-GOLDEN = (5**0.5 - 1) / 2
-"""Multiples of the golden ratio, without their whole parts, are spread more evenly than others."""
+GOLDEN = 2654435769
+"""The golden ratio times 2³². Its multiples modulo 2³² are spread more evenly than others."""
 
 
 class Hessians(NamedTuple):
@@ -68,17 +68,17 @@ class Hessians(NamedTuple):
         """Return the Hessian in all weights, from some of the rows, and the curvature of all rows.
 
         A row of curvature h is taken with the chance p = h / step, at most 1, and counts 1 / p
-        times. Chance is the fractional part of the row's number times the golden ratio. These parts
-        are spread evenly over any run of rows. So the rows that are taken do not depend on how the
-        rows are cut into shards. The first row has the number ``first``.
+        times. Chance is the fractional part of the row's number times the golden ratio, to 32 bits.
+        These parts are spread evenly over any run of rows. So the rows that are taken do not depend
+        on how the rows are cut into shards. The first row has the number ``first``.
         """
         masses = [h.sum(axis=0, dtype=np.float64) for h in self._curvatures()]
         firsts = first + np.cumsum([0, *map(len, masses)])[:-1]
         places: list[Which] = []
         weights = []
         for block, mass, start in zip(self.blocks, masses, firsts.tolist(), strict=True):
-            numbers = np.arange(start, start + len(mass), dtype=np.float64)
-            at = np.flatnonzero(numbers * GOLDEN % 1.0 * step < mass)
+            chance = _multiples(len(mass)) + np.uint32(start * GOLDEN % 2**32)
+            at = np.flatnonzero(chance * (step / 2**32) < mass)
             places.append(at)
             counts = np.maximum(step / mass[at], 1.0)
             weights.append((block.weight[at] * counts).astype(block.weight.dtype))
@@ -172,3 +172,9 @@ class Hessians(NamedTuple):
             return local_grams(*item, curvature, mass, few)
 
         return list(self.run(one, zip(self.design.locals, places, strict=True)))
+
+
+@lru_cache(maxsize=8)  # nearly all blocks have the same length
+def _multiples(n_rows: int) -> np.ndarray:
+    """Return the multiples of the golden ratio for the first rows, modulo 2³²."""
+    return np.arange(n_rows, dtype=np.uint32) * np.uint32(GOLDEN)
