@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.numeric.threads import row_blocks
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block
 from laconic.rows.curvature import (
@@ -22,9 +23,10 @@ from laconic.rows.curvature import (
 )
 from laconic.rows.design import Design
 from laconic.rows.limits import Limits
-from laconic.rows.stores import Which
 from laconic.rows.sums import running_total, total
 
+TOGETHER = 4096
+"""Rows of a sample that are multiplied together."""
 GOLDEN = 2654435769
 """The golden ratio times 2³². Its multiples modulo 2³² are spread more evenly than others."""
 
@@ -62,7 +64,14 @@ class Hessians(NamedTuple):
 
     def of_all(self) -> np.ndarray:
         """Return the Hessian in all weights, in the order of ``W.ravel()``."""
-        return self._in_all_weights([slice(None)] * len(self.blocks), self._weights(), np.float64)
+        held = slice(0, self.design.n_written)
+
+        def one(block: Block) -> np.ndarray:
+            assert block.state is not None
+            columns = block.columns.take(slice(None), held).astype(np.float64)
+            return self._in_all_weights(columns, block.weight, block.state)
+
+        return running_total(self.run(one, self.blocks))
 
     def of_some_rows(self, step: float, first: int) -> tuple[np.ndarray, float]:
         """Return the Hessian in all weights, from some of the rows, and the curvature of all rows.
@@ -72,46 +81,45 @@ class Hessians(NamedTuple):
         These parts are spread evenly over any run of rows. So the rows that are taken do not depend
         on how the rows are cut into shards. The first row has the number ``first``.
         """
-        masses = [h.sum(axis=0, dtype=np.float64) for h in self._curvatures()]
-        firsts = first + np.cumsum([0, *map(len, masses)])[:-1]
-        places: list[Which] = []
-        weights = []
-        for block, mass, start in zip(self.blocks, masses, firsts.tolist(), strict=True):
+        held = slice(0, self.design.n_written)
+        firsts = first + np.cumsum([0, *(len(block.weight) for block in self.blocks)])[:-1]
+
+        def one(item: tuple[Block, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+            block, start = item
+            assert block.state is not None
+            mass = self.loss.curvature(block.weight, block.state).sum(axis=0, dtype=np.float64)
             chance = _multiples(len(mass)) + np.uint32(start * GOLDEN % 2**32)
             at = np.flatnonzero(chance * (step / 2**32) < mass)
-            places.append(at)
-            counts = np.maximum(step / mass[at], 1.0)
-            weights.append((block.weight[at] * counts).astype(block.weight.dtype))
-        found = self._in_all_weights(places, weights, self.design.dtype)
-        return found, float(sum(mass.sum() for mass in masses))
+            weight = block.weight[at] * np.maximum(step / mass[at], 1.0)
+            return block.columns.take(at, held), weight, block.state[:, at], float(mass.sum())
 
-    def _weights(self) -> list[np.ndarray]:
-        return [block.weight for block in self.blocks]
+        # Few rows of a block are taken, so the rows of many blocks are multiplied together.
+        parts = list(self.run(one, zip(self.blocks, firsts.tolist(), strict=True)))
+        columns, weights, states, masses = zip(*parts, strict=True)
+        X = np.concatenate(columns).astype(self.design.dtype, copy=False)
+        weight, state = np.concatenate(weights).astype(X.dtype), np.concatenate(states, axis=1)
+        pieces = [
+            self._in_all_weights(X[s], weight[s], np.ascontiguousarray(state[:, s]))
+            for s in row_blocks(len(X), TOGETHER)
+        ]
+        n_weights = X.shape[1] * self.n_outputs
+        return total(pieces) if pieces else np.zeros((n_weights, n_weights)), sum(masses)
 
     def _in_all_weights(
-        self, places: Sequence[Which], weights: Sequence[np.ndarray], dtype: Any
+        self, columns: np.ndarray, weight: np.ndarray, state: np.ndarray
     ) -> np.ndarray:
-        """Return the Hessian in all weights, from some rows of every block with these weights."""
-        n, k = self.design.n_written, self.n_outputs
-
-        def one(item: tuple[Block, Which, np.ndarray]) -> np.ndarray:
-            block, at, weight = item
-            assert block.state is not None
-            out = np.zeros((n, k, n, k))
-            X = block.columns.take(at, slice(0, n)).astype(dtype)
-            state = np.ascontiguousarray(block.state[:, at])
-            for c in range(k):
-                unit = np.zeros_like(state)
-                unit[c] = 1.0
-                bend = self.loss.curve(weight, state, unit).astype(dtype)
-                for other in range(c, k):
-                    gram = (X.T * bend[other]) @ X
-                    out[:, other, :, c] = gram
-                    out[:, c, :, other] = gram
-            return out
-
-        parts = self.run(one, zip(self.blocks, places, weights, strict=True))
-        return running_total(parts).reshape(n * k, n * k)
+        """Return the Hessian of some rows in all weights, in the type of the columns."""
+        n, k = columns.shape[1], self.n_outputs
+        out = np.zeros((n, k, n, k), dtype=columns.dtype)
+        for c in range(k):
+            unit = np.zeros_like(state)
+            unit[c] = 1.0
+            bend = self.loss.curve(weight, state, unit).astype(columns.dtype)
+            for other in range(c, k):
+                gram = (columns.T * bend[other]) @ columns
+                out[:, other, :, c] = gram
+                out[:, c, :, other] = gram
+        return out.reshape(n * k, n * k)
 
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each diagonal block is made."""
