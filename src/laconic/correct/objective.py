@@ -14,6 +14,10 @@ from laconic.penalties import Penalty, Solver
 SATURATED = 100.0
 
 
+# Columns from which threads share the inverses of the Hessians of several outputs.
+SHARED = 64
+
+
 class Problem(Protocol):
     """The sums over rows that a corrector needs. `laconic.rows.rows.Rows` computes them."""
 
@@ -219,9 +223,16 @@ class Objective:
             unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
             block *= unit[:, :, None] * unit[:, None, :]
             diagonal += 1e-6
-            inverse = np.linalg.inv(block) * (unit[:, :, None] * unit[:, None, :])
+            inverse = self._inverted(block) * (unit[:, :, None] * unit[:, None, :])
             out.append((columns, inverse))
         return out
+
+    def _inverted(self, block: np.ndarray) -> np.ndarray:
+        """Return the inverses of the matrices (n_outputs, w, w). Threads share large ones."""
+        threads = getattr(self.problem, "threads", None)
+        if threads is None or block.shape[1] < SHARED:
+            return np.asarray(np.linalg.inv(block))
+        return np.array(list(threads.map(np.linalg.inv, block)))
 
     def preconditioner(self, W: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that applies an approximate inverse of ∇²Φ(W)."""

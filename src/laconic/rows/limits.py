@@ -24,7 +24,8 @@ class Limits(NamedTuple):
     block_rows: int | None = None
     """Rows in a block. None means a number that depends on all rows; see `rows_of_block`."""
     serial: int = 1 << 22
-    """With fewer multiplications, handing blocks to threads costs more than it saves."""
+    """Multiplications for each thread. With fewer, handing blocks to threads costs more than it
+    saves."""
     waiting: int = 16
     """So many times more multiplications are needed if blocks are not compiled. Threads then wait
     for each other, because each of many small calls needs the interpreter's lock."""
