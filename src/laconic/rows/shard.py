@@ -377,7 +377,8 @@ def in_memory(
     """
     limits = limits or Limits()
     loads_numba = pool.binary or pool.signs or pool.local_atoms
-    work = quick(loss) if loads_numba or len(y) * n_outputs >= limits.compiled else loss
+    many = limits.loaded if loads_numba else limits.compiled
+    work = quick(loss) if len(y) * n_outputs >= many else loss
     compiled = work is not loss
     rows_of_block = limits.rows_of_block(len(y), n_outputs, compiled)
     slices = row_blocks(len(y), rows_of_block)
