@@ -45,9 +45,9 @@ class Switch:
         """Number of threads."""
         return self.now.n_jobs
 
-    def map(self, *args: Any) -> Any:
+    def map(self, *args: Any, **kwargs: Any) -> Any:
         """Apply a function to items on the threads in use."""
-        return self.now.map(*args)
+        return self.now.map(*args, **kwargs)
 
 
 class Problem(NamedTuple):

@@ -22,12 +22,12 @@ def test_results_are_those_of_map_in_its_order(three, n):
         time.sleep(0.001 * (i % 3))
         return i * i
 
-    assert list(three.map(slowly, range(n))) == list(map(lambda i: i * i, range(n)))
+    assert list(three.map(slowly, range(n), 2)) == [i * i for i in range(n)]
 
 
 def test_work_begins_before_anyone_asks_for_a_result(three):
     begun = threading.Event()
-    results = three.map(lambda i: begun.set(), range(3))
+    results = three.map(lambda i: begun.set(), range(3), 2)
     assert begun.wait(60)
     assert list(results) == [None] * 3
 
@@ -43,12 +43,12 @@ def test_the_thread_that_asks_works_too():
             assert go.wait(60)
         return i
 
-    assert list(given.map(piece, range(5))) == list(range(5))
+    assert list(given.map(piece, range(5), 2)) == list(range(5))
     given.end()
 
 
 def test_an_error_comes_where_its_result_would(three):
-    results = three.map(lambda i: 1 / (2 - i), range(5))
+    results = three.map(lambda i: 1 / (2 - i), range(5), 2)
     assert [next(results), next(results)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
         next(results)
@@ -64,7 +64,7 @@ def test_after_an_error_no_piece_begins(three):
         done.append(i)
 
     with pytest.raises(KeyError):
-        list(three.map(piece, range(1000)))
+        list(three.map(piece, range(1000), 2))
     time.sleep(0.05)
     before = len(done)
     time.sleep(0.05)
@@ -82,7 +82,7 @@ def test_an_interrupt_stops_the_work(three):
         done.append(i)
 
     with pytest.raises(KeyboardInterrupt):
-        list(three.map(piece, range(1000)))
+        list(three.map(piece, range(1000), 2))
     assert len(done) < 20
     assert not workers.is_worker()
 
@@ -94,7 +94,7 @@ def test_the_end_leaves_out_what_nobody_has_begun():
         time.sleep(0.01)
         done.append(i)
 
-    results = given.map(piece, range(1000))
+    results = given.map(piece, range(1000), 2)
     given.end()
     assert len(done) < 20
     del results
@@ -102,5 +102,5 @@ def test_the_end_leaves_out_what_nobody_has_begun():
 
 def test_a_thread_is_a_worker_only_during_its_pieces(three):
     assert not workers.is_worker()
-    assert all(three.map(lambda i: workers.is_worker(), range(10)))
+    assert all(three.map(lambda i: workers.is_worker(), range(10), 2))
     assert not workers.is_worker()

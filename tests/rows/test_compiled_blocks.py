@@ -7,6 +7,7 @@ from laconic import ShareBoostClassifier
 from laconic.losses import LogLoss, MarginLoss
 from laconic.losses.quick import QuickSoftmax, quick
 from laconic.losses.softmax_kernels import ROWS
+from laconic.pools import Bumps
 from laconic.rows.limits import Limits
 
 
@@ -65,15 +66,17 @@ def test_blocks_depend_on_rows_and_outputs_alone():
 
 @pytest.mark.parametrize("loss", ["margin", "log"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_and_other_blocks_give_the_same_path(loss, dtype):
+@pytest.mark.parametrize("pool", ["columns", "stumps", "bumps"])
+def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 12)).astype(dtype)
     y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), [-1.0, 0.0, 1.0])
     fits = []
     for limit in (1, 1 << 40):
         for n_jobs in (1, 3):
-            model = ShareBoostClassifier(6, loss=loss, tol=1e-10, n_jobs=n_jobs)
-            model._limits = Limits(compiled=limit, serial=0)
+            made = Bumps(centres=X[:20]) if pool == "bumps" else pool
+            model = ShareBoostClassifier(6, pool=made, loss=loss, tol=1e-10, n_jobs=n_jobs)
+            model._limits = Limits(compiled=limit, loaded=limit, serial=0)
             fits.append(model.fit(X, y))
     compiled, again, plain, _ = fits
     np.testing.assert_array_equal(compiled.atom_coef_, again.atom_coef_)

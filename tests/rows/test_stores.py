@@ -31,7 +31,7 @@ def filled(store, n, seed=0, dtype=np.float64):
 
 @pytest.mark.parametrize("store", [Written, compiled, Packed, signs])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 32, 33, 70])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 31, 32, 33, 70])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_products_sums_and_parts(store, dtype, n, k):
     held, X = filled(store, n, dtype=dtype)

@@ -13,9 +13,8 @@ from laconic.penalties import Penalty, Solver
 # Above this value Φ is compared with that of zero weights before a solve. No loss of zero scores
 # comes near it.
 SATURATED = 100.0
-# Matrices of this size or more are inverted on several threads. That takes at least half a
-# millisecond for each.
-PARALLEL = 128
+# Matrices of this size or more are inverted on several threads.
+PARALLEL = 64
 
 
 class Problem(Protocol):

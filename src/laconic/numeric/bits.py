@@ -152,6 +152,9 @@ def room_for_sums(k: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums_of(found: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of the first n columns (n, n_outputs), and those of all values."""
-    whole = found[:, 0, 8] if n else np.zeros(len(found))  # without columns nobody needs it
+    """Return the sums of the first n columns (n, n_outputs), and those of all values.
+
+    Without columns, nobody needs the sums of the values, so they are zero.
+    """
+    whole = found[:, 0, 8] if found.shape[1] else np.zeros(len(found))
     return found[:, :, :8].reshape(len(found), -1)[:, :n].T, whole

@@ -6,8 +6,9 @@ saves time. If it cannot be written or read, each process compiles its kernels a
 
 The first fit on a machine waits for the compiler, so kernels are written to compile quickly. They
 are few and short. They loop over numbers instead of using slices and whole-array expressions. There
-is one kernel for each case rather than one for all, and none calls another. NumPy, BLAS and LAPACK
-do whatever they do as fast. ``benchmarks/cold_start.py`` measures the wait.
+is one kernel for each case rather than one for all. NumPy, BLAS and LAPACK do whatever they do as
+fast. ``benchmarks/cold_start.py`` measures the wait. Few kernels call others. The cache does not
+notice when such another kernel changes, so delete it then.
 
 Importing this module does not import Numba; decorating a function does.
 """

@@ -26,6 +26,8 @@ CELL_WIDTH = 4096
 CELL = 1 << 24, 4096
 # The same for BLAS, which gets the small matrices. There are enough cells for a few threads.
 BLAS_CELL = 1 << 21, 1024
+# Number of cells that a matrix has at least, unless they would have fewer bytes than those of BLAS.
+CELLS = 32
 # Bytes per call of BLAS, which fit in level-2 cache, and the smallest and largest number of rows. A
 # call costs some microseconds, and sums in float32 must not be long.
 BLAS_CALL = 1 << 20, 256, 2048
@@ -67,7 +69,9 @@ def transpose_product(
     tiles = _tiles(X, R) if compiled else None
     whole = m if tiles is None else m - m % tiles.rows
     itemsize = np.result_type(X, R).itemsize  # BLAS gets integers converted, a call at a time
-    runs = _cells(whole, d, itemsize, *(BLAS_CELL if tiles is None else CELL))
+    largest, least_rows = BLAS_CELL if tiles is None else CELL
+    n_bytes = min(max(X.nbytes // CELLS, BLAS_CELL[0]), largest)
+    runs = _cells(whole, d, itemsize, n_bytes, least_rows)
 
     def cell(item: tuple[slice, slice]) -> np.ndarray:
         rows, columns = item

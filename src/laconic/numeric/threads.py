@@ -156,20 +156,25 @@ class Threads:
             pool.end()
         _single_threaded_blas.__exit__()
 
-    def map(self, function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
-        """Apply ``function`` to each item. The results are in the order of the items."""
-        items = list(items)
+    def map(
+        self, function: Callable[[T], S], items: Iterable[T], most: int | None = None
+    ) -> Iterator[S]:
+        """Apply ``function`` to each item. The results are in the order of the items.
+
+        ``most`` is the largest number of threads for which the work is long enough.
+        """
+        items, n = list(items), self.n_jobs if most is None else min(most, self.n_jobs)
         if self._process not in (None, _process):
             self.__enter__()
         # A worker that waits for other workers could wait forever.
-        if self._pool is None or len(items) < 2 or workers.is_worker():
+        if self._pool is None or n < 2 or len(items) < 2 or workers.is_worker():
             return map(function, items)
         # Taking an item costs some microseconds, so many small items go in runs.
-        run = max(1, len(items) // (TASKS_PER_THREAD * self.n_jobs))
+        run = max(1, len(items) // (TASKS_PER_THREAD * n))
         if run == 1:
-            return self._pool.map(function, items)
+            return self._pool.map(function, items, n - 1)
         runs = [items[at : at + run] for at in range(0, len(items), run)]
-        answers = self._pool.map(lambda part: [function(item) for item in part], runs)
+        answers = self._pool.map(lambda part: [function(item) for item in part], runs, n - 1)
         return (answer for part in answers for answer in part)
 
 

@@ -104,11 +104,16 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-        """Start to apply the function to every item. The results come in the order of the items."""
+    def map(
+        self, function: Callable[[Any], Any], items: Sequence[Any], helpers: int
+    ) -> Iterator[Any]:
+        """Start to apply the function to every item. The results come in the order of the items.
+
+        At most so many ``helpers`` work, besides the thread that asks.
+        """
         job = _Shared(function, items)
         self._given.add(job)
-        for _ in self._threads[: len(items) - 1]:
+        for _ in self._threads[: min(helpers, len(items) - 1)]:
             self._jobs.put(job)
         return job.results()
 

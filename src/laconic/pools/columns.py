@@ -18,6 +18,8 @@ from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, need
 
 # Number of stored entries of a sparse matrix that one task sums: a few milliseconds of work.
 SPARSE_TASK = 1 << 21
+# Number of tasks of a sparse matrix, unless they would be very small.
+TASKS = 32
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,12 @@ class BoundColumns(BoundPool):
             residual = residual.astype(np.float64)
         if not sparse.issparse(X):
             return transpose_product(X, residual, self._threads)
+        task = min(self._task, max(X.nnz // TASKS, 1 << 16))
         if X.format == "csc":
-            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X, self._task))
+            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X, task))
             return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
         total = np.zeros((X.shape[1], residual.shape[1]))
-        views = _row_views(X, self._task)
+        views = _row_views(X, task)
         for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], views):
             total += part
         return total

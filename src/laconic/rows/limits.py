@@ -24,13 +24,17 @@ class Limits(NamedTuple):
     block_rows: int | None = None
     """Rows in a block. None means a number that depends on all rows; see `rows_of_block`."""
     serial: int = 1 << 22
-    """With fewer multiplications, handing blocks to threads costs more than it saves."""
+    """Multiplications for each thread. With fewer, handing blocks to threads costs more than it
+    saves."""
     waiting: int = 16
     """So many times more multiplications are needed if blocks are not compiled. Threads then wait
     for each other, because each of many small calls needs the interpreter's lock."""
     compiled: int = 1 << 18
     """Rows times outputs from which the work on blocks is compiled. With fewer, loading Numba may
     take longer than a fit."""
+    loaded: int = 1 << 16
+    """The same for pools that load Numba anyway. With fewer, compiling more kernels at the first
+    fit on a machine would take longer than it saves."""
     multiplied: int = 1_000_000
     """Most multiplications in one call of BLAS in single precision. Up to this number OpenBLAS
     multiplies in place. Above it, OpenBLAS first packs the factors, which takes half the time of

@@ -23,7 +23,7 @@ from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.passes import Passes
 from laconic.rows.stores import Packed, Store, Written
-from laconic.rows.sums import total, whole
+from laconic.rows.sums import sums_by_class, total, whole
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -153,8 +153,8 @@ class Shard:
             columns = block.columns.written(held)
             block.columns.put(first, columns, means)
             weighted = (columns - shift).T * block.weight
-            by_class = [np.bincount(y[s], w, minlength=n_classes) for w in weighted]
-            return np.array(by_class), block.columns.sums(weighted, last).T
+            by_class = sums_by_class(y[s], weighted, n_classes, self.rest.compiled)
+            return by_class, block.columns.sums(weighted, last).T
 
         self._design.n_written = last
         pieces = zip(self.rest.slices, self._blocks, coming, strict=True)
@@ -309,7 +309,7 @@ class Shard:
             assert block.state is not None
             out[s] = self.rest.work.residual(block.target, block.weight, block.state).T
 
-        list(self._threads.map(one, self._pieces()))
+        list(self._map(one, self._pieces(), 0))
         return out
 
     def labels_of_all_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -335,12 +335,17 @@ class Shard:
     def _over_blocks(self, function: Callable[[Block], T]) -> list[T]:
         return list(self._map(function, self._blocks))
 
-    def _map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+    def _map(
+        self, function: Callable[[S], T], items: Iterable[S], n_columns: int | None = None
+    ) -> Iterator[T]:
         limits = self.rest.limits
-        least = limits.serial if self.rest.compiled else limits.serial * limits.waiting
+        grain = limits.serial if self.rest.compiled else limits.serial * limits.waiting
+        if self._design.locals:  # each takes several calls
+            grain *= limits.waiting
         # A score takes as long as some multiplications.
-        small = self.n_rows * (self.n_columns + OF_SCORE) * self.n_outputs < least
-        return map(function, items) if small else self._threads.map(function, items)
+        n = self.n_columns if n_columns is None else n_columns
+        work = self.n_rows * (n + OF_SCORE) * self.n_outputs
+        return self._threads.map(function, items, most=work // max(grain, 1))
 
 
 def in_memory(
@@ -372,7 +377,8 @@ def in_memory(
     """
     limits = limits or Limits()
     loads_numba = pool.binary or pool.signs or pool.local_atoms
-    work = quick(loss) if loads_numba or len(y) * n_outputs >= limits.compiled else loss
+    many = limits.loaded if loads_numba else limits.compiled
+    work = quick(loss) if len(y) * n_outputs >= many else loss
     compiled = work is not loss
     rows_of_block = limits.rows_of_block(len(y), n_outputs, compiled)
     slices = row_blocks(len(y), rows_of_block)

@@ -68,3 +68,14 @@ def whole(blocks: Sums, n_columns: int) -> np.ndarray:
         out = out if out.shape[1] else np.zeros((n_columns, sums.shape[1]))
         out[first : first + len(sums)] = sums
     return out
+
+
+def sums_by_class(y: np.ndarray, values: np.ndarray, k: int, compiled: bool) -> np.ndarray:
+    """Return the sums of values (n, n_rows) over the rows of every class, (n, k)."""
+    if not compiled:
+        return np.array([np.bincount(y, line, minlength=k) for line in values])
+    from laconic.rows.tall_products import add_by_class  # here, because it imports Numba
+
+    out = np.zeros((len(values), k))
+    add_by_class(y, np.ascontiguousarray(values), out)
+    return out
