@@ -18,7 +18,7 @@ from laconic.model.lowering import LoweredMap
 from laconic.model.predictor import Predictor
 from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
 from laconic.model.windows import WindowMaximum
-from laconic.pools import Split
+from laconic.pools import Pieces
 from problems import of_every_kind, random_problem
 
 RNG = np.random.default_rng(0)
@@ -121,7 +121,7 @@ MODELS = {
     "columns": ShareBoostClassifier(3),
     "stumps": ShareBoostClassifier(3, pool="stumps", loss="log", class_weight="balanced"),
     "rules": ShareBoostClassifier(2, pool="rules"),
-    "pieces": ShareBoostClassifier(2, pool=Split(3, 2)),
+    "pieces": ShareBoostClassifier(2, pool=Pieces(3, 2)),
     "mixed": ShareBoostClassifier(4, pool=["columns", "stumps", "products"]),
     "boosted": TotalQBoostClassifier(5, loss="log"),
     "own loss": ShareBoostClassifier(2, loss=LogLoss()),

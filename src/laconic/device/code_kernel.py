@@ -10,22 +10,20 @@ import triton.language as tl
 def sum_codes(  # type: ignore[no-untyped-def]
     codes,
     lines,
-    table,
     sums,
     first_chunk,
     n_rows,
     WIDTH: tl.constexpr,
     HIGH: tl.constexpr,
     LOW: tl.constexpr,
-    TABLE: tl.constexpr,
     ROWS: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
     """Write the sums of halves by code over one chunk of rows, for one feature.
 
-    ``codes`` is (features, n_rows), ``lines`` is (n_rows, WIDTH), ``table`` is a unit matrix (HIGH,
-    HIGH), and ``sums`` is (chunks, features, HIGH x LOW, WIDTH). ``n_rows`` is a multiple of ROWS.
-    Programs of one chunk are neighbours, so that its halves stay in cache.
+    ``codes`` is (features, n_rows), ``lines`` is (n_rows, WIDTH), and ``sums`` is (chunks,
+    features, HIGH x LOW, WIDTH). ``n_rows`` is a multiple of ROWS. Programs of one chunk are
+    neighbours, so that its halves stay in cache.
     """
     feature = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1).to(tl.int64)
@@ -41,11 +39,7 @@ def sum_codes(  # type: ignore[no-untyped-def]
         code = tl.load(at).to(tl.int32)
         # The same few lines are read again and again, so they are kept in the nearest cache.
         half = tl.load(beside, cache_modifier=".ca")
-        if TABLE:
-            lines_of = table + (code // LOW)[:, None] * HIGH + digits[None, :]
-            marks = tl.trans(tl.load(lines_of, cache_modifier=".ca"))
-        else:
-            marks = ((code // LOW)[None, :] == digits[:, None]).to(tl.float16)
+        marks = ((code // LOW)[None, :] == digits[:, None]).to(tl.float16)
         own = tl.where((code % LOW)[:, None] == (columns // WIDTH)[None, :], half, 0.0)
         total = tl.dot(marks, own, total)
         at += ROWS

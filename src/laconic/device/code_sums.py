@@ -8,7 +8,6 @@ formed in float32, and added in float64 in the order of the chunks.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -39,21 +38,11 @@ class CodeTile(NamedTuple):
     warps: int
     stages: int
     """Reads under way at a time."""
-    table: bool
-    """Whether marks are lines of a table that are read, or each mark is a comparison."""
 
 
-TILE = CodeTile(64, 128, 8192, 4, 3, True)
+TILE = CodeTile(64, 128, 8192, 4, 1)
 # Other tiles, which a benchmark compares with it.
-OTHERS = (
-    CodeTile(64, 128, 8192, 4, 1, True),
-    CodeTile(64, 64, 8192, 4, 3, True),
-    CodeTile(64, 64, 8192, 4, 1, True),
-    CodeTile(64, 256, 8192, 8, 3, True),
-    CodeTile(64, 128, 8192, 4, 3, False),
-    CodeTile(64, 128, 8192, 4, 1, False),
-    CodeTile(64, 64, 8192, 4, 1, False),
-)
+OTHERS = (CodeTile(64, 64, 8192, 4, 1), CodeTile(64, 128, 8192, 4, 3))
 
 
 def code_sums(codes: Tensor, residual: Tensor, tile: CodeTile | None = None) -> Tensor:
@@ -100,14 +89,12 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
         sum_codes[n_features, n](
             codes,
             split.lines,
-            _table(tile.high, codes.device),
             sums,
             first,
             n_rows,
             WIDTH=width,
             HIGH=tile.high,
             LOW=low,
-            TABLE=tile.table,
             ROWS=tile.rows,
             CHUNK=tile.chunk,
             num_warps=tile.warps,
@@ -115,9 +102,3 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
         )
         total += sums.sum(dim=0, dtype=torch.float64)
     return split.whole(total.view(n_features, tile.high * low, width)[:, :CODES])
-
-
-@lru_cache(maxsize=8)
-def _table(n: int, device: torch.device) -> Tensor:
-    """Return a unit matrix in half precision: line i has a mark at i."""
-    return torch.eye(n, dtype=torch.float16, device=device)
