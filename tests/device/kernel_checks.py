@@ -22,10 +22,10 @@ from laconic.model.windows import WindowMaximum
 # Small chunks, so that a few rows are cut into several.
 SMALL_TILES = (Tile(64, 64, 256, 4, 2), Tile(64, 128, 512, 4, 3), Tile(128, 64, 1024, 8, 3))
 SMALL_CODES = (
-    CodeTile(64, 64, 256, 4, 2, True),
-    CodeTile(64, 128, 512, 4, 3, False),
-    CodeTile(128, 64, 8192, 4, 1, True),
-    CodeTile(32, 64, 512, 2, 3, False),
+    CodeTile(64, 64, 256, 4, 2),
+    CodeTile(64, 128, 512, 4, 3),
+    CodeTile(128, 64, 8192, 4, 1),
+    CodeTile(32, 64, 512, 2, 3),
 )
 
 
