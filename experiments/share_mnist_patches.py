@@ -12,10 +12,9 @@ error on the test digits is reported for every size. The test digits are used on
 
 There are three fits: on the 60,000 digits; with deformed digits too (--deform), for the fewest
 patches; and with deformed digits too, for the fewest operations (--deform --cheap), with many
-patches that share templates. With --device cuda a fit runs on a GPU, by `patches_gpu.py`. There
---weights FILE keeps the patches of a predictor and fits new weights for the first patches, in the
-numbers of --sizes, to --copies copies of every digit. These are more copies than could be kept
-while patches were chosen.
+patches that share templates. With --device cuda they run on a GPU. --weights FILE keeps the patches
+of a predictor and fits new weights to the first of them, in the numbers of --sizes, on --copies
+copies of every digit. These can be more copies than could be kept while patches were chosen.
 
 Run: python experiments/share_mnist_patches.py [--deform] [--cheap] [--choose NAME ...]
                                                [--device cuda] [--weights FILE] [--json FILE]
@@ -162,14 +161,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="stop growing after this many minutes")
     parser.add_argument("--rows", type=int, default=60_000, help="number of training digits")
     parser.add_argument("--checkpoint", type=Path, help="file to resume a fit from")
-    parser.add_argument("--device", help="fit with PyTorch on this device: cuda or cpu")
+    parser.add_argument("--device", help="where to fit: cuda, or the processor if left out")
     parser.add_argument(
         "--weights", type=Path, metavar="FILE", help="predictor that gets new weights"
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[1300, 2000], help="for --weights")
     args = parser.parse_args()
-    if args.weights and not args.device:
-        parser.error("--weights needs --device")
     if args.cheap and not args.deform:
         parser.error("--cheap needs --deform")
     args.kind = "cheap" if args.cheap else "deformed" if args.deform else "plain"
@@ -222,8 +219,10 @@ def fit(
         if args.json is not None:
             draw_copies(X, n, args.json.with_suffix(".copies.png"))
     pool = Patches(random_state=args.seed, **setting.pop("pool"))
-    grow = on_processor if args.device is None else on_device
-    entries, predictor, told = grow(X, y, pool, setting, args)
+    if args.weights:
+        entries, predictor, told = weigh(X, y, setting, args)
+    else:
+        entries, predictor, told = grow(X, y, pool, setting, args)
     seconds = time.perf_counter() - start
     curve = errors(entries, np.unique(y), X_new, y_new)
     if args.json is not None and not args.choose:
@@ -243,14 +242,15 @@ def fit(
         "processor_seconds": time.process_time() - used,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         **told,
+        **described(args.device),
         "curve": curve,
     }
 
 
-def on_processor(
+def grow(
     X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Fit with the library itself."""
+    """Choose patches one by one. Return the path, its last predictor, and how the fit ended."""
     from laconic import ShareBoostClassifier
 
     start = time.perf_counter()
@@ -261,31 +261,36 @@ def on_processor(
             progress(f"{entry.size} patches, loss {entry.loss:.5f}, {seconds:.0f} s")
         return args.minutes is not None and seconds > 60 * args.minutes
 
-    model = ShareBoostClassifier(
-        args.atoms, pool=pool, callbacks=[watch], checkpoint=args.checkpoint, **setting
-    ).fit(X, y)
+    own = {"callbacks": [watch], "checkpoint": args.checkpoint, "device": args.device}
+    model = ShareBoostClassifier(args.atoms, pool=pool, **own, **setting).fit(X, y)
     return model.path_, model.predictor_, {"status": model.status_}
 
 
-def on_device(
-    X: np.ndarray, y: np.ndarray, pool: Any, setting: dict[str, Any], args: Any
+def weigh(
+    X: np.ndarray, y: np.ndarray, setting: dict[str, Any], args: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Run the same fit with PyTorch. Its corrections have no tolerance."""
-    import patches_gpu
+    """Fit new weights to the first patches of a predictor. Return what `grow` returns."""
+    from new_weights import new_weights
 
     from laconic.model.predictor import Predictor
 
-    setting.pop("tol")
-    if args.weights:
-        chosen = Predictor.load(args.weights).map
-        entries = patches_gpu.reweigh(X, y, chosen, args.sizes, setting["alpha"], args.device)
-    else:
-        entries = patches_gpu.fit(X, y, pool, args.atoms, device=args.device, **setting)
+    chosen = Predictor.load(args.weights).map
+    alpha, tol = setting["alpha"], setting["tol"]
+    entries = new_weights(chosen, X, y, args.sizes, alpha, tol, args.device)
     last = entries[-1]
-    predictor = Predictor(
-        last.map, last.weights, last.intercept, np.unique(y), "margin", [1] * last.size, X.shape[1]
-    )
-    return entries, predictor, patches_gpu.describe(args.device)
+    given = last.map, last.input_weights(), last.intercept, np.unique(y), "margin"
+    return entries, Predictor(*given, [1] * last.size, X.shape[1]), {"status": "new weights"}
+
+
+def described(device: str | None) -> dict[str, Any]:
+    """Describe the device of a fit, if it has one."""
+    if device is None:
+        return {}
+    import torch
+
+    on_gpu = torch.device(device).type == "cuda"
+    name = torch.cuda.get_device_name(device) if on_gpu else "processor"
+    return {"device": name, "torch": torch.__version__}
 
 
 def errors(entries: Any, classes: np.ndarray, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
