@@ -76,8 +76,9 @@ def test_blocks_run(page, tables, capsys):
     Text is what the block before it prints.
     """
     mpl.use("Agg")
-    if ".parquet" in page.read_text():
-        pytest.importorskip("pyarrow")
+    for name, needed in ((".parquet", "pyarrow"), ("import torch", "torch")):
+        if name in page.read_text():
+            pytest.importorskip(needed)
     said = ""
     for language, block in re.findall(r"```(\w+)\n(.*?)```", page.read_text(), flags=re.DOTALL):
         if language == "python":

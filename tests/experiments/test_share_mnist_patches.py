@@ -81,9 +81,9 @@ def test_new_weights_are_the_optimum(digits, grown, device):
     for entry, size in zip(entries, (3, 6), strict=True):
         before = path[size]
         assert entry.atoms == before.atoms
-        assert entry.objective == pytest.approx(before.objective, abs=1e-7)
-        np.testing.assert_allclose(entry.input_weights(), before.input_weights(), atol=1e-4)
-        np.testing.assert_allclose(entry.intercept, before.intercept, atol=1e-4)
+        gaps = entry.certificate.gap + before.certificate.gap
+        assert abs(entry.objective - before.objective) <= gaps + 1e-7
+        np.testing.assert_allclose(entry.scores(digits[0]), before.scores(digits[0]), atol=1e-3)
 
 
 def test_new_weights_make_a_predictor_of_the_same_patches(digits, grown, device, tmp_path):
