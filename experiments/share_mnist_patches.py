@@ -299,12 +299,11 @@ def errors(entries: Any, classes: np.ndarray, X: np.ndarray, y: np.ndarray) -> l
     Patches are computed once for all sizes.
     """
     *_, last = entries
-    columns = last.map.columns(X)
-    place = {number: at for at, number in enumerate(last.numbers)}
+    columns = last.map.columns(X).astype(np.float64)  # once, and not for every size
     out = []
     for entry in entries:
-        own = [place.get(number) for number in entry.numbers]
-        values = entry.map.columns(X) if None in own else columns[:, own]
+        first = entry.numbers == last.numbers[: entry.size]
+        values = columns[:, : entry.size] if first else entry.map.columns(X)
         scores = values @ entry.input_weights() + entry.intercept
         wrong = classes[scores.argmax(axis=1)] != y
         out.append(
