@@ -31,7 +31,7 @@ def filled(store, n, seed=0, dtype=np.float64):
 
 @pytest.mark.parametrize("store", [Written, compiled, Packed, signs])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 32, 33, 70])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 31, 32, 33, 70])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_products_sums_and_parts(store, dtype, n, k):
     held, X = filled(store, n, dtype=dtype)
@@ -47,6 +47,14 @@ def test_products_sums_and_parts(store, dtype, n, k):
     np.testing.assert_allclose(held.take(slice(None), slice(0, n)), X, **close)
     some = np.array([3, 3, 250, 17])
     np.testing.assert_allclose(held.take(some, slice(n // 2, n)), X[some, n // 2 :], **close)
+
+
+@pytest.mark.parametrize("make", [ShareBoostClassifier, TotalQBoostClassifier])
+def test_a_fit_of_binary_columns_starts_without_any(make):
+    X = np.random.default_rng(0).random((200, 3))
+    y = (X[:, 1] > 0.4).astype(int)
+    model = make(2, pool="stumps", fit_intercept=False).fit(X, y)
+    assert 1 in {atom.feature for atom in model.atoms_}
 
 
 @pytest.mark.parametrize("store", [Written, Packed, signs])
