@@ -11,7 +11,7 @@ import traceback
 import numpy as np
 import torch
 
-from laconic.device import code_sums, patch_values, value_sums
+from laconic.device import code_sums, patch_values, row_passes, value_sums
 from laconic.device.code_sums import CodeTile
 from laconic.device.patch_values import PatchValues
 from laconic.device.row_passes import ALIGNED, RowPass, RowTile
@@ -199,6 +199,23 @@ def check_patches(device):
         np.testing.assert_allclose(there, sums, rtol=0, atol=1e-3 * np.abs(sums).max())
         columns, there = both.columns([5, 0])
         np.testing.assert_allclose(there, columns, rtol=0, atol=1e-5)
+
+
+def check_places(device):
+    """Every kernel is launched on the device of its tensors, whatever the current one is."""
+    from unittest import mock
+
+    checks = {
+        value_sums: check_values,
+        code_sums: check_waiting,
+        patch_values: check_maxima,
+        row_passes: check_passes_over_rows,
+    }
+    for module, check in checks.items():
+        with mock.patch.object(module, "launched_at", side_effect=module.launched_at) as asked:
+            check(device)
+        places = {given.args[0].device for given in asked.call_args_list}
+        assert {place.type for place in places} == {torch.device(device).type}, module
 
 
 CHECKS = {name[6:]: check for name, check in globals().items() if name.startswith("check_")}

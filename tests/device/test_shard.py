@@ -10,7 +10,6 @@ from stand_in import bind
 
 from laconic.correct import Newton
 from laconic.device.hessians import even_steps
-from laconic.device.precision import full_precision
 from laconic.device.shard import DeviceShard, on_device
 from laconic.device.signs import as_device_signs
 from laconic.losses import BINARY_LOSSES, LOSSES
@@ -228,19 +227,3 @@ def test_rows_know_every_method_of_a_shard(device):
     assert rows.adds_nothing(1) is False
     spans = [list(blocks) for blocks in rows.span_sums(0)]
     assert len(spans) == 3
-
-
-def test_tf32_is_off_inside_and_as_before_outside():
-    matmul = torch.backends.cuda.matmul
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
-    asked = getattr(matmul, name)
-    try:
-        with full_precision():
-            inside = getattr(matmul, name)
-        outside = getattr(matmul, name)
-    finally:
-        torch.set_float32_matmul_precision(before)
-    assert inside in ("ieee", False)
-    assert outside == asked

@@ -87,6 +87,22 @@ def test_an_interrupt_stops_the_work(three):
     assert not workers.is_worker()
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
+def test_any_error_of_a_worker_reaches_the_thread_that_asks(three, error):
+    """Otherwise that thread would wait forever for a piece that nobody does."""
+
+    def piece(i):
+        time.sleep(0.01)
+        if threading.current_thread() is not threading.main_thread():
+            raise error
+        return i
+
+    for _ in range(3):
+        with pytest.raises(error):
+            list(three.map(piece, range(20)))
+    assert list(three.map(abs, range(20))) == list(range(20))
+
+
 def test_the_end_leaves_out_what_nobody_has_begun():
     given, done = Workers(2), []
 

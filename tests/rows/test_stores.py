@@ -49,6 +49,14 @@ def test_products_sums_and_parts(store, dtype, n, k):
     np.testing.assert_allclose(held.take(some, slice(n // 2, n)), X[some, n // 2 :], **close)
 
 
+@pytest.mark.parametrize("make", [ShareBoostClassifier, TotalQBoostClassifier])
+def test_a_fit_of_binary_columns_starts_without_any(make):
+    X = np.random.default_rng(0).random((200, 3))
+    y = (X[:, 1] > 0.4).astype(int)
+    model = make(2, pool="stumps", fit_intercept=False).fit(X, y)
+    assert 1 in {atom.feature for atom in model.atoms_}
+
+
 @pytest.mark.parametrize("store", [Written, Packed, signs])
 def test_a_column_put_in_the_place_of_another(store):
     held, X = filled(store, 20)

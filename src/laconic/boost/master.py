@@ -225,7 +225,7 @@ class RowsProblem:
         """Return the decrease by a Newton step along each weight alone, summed over each atom."""
         objective = self._at(fit)
         diagonal = np.concatenate(
-            [np.einsum("cii->ic", block) for block in self.rows.hessian_blocks()]
+            [np.einsum("cii->ic", block) for block in self.rows.hessian_blocks()], dtype=np.float64
         )
         pull = np.maximum(np.abs(objective.loss_gradient) - self.penalty.alpha, 0.0)
         gain = 0.5 * pull**2 / np.maximum(diagonal, 1e-300)

@@ -219,8 +219,9 @@ class Objective:
             diagonal += bend[columns].T
             # Scale to unit diagonals, so that the units of columns do not matter. Then add a little
             # to the diagonal, because rounding can make Gram matrices of nearly collinear columns
-            # indefinite.
+            # indefinite. A column of zeros has no curvature, and keeps its unit.
             unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
+            unit[diagonal == 0.0] = 1.0
             block *= unit[:, :, None] * unit[:, None, :]
             diagonal += 1e-6
             inverse = self._inverses(block) * (unit[:, :, None] * unit[:, None, :])

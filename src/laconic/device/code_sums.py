@@ -15,7 +15,7 @@ from torch import Tensor
 
 from laconic.device.fixed_point import sums_by_code, whole_numbers
 from laconic.device.split import halves, parts_of
-from laconic.device.triton_or_twin import has_triton, padded, power_of_two
+from laconic.device.triton_or_twin import has_triton, launched_at, padded, power_of_two
 
 CODES = 256
 # Rows are padded to a multiple of this number, so that a program has no incomplete read.
@@ -86,19 +86,20 @@ def _compiled(codes: Tensor, residual: Tensor, tile: CodeTile) -> Tensor:
     for first in range(0, n_chunks, step):
         n = min(step, n_chunks - first)
         sums = torch.empty(n, each, dtype=torch.float32, device=codes.device)
-        sum_codes[n_features, n](
-            codes,
-            split.lines,
-            sums,
-            first,
-            n_rows,
-            WIDTH=width,
-            HIGH=tile.high,
-            LOW=low,
-            ROWS=tile.rows,
-            CHUNK=tile.chunk,
-            num_warps=tile.warps,
-            num_stages=tile.stages,
-        )
+        with launched_at(codes):
+            sum_codes[n_features, n](
+                codes,
+                split.lines,
+                sums,
+                first,
+                n_rows,
+                WIDTH=width,
+                HIGH=tile.high,
+                LOW=low,
+                ROWS=tile.rows,
+                CHUNK=tile.chunk,
+                num_warps=tile.warps,
+                num_stages=tile.stages,
+            )
         total += sums.sum(dim=0, dtype=torch.float64)
     return split.whole(total.view(n_features, tile.high * low, width)[:, :CODES])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,9 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum()
 
 
+_recording = Lock()
+
+
 @cache
 def _stream(device: torch.device) -> Any:
     """Return the stream on which graphs of a device are recorded.
@@ -226,15 +230,19 @@ def _stream(device: torch.device) -> Any:
 def captured(work: Callable[[], None], device: torch.device, before: Any) -> Any:
     """Return a graph of the kernels that ``work`` launches. They do not run meanwhile.
 
-    It takes the memory of the graph ``before``, which must not run again.
+    It takes the memory of the graph ``before``, which must not run again. Fits of several threads
+    record one after the other, because they share the stream. What other threads ask of the device
+    meanwhile is not recorded, and does not disturb.
     """
     stream, graph = _stream(device), torch.cuda.CUDAGraph()
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        graph.capture_begin(pool=None if before is None else before.pool())
-        try:
-            work()
-        finally:
-            graph.capture_end()
-    torch.cuda.current_stream(device).wait_stream(stream)
+    with _recording:
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            pool = None if before is None else before.pool()
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+        torch.cuda.current_stream(device).wait_stream(stream)
     return graph

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from laconic.device.precision import full_precision
-from laconic.device.triton_or_twin import has_triton, padded, power_of_two
+from laconic.device.triton_or_twin import has_triton, launched_at, padded, power_of_two
 from laconic.model.windows import WindowMaximum
 from laconic.numeric.threads import row_blocks
 
@@ -107,21 +107,22 @@ class PatchValues:
 
         n_templates, n_masks = group.place.shape
         grid = (padded(n, IMAGES) // IMAGES, padded(n_templates, TEMPLATES) // TEMPLATES)
-        masked_maxima[grid](
-            responses,
-            group.masks.T.contiguous(),
-            group.place,
-            out,
-            n_templates,
-            n_masks,
-            responses.shape[1],
-            n,
-            out.stride(0),
-            TEMPLATES=TEMPLATES,
-            MASKS=power_of_two(n_masks, 1),
-            IMAGES=IMAGES,
-            num_warps=4,
-        )
+        with launched_at(responses):
+            masked_maxima[grid](
+                responses,
+                group.masks.T.contiguous(),
+                group.place,
+                out,
+                n_templates,
+                n_masks,
+                responses.shape[1],
+                n,
+                out.stride(0),
+                TEMPLATES=TEMPLATES,
+                MASKS=power_of_two(n_masks, 1),
+                IMAGES=IMAGES,
+                num_warps=4,
+            )
 
     def _one_by_one(self, group: Group, pixels: Tensor, out: Tensor) -> None:
         """Compute the responses of every atom under its mask only. Copy no windows."""
@@ -130,20 +131,21 @@ class PatchValues:
         across = self._shape[1] - group.size + 1
         n = pixels.shape[1]
         for template, mask, column in group.atoms:
-            maxima_of_one[(padded(n, IMAGES_OF_ONE) // IMAGES_OF_ONE,)](
-                pixels,
-                group.templates[template],
-                group.masks[mask],
-                out[column],
-                n,
-                pixels.stride(0),
-                self._shape[1],
-                across,
-                *group.boxes[mask],
-                SIZE=group.size,
-                IMAGES=IMAGES_OF_ONE,
-                num_warps=2,
-            )
+            with launched_at(pixels):
+                maxima_of_one[(padded(n, IMAGES_OF_ONE) // IMAGES_OF_ONE,)](
+                    pixels,
+                    group.templates[template],
+                    group.masks[mask],
+                    out[column],
+                    n,
+                    pixels.stride(0),
+                    self._shape[1],
+                    across,
+                    *group.boxes[mask],
+                    SIZE=group.size,
+                    IMAGES=IMAGES_OF_ONE,
+                    num_warps=2,
+                )
 
 
 def twin(responses: Tensor, group: Group, out: Tensor) -> None:

@@ -60,11 +60,11 @@ def moved(array: Any, device: torch.device) -> Tensor:
     """Return an array as a tensor on a device. A large one is moved piece by piece."""
     if isinstance(array, Tensor):
         return array.to(device)
+    if device.type == "cuda" and array.nbytes > MOVED:
+        return _moved_in_pieces(array, device)
     if not array.flags.writeable:  # torch warns of arrays that it must not write to
         array = array.copy()
-    if device.type != "cuda" or array.nbytes <= MOVED:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-    return _moved_in_pieces(array, device)
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
 def _moved_in_pieces(array: np.ndarray, device: torch.device) -> Tensor:
@@ -74,10 +74,11 @@ def _moved_in_pieces(array: np.ndarray, device: torch.device) -> Tensor:
     n_rows = max(MOVED * shape[0] // array.nbytes, 1)
     pieces = [torch.empty((n_rows, *shape[1:]), dtype=dtype, pin_memory=True) for _ in range(2)]
     sent = [torch.cuda.Event(), torch.cuda.Event()]
+    stream = torch.cuda.current_stream(device)  # copies go there, whatever the current device is
     for number, s in enumerate(row_blocks(shape[0], n_rows)):
         piece, event = pieces[number % 2][: s.stop - s.start], sent[number % 2]
         event.synchronize()
         piece.numpy()[...] = array[s]
         out[s].copy_(piece, non_blocking=True)
-        event.record()
+        event.record(stream)
     return out

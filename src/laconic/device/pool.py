@@ -61,7 +61,10 @@ class DevicePool(Protocol):
 
 def device_pool(pool: Pool, X: Tensor, weight: Tensor, threads: Threads) -> DevicePool:
     """Return a pool bound to rows on a device; see `DEVICE_POOLS`."""
-    bound: DevicePool = find(DEVICE_POOLS[named(pool)])(pool, X, weight, threads)
+    from laconic.device.precision import full_precision  # it imports torch
+
+    with full_precision():
+        bound: DevicePool = find(DEVICE_POOLS[named(pool)])(pool, X, weight, threads)
     return bound
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from laconic.device.triton_or_twin import power_of_two
+from laconic.device.triton_or_twin import launched_at, power_of_two
 
 # Rows are padded with zeros to a multiple of this number, so that every line is aligned in memory.
 ALIGNED = 256
@@ -98,26 +98,27 @@ class RowPass(NamedTuple):
         if weights is not None and self.shifts is not None:
             away = weights.double() @ self.shifts[: self.n]
             given = torch.cat([weights.reshape(-1), away.to(weights.dtype)])
-        pass_over_rows[(self.room.shape[1] // tile.rows,)](
-            self.room,
-            out if given is None else given.contiguous(),
-            out if state is None else state,
-            out if row_weight is None else row_weight,
-            out,
-            self.n,
-            self.n_rows,
-            self.room.shape[1],
-            n_outputs,
-            WIDTH=width,
-            COLUMNS=tile.columns,
-            ROWS=tile.rows,
-            CODES=self.shifts is not None,
-            MOVES=weights is not None,
-            BENDS=row_weight is not None,
-            CENTRES=centres,
-            SUMS=out.ndim == 3,
-            PLAIN=not out.is_cuda,
-            num_warps=min(tile.warps * width // 16, 16),
-            num_stages=tile.stages,
-        )
+        with launched_at(self.room):
+            pass_over_rows[(self.room.shape[1] // tile.rows,)](
+                self.room,
+                out if given is None else given.contiguous(),
+                out if state is None else state,
+                out if row_weight is None else row_weight,
+                out,
+                self.n,
+                self.n_rows,
+                self.room.shape[1],
+                n_outputs,
+                WIDTH=width,
+                COLUMNS=tile.columns,
+                ROWS=tile.rows,
+                CODES=self.shifts is not None,
+                MOVES=weights is not None,
+                BENDS=row_weight is not None,
+                CENTRES=centres,
+                SUMS=out.ndim == 3,
+                PLAIN=not out.is_cuda,
+                num_warps=min(tile.warps * width // 16, 16),
+                num_stages=tile.stages,
+            )
         return out

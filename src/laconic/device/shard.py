@@ -54,6 +54,9 @@ class DeviceShard:
         Number of these columns.
     offset : Tensor of shape (n_outputs, n_rows), optional
         Scores that are added to the scores of the columns.
+    tries : bool
+        Whether this is a trial. Several threads make trials at the same time, and each is short. So
+        no graph repeats their steps.
     """
 
     exchanges: Exchanges | None = None
@@ -64,8 +67,10 @@ class DeviceShard:
         store: DeviceStore | None = None,
         n_columns: int = 0,
         offset: Tensor | None = None,
+        tries: bool = False,
     ) -> None:
         self.rest = rest
+        self._tries = tries
         self.pool, self.loss, self.n_outputs = rest.pool.facts, rest.loss, rest.n_outputs
         self.dtype = rest.pool.dtype
         self.n_rows = len(rest.y)
@@ -81,7 +86,8 @@ class DeviceShard:
 
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
-        return on_host(sums_over_rows(self.rest.hot, self.rest.weight[None]))[:, 0]
+        with full_precision():
+            return on_host(sums_over_rows(self.rest.hot, self.rest.weight[None]))[:, 0]
 
     def put_constant(self) -> tuple[np.ndarray, np.ndarray]:
         """Add a column of ones as the first column. Return the same sums as `take`."""
@@ -135,9 +141,10 @@ class DeviceShard:
         scores are a fixed offset.
         """
         if keep:
-            return DeviceShard(self.rest, self._store.copy(self.n_columns), self.n_columns)
+            store = self._store.copy(self.n_columns)
+            return DeviceShard(self.rest, store, self.n_columns, tries=True)
         with full_precision():
-            return DeviceShard(self.rest, offset=self._scores())
+            return DeviceShard(self.rest, offset=self._scores(), tries=True)
 
     # -- sums over rows ------------------------------------------------------------------------
 
@@ -188,7 +195,7 @@ class DeviceShard:
             return None
         if self._steps is None:
             known = type(self.loss) in (*LOSSES.values(), *BINARY_LOSSES.values())
-            given = self.rest.weight, self.loss.shift_invariant, known
+            given = self.rest.weight, self.loss.shift_invariant, known and not self._tries
             self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
         return self._steps
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from laconic.device.split import Split, digits, halves, parts_of
-from laconic.device.triton_or_twin import has_triton, padded, power_of_two
+from laconic.device.triton_or_twin import has_triton, launched_at, padded, power_of_two
 
 # Rows are padded to a multiple of this number, so that every line is aligned in memory.
 ALIGNED = 256
@@ -107,20 +107,21 @@ def _compiled(values: Tensor, residual: Tensor, parts: int, tile: Tile) -> Tenso
     dtype = torch.int32 if bytes_ else torch.float32
     sums = torch.empty(n_chunks, n_atoms, width, dtype=dtype, device=values.device)
     grid = (padded(n_atoms, tile.atoms) // tile.atoms, n_chunks)
-    sum_values[grid](
-        values,
-        split.lines,
-        sums,
-        n_atoms,
-        n_rows,
-        WIDTH=width,
-        ATOMS=tile.atoms,
-        ROWS=tile.rows,
-        CHUNK=tile.chunk,
-        SUM=tl.int32 if bytes_ else tl.float32,
-        num_warps=tile.warps,
-        num_stages=tile.stages,
-    )
+    with launched_at(values):
+        sum_values[grid](
+            values,
+            split.lines,
+            sums,
+            n_atoms,
+            n_rows,
+            WIDTH=width,
+            ATOMS=tile.atoms,
+            ROWS=tile.rows,
+            CHUNK=tile.chunk,
+            SUM=tl.int32 if bytes_ else tl.float32,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
+        )
     total = split.whole(sums.sum(dim=0, dtype=torch.float64))
     if bytes_:
         total += SHIFT * split.whole(split.lines.sum(dim=1, dtype=torch.int64))

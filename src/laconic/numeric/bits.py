@@ -90,9 +90,10 @@ class Bits:
 def _places(n: int) -> np.ndarray:
     """Return the positions of the bytes of ``n`` columns, in groups of four.
 
-    The position of the last byte is repeated to fill the last group.
+    The position of the last byte is repeated to fill the last group. Without columns there is one
+    group too, because sums of all rows come from it.
     """
-    count = -(-n // 8)
+    count = max(-(-n // 8), 1)
     return np.minimum(np.arange(-(-count // 4) * 4), count - 1)
 
 

@@ -152,9 +152,11 @@ class Threads:
         entered_by, self._process = self._process, None
         if entered_by is not _process:
             return  # the parent process entered, and its threads do not exist here
-        if pool is not None:
-            pool.end()
-        _single_threaded_blas.__exit__()
+        try:
+            if pool is not None:
+                pool.end()
+        finally:
+            _single_threaded_blas.__exit__()
 
     def map(
         self, function: Callable[[T], S], items: Iterable[T], most: int | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ class _Result(NamedTuple):
     """The result of a piece, or the error that it raised."""
 
     value: Any
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class _Shared:
@@ -41,8 +42,10 @@ class _Shared:
             return False
         try:
             self._results[at] = _Result(self._function(self._items[at]))
-        except Exception as error:
+        except BaseException as error:
             self._results[at] = _Result(None, error)
+            if not isinstance(error, Exception):
+                raise  # an interrupt of the thread that asks must not wait for its turn
         finally:
             self._done.put(at)
         return True
@@ -130,6 +133,7 @@ class Workers:
 def _work(jobs: SimpleQueue[_Shared | None]) -> None:
     """Do jobs until None comes."""
     while (job := jobs.get()) is not None:
-        while as_worker(job.step):
-            pass
+        with suppress(BaseException):  # the thread that asks gets it
+            while as_worker(job.step):
+                pass
         del job  # its results may be large

@@ -61,7 +61,9 @@ class ColumnsIn(NamedTuple):
     def repeats_last(self, single: bool) -> bool:
         """Return whether the last column equals an earlier one, up to scale, sign and rounding."""
         size, cross = np.sqrt(np.diag(self.gram)), np.abs(self.gram[-1, :-1])
-        return bool(np.any(cross >= (1.0 - _rounding(single)) * size[-1] * size[:-1]))
+        same = cross >= (1.0 - _rounding(single)) * size[-1] * size[:-1]
+        # A zero column is a multiple of every column, but other columns are not multiples of it.
+        return bool(np.any(same & ((size[:-1] > 0) | (size[-1] == 0))))
 
 
 def _rounding(single: bool) -> float:
