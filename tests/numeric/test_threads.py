@@ -116,4 +116,4 @@ def test_a_copy_that_was_pickled_is_outside_of_the_context():
             copy = pickle.loads(pickle.dumps(threads))
         assert copy.n_jobs == 2
         assert list(copy.map(abs, range(-3, 3))) == [3, 2, 1, 0, 1, 2]
-            assert set(blas_threads()) == {2}
+        assert set(blas_threads()) == {2}
