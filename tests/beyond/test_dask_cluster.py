@@ -1,6 +1,7 @@
 """Fits on a cluster: the same bits on any workers, exchanges, checkpoints, Ctrl-C, what is kept."""
 
 import _thread
+import gc
 import pickle
 import random
 import threading
@@ -259,6 +260,7 @@ def test_a_fit_leaves_nothing_on_the_workers(cluster):
     with cluster.as_current():
         model = fit(MODELS["columns"])
         for _ in range(50):
+            gc.collect()  # errors of earlier tests may hold results in cycles
             held = cluster.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
             if not held:
                 break
