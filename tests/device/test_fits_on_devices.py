@@ -362,6 +362,42 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.parametrize("kind", ["U1", ">i8", ">f4", "longdouble", "uint16", "uint64", "?"])
+@pytest.mark.usefixtures("there")
+def test_labels_of_any_type(kind, device):
+    """Those that no tensor can hold come back as an array."""
+    X, y = random_problem(0, k=2)
+    y = y.astype(kind)
+    y.flags.writeable = False
+    known = ShareBoostClassifier(2).fit(X, y)
+    given = torch.from_numpy(X).to(device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ShareBoostClassifier(2).fit(given, y)
+    assert found.classes_.dtype == known.classes_.dtype
+    for model in (found, known):
+        labels = model.predict(given)
+        assert isinstance(labels, np.ndarray) == (kind not in ("uint16", "uint64", "?"))
+        labels = labels if isinstance(labels, np.ndarray) else labels.cpu().numpy()
+        np.testing.assert_array_equal(labels, known.predict(X))
+
+
+@pytest.mark.usefixtures("there")
+def test_other_arguments_are_those_of_arrays(device):
+    X, y = random_problem(0)
+    given = torch.from_numpy(X).to(device)
+    same_path(ShareBoostClassifier(2).fit(given, y, 2.0), ShareBoostClassifier(2).fit(X, y, 2.0))
+    for rest in ((None,), (y, np.ones(len(y)) + 1j)):
+        known = message(lambda: ShareBoostClassifier(2).fit(X, *rest))  # noqa: B023
+        there = [torch.from_numpy(a).to(device) if a is not None else a for a in rest]
+        assert message(lambda: ShareBoostClassifier(2).fit(given, *there)) == known  # noqa: B023
+    assert "give X.to_dense()" in message(lambda: ShareBoostClassifier(2).fit(given.to_sparse(), y))
+    model = ShareBoostClassifier(2).fit(given, y)
+    X = broken(X, np.nan)
+    known = message(lambda: model.predict(X))
+    assert message(lambda: model.predict(torch.from_numpy(X).to(device))) == known
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
 @pytest.mark.usefixtures("there")
 def test_bad_weights_get_the_messages_of_arrays(name, device):

@@ -1,5 +1,6 @@
 """Worker threads: order, nesting, and BLAS left as it was found."""
 
+import pickle
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -106,3 +107,13 @@ def test_row_blocks_cover_every_row_once():
     for n, block in [(0, 4), (1, 4), (8, 4), (9, 4)]:
         rows = [i for s in row_blocks(n, block) for i in range(n)[s]]
         assert rows == list(range(n))
+
+
+def test_a_copy_that_was_pickled_is_outside_of_the_context():
+    """Otherwise it would enter a context that nobody leaves."""
+    with threadpool_limits(2, user_api="blas"):
+        with Threads(2) as threads:
+            copy = pickle.loads(pickle.dumps(threads))
+        assert copy.n_jobs == 2
+        assert list(copy.map(abs, range(-3, 3))) == [3, 2, 1, 0, 1, 2]
+        assert set(blas_threads()) == {2}

@@ -99,8 +99,8 @@ def test_any_error_of_a_worker_reaches_the_thread_that_asks(three, error):
 
     for _ in range(3):
         with pytest.raises(error):
-            list(three.map(piece, range(20)))
-    assert list(three.map(abs, range(20))) == list(range(20))
+            list(three.map(piece, range(20), 2))
+    assert list(three.map(abs, range(20), 2)) == list(range(20))
 
 
 def test_the_end_leaves_out_what_nobody_has_begun():

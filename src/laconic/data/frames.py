@@ -355,6 +355,6 @@ def what_stumps_could_do(error: ValueError, mixed: bool = False) -> str | None:
     if "Input y" in first:
         return None
     alone = " alone" * mixed  # every pool of a list must take what is given
-    if "NaN" in first:
+    if "NaN" in first and "missing values" not in first:  # it may have been said
         return f'{first} Only the pools "stumps" and "rules"{alone} take missing values.'
     return f'{first}, or use pool="stumps"{alone}' if "holds text (" in first else None

@@ -16,7 +16,9 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
 
 from laconic.data.labels import check_labels, class_factors
+from laconic.device.place import moved
 from laconic.device.sums import sums_over_rows
+from laconic.device.tensors import can_hold
 from laconic.numeric.namespaces import is_tensor, to_host
 from laconic.numeric.threads import row_blocks
 
@@ -99,11 +101,11 @@ def _codes(y: Any, device: torch.device) -> tuple[np.ndarray, Tensor]:
     if not is_tensor(y):
         check_labels(y)
         labels = column_or_1d(np.asarray(y), warn=True)
-        if labels.dtype.kind not in "biuf":
+        if not can_hold(labels.dtype):
             check_classification_targets(labels)
             classes, numbers = np.unique(labels, return_inverse=True)
             return classes, torch.from_numpy(numbers.ravel()).to(device)
-        y = torch.from_numpy(np.ascontiguousarray(labels))
+        y = moved(labels, device)
     y = y.detach().to(device)
     if y.ndim == 2 and y.shape[1] == 1:
         column_or_1d(to_host(y[:1]), warn=True)
@@ -122,7 +124,8 @@ def _weights(sample_weight: Any, X: Tensor) -> Tensor:
     """Return checked weights in float64."""
     if sample_weight is None:
         return torch.ones(len(X), dtype=torch.float64, device=X.device)
-    if not is_tensor(sample_weight):
+    if not is_tensor(sample_weight) or sample_weight.is_complex():
+        sample_weight = to_host(sample_weight)
         rows = np.broadcast_to(0.0, (len(X), 1))  # they have only the length
         sample_weight = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from laconic.device.tensors import can_hold
 from laconic.numeric.threads import row_blocks
 
 # Bytes that are moved together. Two such pieces of memory are pinned meanwhile.
@@ -39,6 +40,8 @@ def same_place(asked: torch.device, found: torch.device) -> bool:
 def tensor_of(X: Any) -> Tensor:
     """Return an array of any library on a device as a tensor there, without a copy."""
     given: Tensor = X if isinstance(X, Tensor) else torch.from_dlpack(X)
+    if given.layout != torch.strided:
+        raise TypeError("X is a sparse tensor, and rows on a device are dense; give X.to_dense()")
     return given.detach()
 
 
@@ -48,7 +51,7 @@ def in_kind(answer: Any, X: Any) -> Any:
     Labels that are no numbers stay arrays of NumPy.
     """
     if isinstance(answer, np.ndarray):
-        if answer.dtype.kind not in "biuf":
+        if not can_hold(answer.dtype):
             return answer
         answer = torch.from_numpy(np.ascontiguousarray(answer)).to(tensor_of(X).device)
     if isinstance(X, Tensor):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from laconic.device.precision import full_precision
+from laconic.device.tensors import can_hold
 from laconic.device.windows import window_maxima
 from laconic.model.arrange import Arrange
 from laconic.model.conditions import EQUAL, MISSING
@@ -51,7 +52,7 @@ def scores(map: FeatureMap, X: Tensor, weights: np.ndarray, intercept: np.ndarra
 
 def labels(classes: np.ndarray, codes: Tensor) -> Any:
     """Return the labels of class codes. Labels that are no numbers come back as an array."""
-    if classes.dtype.kind not in "biuf":
+    if not can_hold(classes.dtype):
         return classes[to_host(codes)]
     return torch.from_numpy(classes).to(codes.device)[codes]
 

@@ -15,6 +15,11 @@ def tensor_type(dtype: np.dtype[Any]) -> torch.dtype:
     return found
 
 
+def can_hold(dtype: np.dtype[Any]) -> bool:
+    """Return whether a tensor can hold labels of a type: numbers in the order of this machine."""
+    return dtype.kind in "biuf" and dtype.isnative and dtype.itemsize <= 8
+
+
 def on_host(tensor: Tensor) -> np.ndarray:
     """Return a tensor as an array. This waits for the device."""
     array: np.ndarray = tensor.cpu().numpy()

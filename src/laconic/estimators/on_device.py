@@ -125,8 +125,10 @@ def checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> OnDevice:
             f'of NumPy and set device="{X.device}", or choose the size by early_stopping'
         )
     few = few_rows(X)
+    if y is None:
+        estimator._validated(few, y, reset=True)  # it raises the error
     labels = y if is_tensor(y) else np.asarray(y)
-    check_consistent_length(X, labels, sample_weight)
+    check_consistent_length(X, labels, sample_weight if np.ndim(sample_weight) else None)
     estimator._validated(few, to_host(np.resize(to_host(labels[:1]), len(few))), reset=True)
     known = coded(y, sample_weight, estimator.class_weight, X)
     estimator.classes_, estimator.class_prior_ = known.classes, known.shares

@@ -140,6 +140,10 @@ class Threads:
         self._pool: Workers | None = None
         self._process: object = None  # the process that entered the context
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return a copy that has entered no context, for example in another process."""
+        return Threads, (self.n_jobs,)
+
     def __enter__(self) -> Threads:
         _single_threaded_blas.__enter__()
         self._process = _process
