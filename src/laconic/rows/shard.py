@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 # The loss of a score takes about as long as so many multiplications.
 OF_SCORE = 16
+# Numbers in written columns for each thread. With fewer, handing them out costs more than it saves.
+WRITTEN = 1 << 18
 
 
 class Rest(NamedTuple):
@@ -134,7 +136,8 @@ class Shard:
         def write(number: int) -> None:
             out[:, ends[number] : ends[number + 1]] = self.pool.columns([atoms[number]])
 
-        list(self._threads.map(write, range(len(atoms))))
+        work = self.n_rows * len(atoms)
+        list(self._threads.map(write, range(len(atoms)), most=work // WRITTEN))
         return out
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
