@@ -252,6 +252,8 @@ def test_arrays_of_cupy_give_arrays_of_cupy():
     known = ShareBoostClassifier(3).fit(X, y)
     model = ShareBoostClassifier(3).fit(cupy.asarray(X), cupy.asarray(y))
     assert model.atoms_ == known.atoms_
+    weighted = ShareBoostClassifier(3).fit(cupy.asarray(X), y, cupy.ones(len(y)))
+    assert weighted.atoms_ == known.atoms_
     for answer in ANSWERS:
         found = getattr(model, answer)(cupy.asarray(X))
         assert isinstance(found, cupy.ndarray)

@@ -232,14 +232,15 @@ def captured(work: Callable[[], None], device: torch.device, before: Any) -> Any
 
     It takes the memory of the graph ``before``, which must not run again. Fits of several threads
     record one after the other, because they share the stream. What other threads ask of the device
-    meanwhile is not recorded, and does not disturb.
+    meanwhile is not recorded, and does not disturb. Neither does an old graph that is thrown away
+    meanwhile.
     """
     stream, graph = _stream(device), torch.cuda.CUDAGraph()
     with _recording:
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
             pool = None if before is None else before.pool()
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            graph.capture_begin(pool=pool, capture_error_mode="relaxed")
             try:
                 work()
             finally:

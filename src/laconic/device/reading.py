@@ -29,6 +29,9 @@ from laconic.numeric.threads import row_blocks
 # Most numbers of the columns that are held at once in double precision.
 HELD = 1 << 26
 
+# What has the same bytes as an unsigned type. GPUs take no rows of tensors of unsigned types.
+SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
 
 def columns(map: FeatureMap, X: Tensor) -> Tensor:
     """Return the values of a map on new rows, (n_rows, n_columns), in the units of the input."""
@@ -54,7 +57,9 @@ def labels(classes: np.ndarray, codes: Tensor) -> Any:
     """Return the labels of class codes. Labels that are no numbers come back as an array."""
     if not can_hold(classes.dtype):
         return classes[to_host(codes)]
-    return torch.from_numpy(classes).to(codes.device)[codes]
+    known = torch.from_numpy(classes).to(codes.device)
+    own, signed = known.dtype, SIGNED.get(known.dtype, known.dtype)
+    return known.view(signed)[codes].view(own)
 
 
 def _refuse(primitives: Sequence[Primitive], X: Tensor, found: Tensor) -> None:

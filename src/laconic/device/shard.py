@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from weakref import proxy
 
 import numpy as np
 import torch
@@ -196,7 +197,10 @@ class DeviceShard:
         if self._steps is None:
             known = type(self.loss) in (*LOSSES.values(), *BINARY_LOSSES.values())
             given = self.rest.weight, self.loss.shift_invariant, known and not self._tries
-            self._steps = DeviceSteps(self._bent, lambda: self._hessians().blocks(), *given)
+            # The steps do not hold the shard, so its memory is free as soon as the shard is.
+            own = proxy(self)
+            curve, blocks = lambda p: own._bent(p), lambda: own._hessians().blocks()
+            self._steps = DeviceSteps(curve, blocks, *given)
         return self._steps
 
     def _forget_steps(self) -> None:

@@ -118,7 +118,9 @@ def check_pool(estimator: Any) -> None:
 def checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> OnDevice:
     """Check rows on a device, set what `fit` learns of them, and hold out rows if asked for."""
     from laconic.device.check import as_floats, coded, few_rows
+    from laconic.device.place import tensor_of
 
+    y, sample_weight = (tensor_of(v) if is_on_device(v) else v for v in (y, sample_weight))
     if estimator.cv is not None:
         raise ValueError(
             "cv cuts rows in the memory of the processor, and X is on a device; give X as an array "
