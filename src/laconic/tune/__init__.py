@@ -1,0 +1,1 @@
+"""Tuning: re-optimise the parameters of chosen atoms together with their weights."""

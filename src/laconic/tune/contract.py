@@ -1,0 +1,43 @@
+"""The contract of atoms that can be tuned.
+
+A column of a model is a function z_j(x; θ) of a row and of the parameters of the chosen atoms. To
+tune them, the objective's gradient in θ is needed:
+
+    ∂L/∂θ = Σ_i Σ_j (∂L/∂z_ij) ∂z_ij/∂θ = −Σ_i Σ_j s_j ⟨R_i, W_j⟩ ∂z_ij/∂θ,
+
+where R_i is the residual of row i (the negative gradient in its scores, weight included), W_j are
+the weights of column j in scaled units, and s_j is the factor of the column. So atoms only have to
+multiply given numbers by the derivatives of their columns. They know neither the loss nor the
+weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from laconic.model.feature_maps import FeatureMap
+
+
+class Tunable(Protocol):
+    """The atoms of a map as functions of their parameters.
+
+    Parameters are a list of arrays, each with one line for every part that has a scale of its own,
+    such as a template. All arrays are of NumPy, or all are tensors on one device.
+    """
+
+    start: list[Any]
+    """The parameters of the map that was given."""
+    units: list[float]
+    """The size of a small but clear change of an entry of each array."""
+
+    def values(self, parameters: list[Any], X: Any) -> tuple[Any, Any]:
+        """Return the columns for some rows, (n_columns, n_rows), and what `slopes` needs."""
+
+    def slopes(self, kept: Any, pull: Any) -> list[Any]:
+        """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ for the rows of `values`, like the parameters."""
+
+    def settled(self, parameters: list[Any]) -> list[Any]:
+        """Return the nearest parameters that are allowed, such as templates of unit norm."""
+
+    def map(self, parameters: list[Any]) -> FeatureMap:
+        """Return the map of the atoms that these parameters make."""
