@@ -70,7 +70,7 @@ def reference(own, parameters, X):
     given, shape = own._given, own._shape
     places = parameters[-1] if own._places else np.column_stack([given.centre, given.sigma])
     out = np.zeros((len(X), len(given.template)))
-    for number, group in enumerate(own._groups):
+    for number, group in enumerate(own.groups):
         s = group.size
         for t, a in zip(group.template, group.place, strict=True):
             v = parameters[number][t].reshape(s, s)
@@ -117,8 +117,44 @@ def test_shared_templates_can_be_taken_apart():
     of_shared = shared.slopes(shared.values(shared.start, X)[1], pull)
     of_single = single.slopes(single.values(single.start, X)[1], pull)
     sums = np.zeros_like(of_shared[0])
-    group = single._groups[0]
+    group = single.groups[0]
     templates = given.template[alone.template[group.own]]
     for t, slope in zip(np.unique(templates, return_inverse=True)[1], of_single[0], strict=True):
         sums[t] += slope
     np.testing.assert_allclose(sums, of_shared[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("places", [False, True])
+def test_a_device_gives_the_same(places, device):
+    torch = pytest.importorskip("torch")
+    from laconic.device.tuned_patches import DeviceTunedPatches
+
+    given, X = some_patches(13), images(14, 90)
+    own = work(given, places)
+    there = DeviceTunedPatches(own, given, torch.device(device), places)
+    pull = np.random.default_rng(15).standard_normal((5, 90))
+    values, kept = own.values(own.start, X)
+    rows, force = (torch.as_tensor(array, device=device) for array in (X, pull))
+    found, seen = there.values(there.start, rows)
+    np.testing.assert_allclose(found.cpu().numpy(), values, rtol=1e-5, atol=1e-6)
+    assert np.array_equal(seen.at.cpu().numpy(), kept.at)
+    expected, slopes = own.slopes(kept, pull), there.slopes(seen, force)
+    for one, other in zip(expected, slopes, strict=True):
+        np.testing.assert_allclose(other.cpu().numpy(), one, rtol=1e-4, atol=1e-4)
+    moved = [p + 0.3 for p in own.start]
+    for one, other in zip(
+        own.settled(moved),
+        there.settled([torch.as_tensor(p, device=device) for p in moved]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(other.cpu().numpy(), one, rtol=1e-12)
+    assert there.map(there.start).atoms() == own.map(own.start).atoms()
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    """The processor as a device, and a GPU."""
+    torch = pytest.importorskip("torch")
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return request.param

@@ -19,6 +19,7 @@ import numpy as np
 
 from laconic.model.patches import PatchesMap
 from laconic.model.windows import images_of
+from laconic.numeric.namespaces import namespace, numbers_like
 from laconic.numeric.threads import Threads, row_blocks
 
 # Images that one thread computes side by side.
@@ -95,13 +96,13 @@ class TunedPatches:
     def __init__(self, given: PatchesMap, threads: Threads, places: bool = False) -> None:
         self._given, self._threads, self._places = given, threads, places
         self._shape = int(given.shape[0]), int(given.shape[1])
-        self._groups = groups_of(given)
+        self.groups = groups_of(given)
         images = given.templates()
         self.start = [
             normed(np.array([images[t].ravel() for t in group.own], dtype=np.float64))
-            for group in self._groups
+            for group in self.groups
         ]
-        self.units = [1.0 / group.size for group in self._groups]
+        self.units = [1.0 / group.size for group in self.groups]
         if places:
             self.start.append(np.column_stack([given.centre, given.sigma]))
             self.units.append(1.0)
@@ -115,7 +116,7 @@ class TunedPatches:
         out, at = np.empty((n_atoms, n), np.float32), np.empty((n_atoms, n), np.int32)
         work = [
             (group, parameters[number].astype(np.float32), *self._masks(group, parameters))
-            for number, group in enumerate(self._groups)
+            for number, group in enumerate(self.groups)
         ]
 
         def one(s: slice) -> None:
@@ -134,7 +135,7 @@ class TunedPatches:
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ."""
         from laconic.tune.patch_kernels import template_slopes
 
-        work = [(group, *self._masks(group, kept.parameters)) for group in self._groups]
+        work = [(group, *self._masks(group, kept.parameters)) for group in self.groups]
 
         def one(s: slice) -> list[np.ndarray]:
             found = []
@@ -163,9 +164,7 @@ class TunedPatches:
             wider = (force * (away**2).sum(0)).sum(1) / sigma**3
         return np.column_stack([*moved, wider])
 
-    def _masks(
-        self, group: Group, parameters: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _masks(self, group: Group, parameters: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the different masks of a group, over all positions, and each atom's mask."""
         now = self._moved(parameters)
         _, first, mask = np.unique(
@@ -176,28 +175,28 @@ class TunedPatches:
 
     def settled(self, parameters: list[np.ndarray]) -> list[np.ndarray]:
         """Return templates of zero mean and unit norm, and masks that find a place."""
-        templates = [normed(given) for given in parameters[: len(self._groups)]]
+        templates = [normed(given) for given in parameters[: len(self.groups)]]
         if not self._places:
             return templates
         return [*templates, settled_places(parameters[-1], self._given)]
 
     def map(self, parameters: list[np.ndarray]) -> PatchesMap:
         """Return the map of the patches that these parameters make."""
-        return map_of(self._given, self._groups, parameters, self._places)
+        return map_of(self._given, self.groups, parameters, self._places)
 
     def _moved(self, parameters: list[np.ndarray]) -> PatchesMap:
         """Return a map with the present places."""
         return self.map(parameters) if self._places else self._given
 
 
-def settled_places(places: np.ndarray, given: PatchesMap) -> np.ndarray:
+def settled_places(places: Any, given: PatchesMap) -> Any:
     """Return places inside the images, and widths of at least `NARROWEST`."""
-    size = given.size[given.template]
-    half = (size - 1) / 2
-    last = given.shape - 1 - half[:, None]
-    return np.column_stack(
-        [np.clip(places[:, :2], half[:, None], last), np.maximum(places[:, 2], NARROWEST)]
-    )
+    xp = namespace(places)
+    half = (given.size[given.template] - 1) / 2
+    least = np.column_stack([half, half, np.full(len(half), NARROWEST)])
+    most = np.column_stack([given.shape - 1 - half[:, None], np.full(len(half), np.inf)])
+    low, high = numbers_like(least, places), numbers_like(most, places)
+    return xp.minimum(xp.maximum(places, low), high)
 
 
 def map_of(

@@ -1,0 +1,80 @@
+"""Rows in batches, in an order drawn at random, as they are or in copies made on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from laconic.numeric.namespaces import is_tensor
+
+
+class Copies(Protocol):
+    """Makes copies of rows, such as `laconic.deform.Deform`."""
+
+    def copies_of(self, X: Any, number: int) -> np.ndarray:
+        """Return one copy of every row. Every number gives other copies."""
+
+
+class Batch(NamedTuple):
+    """Some rows."""
+
+    X: Any
+    codes: Any
+    weight: Any
+    """Weights that are 1 in the mean over all rows, over the number of rows of the batch."""
+
+
+class Batches:
+    """The rows of a fit, batch by batch.
+
+    Every row comes once in an epoch. The order depends on the seed and the epoch only.
+
+    Parameters
+    ----------
+    X, codes, weight
+        Rows, class codes, and weights that sum to one. All are arrays of NumPy, or all are tensors
+        on one device.
+    size : int
+        Rows of a batch. The last one of an epoch may have fewer.
+    seed : int
+    copies : Copies, optional
+        What makes new copies of the rows for every epoch. Without it, rows come as they are.
+    """
+
+    def __init__(
+        self, X: Any, codes: Any, weight: Any, size: int, seed: int, copies: Copies | None = None
+    ) -> None:
+        self._X, self._codes, self._weight = X, codes, weight * float(len(codes))
+        self._seed, self._copies = seed, copies
+        self._size = min(size, len(codes))
+        self.n_batches = -(-len(codes) // self._size)
+
+    def rows(self, epoch: int) -> Any:
+        """Return all rows of an epoch, in the order in which they were given."""
+        if self._copies is None:
+            return self._X
+        made = self._copies.copies_of(_on_host(self._X), epoch)
+        return _there(made, self._X)
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        """Yield the batches of an epoch."""
+        X, n = self.rows(number), len(self._codes)
+        order = np.random.default_rng([self._seed, number]).permutation(n)
+        for start in range(0, n, self._size):
+            chosen = _there(order[start : start + self._size], self._codes)
+            weight = self._weight[chosen] / float(len(chosen))
+            yield Batch(X[chosen], self._codes[chosen], weight)
+
+
+def _on_host(array: Any) -> np.ndarray:
+    return array.cpu().numpy() if is_tensor(array) else array
+
+
+def _there(array: np.ndarray, like: Any) -> Any:
+    if not is_tensor(like):
+        return array
+    from laconic.device.place import moved
+
+    return moved(array, like.device)
