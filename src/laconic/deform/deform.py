@@ -153,6 +153,16 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._deform(X, shape, range(1), out)
         return out
 
+    def copies_of(self, X: Any, number: int) -> np.ndarray:
+        """Return a deformed copy of every image. Each number gives other copies, from 0 on.
+
+        The copies ``0, 1, …`` are those that `enlarge` adds, whatever ``copies`` is.
+        """
+        X, shape = self._checked(check_array(X, dtype=None, estimator=self))
+        out = np.empty_like(X, order="C")
+        self._deform(X, shape, range(number, number + 1), out)
+        return out
+
     def _checked(self, X: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
         """Check the settings. Return the pixels as numbers, and the shape of an image."""
         for name in ("elastic_alpha", "rotation", "scale", "shear", "shift"):
@@ -205,7 +215,8 @@ class Deform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if X.dtype.kind in "iu":
                 limits = np.iinfo(X.dtype)
                 made = np.clip(np.rint(made), limits.min, limits.max)
-            out[copy * len(X) + rows.start : copy * len(X) + rows.stop] = made
+            before = (copy - copies.start) * len(X)
+            out[before + rows.start : before + rows.stop] = made
 
         blocks = list(enumerate(row_blocks(len(X), self._block)))
         with Threads(self.n_jobs) as threads:
