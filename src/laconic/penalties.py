@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from laconic.numeric.namespaces import namespace
+
 # Factor of the damping. Far from zero the smooth norms are almost linear, and along a shift of all
 # classes nothing else may bend. So small a factor hardly slows the end of a solve.
 DAMPING = 0.05
@@ -215,7 +217,7 @@ class SmoothL1:
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """∇Ω(W)."""
-        return self.alpha * np.tanh(self.beta * W)
+        return self.alpha * namespace(W).tanh(self.beta * W)
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
         """∇²Ω(W) applied to V."""
@@ -262,11 +264,11 @@ class SmoothLinfL1:
 
     def _parts(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the logarithm of each column's sum, and the softmax weights of +W and −W."""
-        A = self.beta * W
-        top = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
-        up, down = np.exp(A - top), np.exp(-A - top)
+        A, xp = self.beta * W, namespace(W)
+        top = xp.amax(xp.abs(A), axis=1, keepdims=True)
+        up, down = xp.exp(A - top), xp.exp(-A - top)
         total = (up + down).sum(axis=1, keepdims=True)
-        return np.log(total) + top, up / total, down / total
+        return xp.log(total) + top, up / total, down / total
 
     def value(self, W: np.ndarray) -> float:
         """Ω(W)."""

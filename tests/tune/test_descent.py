@@ -7,7 +7,7 @@ from test_tuned_patches import images, some_patches, work
 from laconic.losses import find_loss
 from laconic.penalties import L2, SmoothL1
 from laconic.tune.batches import Batch, Batches
-from laconic.tune.descent import Frame, Model, descend, objective_gradient
+from laconic.tune.descent import Frame, Model, descend, loss_and_slopes
 
 
 class Waves:
@@ -50,7 +50,7 @@ def problem(loss="margin", penalty=None, k=3, n=80):
 )
 def test_gradients_are_finite_differences(loss, k, penalty):
     atoms, model, frame, batch = problem(loss, penalty, k)
-    _, gradients = objective_gradient(atoms, model, frame, batch)
+    _, gradients = loss_and_slopes(atoms, model, frame, batch)
     parts = [*model.parameters, model.weights, model.base]
     rng, step = np.random.default_rng(3), 1e-5
     for number, gradient in enumerate(gradients):
@@ -61,7 +61,8 @@ def test_gradients_are_finite_differences(loss, k, penalty):
             moved[number] = parts[number] + sign * step * along
             *parameters, weights, base = moved
             given = Model(parameters, weights, base)
-            ends.append(objective_gradient(atoms, given, frame, batch)[0])
+            value = loss_and_slopes(atoms, given, frame, batch)[0]
+            ends.append(value + frame.penalty.value(weights))
         found = (ends[0] - ends[1]) / (2 * step)
         assert found == pytest.approx(float((gradient * along).sum()), rel=1e-6, abs=1e-9)
 

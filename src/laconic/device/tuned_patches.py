@@ -32,6 +32,20 @@ class Seen(NamedTuple):
     at: Tensor
 
 
+class There(NamedTuple):
+    """The atoms of one size of templates."""
+
+    size: int
+    template: Tensor
+    """Number of the template of each atom."""
+    place: Tensor | None
+    """Number of the column of each atom; None if these are all columns."""
+    masks: Tensor
+    """(atoms, positions)"""
+    shares: Tensor | None
+    """(templates, atoms): 1 where an atom has a template; None if each has its own, in order."""
+
+
 class DeviceTunedPatches:
     """Patches as functions of their parameters; see `laconic.tune.contract.Tunable`.
 
@@ -48,19 +62,26 @@ class DeviceTunedPatches:
     def __init__(self, here: Any, given: PatchesMap, device: torch.device, places: bool) -> None:
         self._here, self._places = here, places
         self._shape = int(given.shape[0]), int(given.shape[1])
-        self._groups = here.groups
         self.units = here.units
-        self.start = [self._there(array, device) for array in here.start]
-        self._n_columns = len(given.template)
-        self._masks = [
-            torch.as_tensor(
-                np.array([given.windows.mask(a).ravel() for a in group.place]), device=device
-            )
-            for group in self._groups
+        self.start = [
+            torch.as_tensor(array, dtype=torch.float64, device=device) for array in here.start
         ]
+        self._n_columns = len(given.template)
+        self._groups = [self._brought(group, given, device) for group in here.groups]
 
-    def _there(self, array: np.ndarray, device: torch.device) -> Tensor:
-        return torch.as_tensor(array, dtype=torch.float64, device=device)
+    def _brought(self, group: Any, given: PatchesMap, device: torch.device) -> There:
+        """Bring what is known about a group of atoms to the device."""
+        masks = np.array([given.windows.mask(a).ravel() for a in group.place])
+        shared = np.arange(len(group.own))[:, None] == group.template
+        own = np.array_equal(shared, np.eye(len(group.place)))
+        every = len(group.place) == self._n_columns
+        return There(
+            group.size,
+            torch.as_tensor(group.template, device=device),
+            None if every else torch.as_tensor(group.place, device=device),
+            torch.as_tensor(masks, device=device),
+            None if own else torch.as_tensor(shared, dtype=torch.float64, device=device),
+        )
 
     def values(self, parameters: list[Tensor], X: Tensor) -> tuple[Tensor, Seen]:
         """Return the columns for some images, and what `slopes` needs."""
@@ -69,70 +90,48 @@ class DeviceTunedPatches:
         at = torch.empty(out.shape, dtype=torch.int64, device=out.device)
         all_windows, all_masks = [], []
         with full_precision():
-            for number, group in enumerate(self._groups):
+            for group, templates in zip(self._groups, parameters, strict=False):
                 s = group.size
                 windows = images.unfold(1, s, 1).unfold(2, s, 1).reshape(len(images), -1, s * s)
-                masks = self._masks[number]
+                masks = group.masks
                 if self._places:
-                    masks = masks_of(parameters[-1][group.place], self._shape, s)
-                self._largest(group, parameters[number], windows, masks, out, at)
+                    masks = masks_of(_of(group, parameters[-1]), self._shape, s)
+                largest, where = _largest(group, templates.float(), windows, masks)
+                if group.place is None:
+                    out, at = largest, where
+                else:
+                    out[group.place], at[group.place] = largest, where
                 all_windows.append(windows)
                 all_masks.append(masks)
         return out, Seen(all_windows, all_masks, parameters, out, at)
-
-    def _largest(
-        self, group: Any, templates: Tensor, windows: Tensor, masks: Tensor, out: Tensor, at: Tensor
-    ) -> None:
-        """Write the largest masked responses of one size of templates, and their positions."""
-        n, positions, _ = windows.shape
-        together = max(HELD // (n * positions), 1)
-        for low in range(0, len(group.place), together):
-            some = slice(low, low + together)
-            own, place = group.template[some], group.place[some]
-            used, first = np.unique(own, return_inverse=True)
-            responses = templates[used].float() @ windows.view(n * positions, -1).T
-            responses = responses.view(len(used), n, positions)
-            if len(used) < len(own):
-                responses = responses[first.ravel()]
-            masked = responses * masks[some, None, :]
-            largest, where = masked.max(2)
-            positive = largest > 0
-            out[place] = torch.where(positive, largest, 0.0)
-            at[place] = torch.where(positive, where, -1)
 
     def slopes(self, kept: Seen, pull: Tensor) -> list[Tensor]:
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ."""
         sums = []
         with full_precision():
-            for number, group in enumerate(self._groups):
-                windows, masks = kept.windows[number], kept.masks[number]
-                found = kept.at[group.place]
+            for group, windows, masks in zip(self._groups, kept.windows, kept.masks, strict=True):
+                found = _of(group, kept.at)
                 at = found.clamp(min=0)
-                force = pull[group.place].float() * masks.gather(1, at) * (found >= 0)
+                force = _of(group, pull).float() * masks.gather(1, at) * (found >= 0)
                 rows = torch.arange(len(windows), device=at.device)
                 total = torch.bmm(force[:, None, :], windows[rows, at])[:, 0].double()
-                shared = np.arange(len(group.own))[:, None] == group.template
-                if shared.shape[0] < shared.shape[1]:
-                    total = torch.as_tensor(shared, dtype=total.dtype, device=at.device) @ total
-                else:
-                    total = total[np.argsort(group.template)]
-                sums.append(total)
-            if self._places:
-                sums.append(self._slopes_of_places(kept, pull))
+                sums.append(total if group.shares is None else group.shares @ total)
+        if self._places:
+            sums.append(self._slopes_of_places(kept, pull))
         return sums
 
     def _slopes_of_places(self, kept: Seen, pull: Tensor) -> Tensor:
         out = torch.zeros_like(kept.parameters[-1])
         for group in self._groups:
             across = self._shape[1] + 1 - group.size
-            centre, sigma = kept.parameters[-1][group.place].split([2, 1], dim=1)
-            at = kept.at[group.place]
+            centre, sigma = _of(group, kept.parameters[-1]).split([2, 1], dim=1)
+            at = _of(group, kept.at)
             row, column = torch.div(at, across, rounding_mode="floor"), at % across
             away = torch.stack([row, column], 2) + (group.size - 1) / 2 - centre[:, None]
-            force = pull[group.place].double() * kept.values[group.place].double() * (at >= 0)
+            force = _of(group, pull).double() * _of(group, kept.values).double() * (at >= 0)
             moved = (force[:, :, None] * away).sum(1) / sigma**2
             wider = (force * (away**2).sum(2)).sum(1)[:, None] / sigma**3
-            out[group.place] = torch.cat([moved, wider], 1)
+            out[slice(None) if group.place is None else group.place] = torch.cat([moved, wider], 1)
         return out
 
     def settled(self, parameters: list[Tensor]) -> list[Tensor]:
@@ -143,6 +142,29 @@ class DeviceTunedPatches:
         """Return the map of the patches that these parameters make."""
         made: PatchesMap = self._here.map([to_host(array) for array in parameters])
         return made
+
+
+def _of(group: There, lines: Tensor) -> Tensor:
+    """Return the lines of the atoms of a group."""
+    return lines if group.place is None else lines[group.place]
+
+
+def _largest(
+    group: There, templates: Tensor, windows: Tensor, masks: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the largest masked response of each atom and its position, or 0 and -1."""
+    n, positions, _ = windows.shape
+    n_atoms, flat = len(group.template), windows.view(n * positions, -1).T
+    together = n_atoms if group.shares is None else max(HELD // (n * positions), 1)
+    responses = (templates @ flat).view(-1, n, positions)
+    parts = []
+    for low in range(0, n_atoms, together):
+        s = slice(low, low + together)
+        own = responses if group.shares is None else responses[group.template[s]]
+        parts.append((own * masks[s, None, :]).max(2))
+    largest, where = (torch.cat(found) for found in zip(*parts, strict=True))
+    positive = largest > 0
+    return torch.where(positive, largest, 0.0), torch.where(positive, where, -1)
 
 
 def masks_of(places: Tensor, shape: tuple[int, int], size: int) -> Tensor:

@@ -61,9 +61,10 @@ class Batches:
     def epoch(self, number: int) -> Iterator[Batch]:
         """Yield the batches of an epoch."""
         X, n = self.rows(number), len(self._codes)
-        order = np.random.default_rng([self._seed, number]).permutation(n)
+        drawn = np.random.default_rng([self._seed, number]).permutation(n)
+        order = _there(drawn, self._codes)
         for start in range(0, n, self._size):
-            chosen = _there(order[start : start + self._size], self._codes)
+            chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
             yield Batch(X[chosen], self._codes[chosen], weight)
 

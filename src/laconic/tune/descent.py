@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from laconic.losses import Loss
-from laconic.numeric.namespaces import namespace, numbers_like, to_host
-from laconic.penalties import Penalty
+from laconic.numeric.namespaces import is_tensor, namespace, numbers_like, to_host
+from laconic.penalties import PENALTIES, Penalty
 from laconic.tune.batches import Batch, Batches
 from laconic.tune.contract import Tunable
 
@@ -82,10 +82,13 @@ class Adam:
         return out
 
 
-def objective_gradient(
+def loss_and_slopes(
     atoms: Tunable, model: Model, frame: Frame, batch: Batch
-) -> tuple[float, list[Any]]:
-    """Return the objective of a batch and its gradients in parameters, weights and intercept."""
+) -> tuple[Any, list[Any]]:
+    """Return the loss of a batch, and the objective's gradients in all parts of the model.
+
+    On a device the loss is a tensor, so that nothing waits for it.
+    """
     values, kept = atoms.values(model.parameters, batch.X)
     columns = values * frame.scales[:, None] - frame.means[:, None]
     weights, n_outputs = model.weights, len(model.base)
@@ -95,12 +98,17 @@ def objective_gradient(
     state = xp.empty_like(scores)
     value = frame.loss.evaluate(scores, target, batch.weight, state)
     residual = frame.loss.residual(target, batch.weight, state)
-    given = to_host(weights)
-    slope = numbers_like(frame.penalty.gradient(given), weights) - columns @ residual.T
+    slope = _slope(frame.penalty, weights) - columns @ residual.T
     pull = -(weights * frame.scales[:, None]) @ residual
     of_base = -residual.sum(1) if frame.intercept else 0.0 * model.base
-    total = float(value) + float(frame.penalty.value(given))
-    return total, [*atoms.slopes(kept, pull), slope, of_base]
+    return value, [*atoms.slopes(kept, pull), slope, of_base]
+
+
+def _slope(penalty: Penalty, weights: Any) -> Any:
+    """Return the gradient of a penalty. Only the built-in ones take tensors."""
+    if not is_tensor(weights) or type(penalty) in PENALTIES.values():
+        return penalty.gradient(weights)
+    return numbers_like(penalty.gradient(to_host(weights)), weights)
 
 
 def descend(
@@ -114,7 +122,7 @@ def descend(
 ) -> Model:
     """Return the model after some epochs.
 
-    ``told`` is called after every epoch with its number, the model and the mean objective of its
+    ``told`` is called after every epoch with its number, the model and the mean loss of its
     batches. A true answer ends the descent.
     """
     size = float((model.weights * model.weights).mean()) ** 0.5 or 1.0
@@ -122,15 +130,15 @@ def descend(
     total = epochs * batches.n_batches
     done = 0
     for epoch in range(epochs):
-        sums = 0.0
+        sums: Any = 0.0
         for batch in batches.epoch(epoch):
-            value, gradients = objective_gradient(atoms, model, frame, batch)
+            value, gradients = loss_and_slopes(atoms, model, frame, batch)
             now = rate * 0.5 * (1.0 + math.cos(math.pi * done / total))
             *parameters, weights, base = descent.moved(list(_parts(model)), gradients, now)
             model = Model(atoms.settled(parameters), weights, base)
-            sums += value
+            sums = sums + value
             done += 1
-        if told(epoch, model, sums / batches.n_batches):
+        if told(epoch, model, float(sums) / batches.n_batches):
             break
     return model
 
