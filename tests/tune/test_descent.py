@@ -7,7 +7,7 @@ from test_tuned_patches import images, some_patches, work
 from laconic.losses import find_loss
 from laconic.penalties import L2, SmoothL1
 from laconic.tune.batches import Batch, Batches
-from laconic.tune.descent import Frame, Model, descend, loss_and_slopes
+from laconic.tune.descent import Frame, TunedModel, descend, loss_and_slopes
 
 
 class Waves:
@@ -37,7 +37,7 @@ def problem(loss="margin", penalty=None, k=3, n=80):
     weight = rng.uniform(0.5, 2.0, n)
     weight /= weight.sum()
     outputs = loss.n_outputs(k)
-    model = Model(atoms.start, rng.standard_normal((5, outputs)), rng.standard_normal(outputs))
+    model = TunedModel(atoms.start, rng.standard_normal((5, outputs)), rng.standard_normal(outputs))
     frame = Frame(
         rng.uniform(0.3, 1.0, 5), rng.uniform(0, 1, 5), loss, penalty or L2(0.1), intercept=True
     )
@@ -60,7 +60,7 @@ def test_gradients_are_finite_differences(loss, k, penalty):
             moved = list(parts)
             moved[number] = parts[number] + sign * step * along
             *parameters, weights, base = moved
-            given = Model(parameters, weights, base)
+            given = TunedModel(parameters, weights, base)
             value = loss_and_slopes(atoms, given, frame, batch)[0]
             ends.append(value + frame.penalty.value(weights))
         found = (ends[0] - ends[1]) / (2 * step)
@@ -86,7 +86,7 @@ def test_descent_finds_a_template_again():
         seen.append(value)
         return False
 
-    model = Model(atoms.start, np.array([[-1.0, 1.0]]), np.zeros(2))
+    model = TunedModel(atoms.start, np.array([[-1.0, 1.0]]), np.zeros(2))
     found = descend(atoms, model, frame, Batches(X, codes, weight, 50, 0), 30, 0.05, told)
     assert len(seen) == 30
     assert seen[-1] < 0.3 * seen[0]

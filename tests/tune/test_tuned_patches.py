@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from laconic.model.patches import PatchesMap
+from laconic.model.patches import PatchesMap, normed
 from laconic.numeric.threads import Threads
-from laconic.tune.patches import TunedPatches, apart, normed
+from laconic.tune.patches import TunedPatches, apart
 
 
 def some_patches(seed=0, shape=(9, 11), sizes=(3, 4, 3), template=(0, 1, 2, 0, 2)):

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from laconic.device.precision import full_precision
 from laconic.model.masks import CUT
-from laconic.model.patches import PatchesMap
+from laconic.model.patches import PatchesMap, normed
 from laconic.numeric.namespaces import to_host
 
 # Most masked responses that are held at once: 1 GiB.
 HELD = 1 << 28
 
 
-class Seen(NamedTuple):
+class SeenThere(NamedTuple):
     """What the derivatives of some values need."""
 
     windows: list[Tensor]
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
     at: Tensor
 
 
-class There(NamedTuple):
+class GroupThere(NamedTuple):
     """The atoms of one size of templates."""
 
     size: int
@@ -68,14 +68,15 @@ class DeviceTunedPatches:
         ]
         self._n_columns = len(given.template)
         self._groups = [self._brought(group, given, device) for group in here.groups]
+        self._low, self._high = (torch.as_tensor(b, device=device) for b in here.bounds)
 
-    def _brought(self, group: Any, given: PatchesMap, device: torch.device) -> There:
+    def _brought(self, group: Any, given: PatchesMap, device: torch.device) -> GroupThere:
         """Bring what is known about a group of atoms to the device."""
         masks = np.array([given.windows.mask(a).ravel() for a in group.place])
         shared = np.arange(len(group.own))[:, None] == group.template
         own = np.array_equal(shared, np.eye(len(group.place)))
         every = len(group.place) == self._n_columns
-        return There(
+        return GroupThere(
             group.size,
             torch.as_tensor(group.template, device=device),
             None if every else torch.as_tensor(group.place, device=device),
@@ -83,7 +84,7 @@ class DeviceTunedPatches:
             None if own else torch.as_tensor(shared, dtype=torch.float64, device=device),
         )
 
-    def values(self, parameters: list[Tensor], X: Tensor) -> tuple[Tensor, Seen]:
+    def values(self, parameters: list[Tensor], X: Tensor) -> tuple[Tensor, SeenThere]:
         """Return the columns for some images, and what `slopes` needs."""
         images = X.float().view(-1, *self._shape)
         out = images.new_empty((self._n_columns, len(images)))
@@ -103,9 +104,9 @@ class DeviceTunedPatches:
                     out[group.place], at[group.place] = largest, where
                 all_windows.append(windows)
                 all_masks.append(masks)
-        return out, Seen(all_windows, all_masks, parameters, out, at)
+        return out, SeenThere(all_windows, all_masks, parameters, out, at)
 
-    def slopes(self, kept: Seen, pull: Tensor) -> list[Tensor]:
+    def slopes(self, kept: SeenThere, pull: Tensor) -> list[Tensor]:
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ."""
         sums = []
         with full_precision():
@@ -120,7 +121,7 @@ class DeviceTunedPatches:
             sums.append(self._slopes_of_places(kept, pull))
         return sums
 
-    def _slopes_of_places(self, kept: Seen, pull: Tensor) -> Tensor:
+    def _slopes_of_places(self, kept: SeenThere, pull: Tensor) -> Tensor:
         out = torch.zeros_like(kept.parameters[-1])
         for group in self._groups:
             across = self._shape[1] + 1 - group.size
@@ -136,7 +137,10 @@ class DeviceTunedPatches:
 
     def settled(self, parameters: list[Tensor]) -> list[Tensor]:
         """Return templates of zero mean and unit norm, and masks that find a place."""
-        return self._here.settled(parameters)
+        templates = [normed(given) for given in parameters[: len(self._groups)]]
+        if not self._places:
+            return templates
+        return [*templates, torch.minimum(torch.maximum(parameters[-1], self._low), self._high)]
 
     def map(self, parameters: list[Tensor]) -> PatchesMap:
         """Return the map of the patches that these parameters make."""
@@ -144,13 +148,13 @@ class DeviceTunedPatches:
         return made
 
 
-def _of(group: There, lines: Tensor) -> Tensor:
+def _of(group: GroupThere, lines: Tensor) -> Tensor:
     """Return the lines of the atoms of a group."""
     return lines if group.place is None else lines[group.place]
 
 
 def _largest(
-    group: There, templates: Tensor, windows: Tensor, masks: Tensor
+    group: GroupThere, templates: Tensor, windows: Tensor, masks: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the largest masked response of each atom and its position, or 0 and -1."""
     n, positions, _ = windows.shape

@@ -83,6 +83,13 @@ def is_at_least(value: Any, kind: Any, least: float) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool) and bool(value >= least)
 
 
+def normed(template: Any) -> Any:
+    """Return a template, or several along the last axis, with zero mean and unit norm."""
+    template = template - template.mean(-1)[..., None]
+    norm = ((template * template).sum(-1) ** 0.5)[..., None]
+    return template / (norm + (norm == 0))
+
+
 class PatchesMap(LoweredMap):
     """Largest masked responses of a few templates; see `laconic.model.windows`.
 

@@ -30,7 +30,7 @@ KEPT, SQUARES_KEPT = 0.9, 0.999
 LEAST = 1e-8
 
 
-class Model(NamedTuple):
+class TunedModel(NamedTuple):
     """What is tuned. Weights are in scaled units."""
 
     parameters: list[Any]
@@ -50,40 +50,8 @@ class Frame(NamedTuple):
     intercept: bool
 
 
-class Adam:
-    """Steps along means of gradients, over the roots of means of their squares.
-
-    Parameters
-    ----------
-    start : list of arrays
-        What is moved.
-    lengths : list of float
-        Length of a step in an entry of each array, at rate 1.
-    """
-
-    def __init__(self, start: list[Any], lengths: list[float]) -> None:
-        self._lengths = lengths
-        self._mean = [0.0 * array for array in start]
-        self._square = [0.0 * array for array in start]
-        self._steps = 0
-
-    def moved(self, now: list[Any], gradients: list[Any], rate: float) -> list[Any]:
-        """Return the arrays after a step."""
-        self._steps += 1
-        fading, squares_fading = KEPT**self._steps, SQUARES_KEPT**self._steps
-        out = []
-        for k, (array, gradient) in enumerate(zip(now, gradients, strict=True)):
-            mean, square = self._mean[k], self._square[k]
-            mean += (1.0 - KEPT) * (gradient - mean)
-            square += (1.0 - SQUARES_KEPT) * (gradient * gradient - square)
-            size = (square / (1.0 - squares_fading)) ** 0.5 + LEAST
-            step = mean / (1.0 - fading) / size
-            out.append(array - (rate * self._lengths[k]) * step)
-        return out
-
-
 def loss_and_slopes(
-    atoms: Tunable, model: Model, frame: Frame, batch: Batch
+    atoms: Tunable, model: TunedModel, frame: Frame, batch: Batch
 ) -> tuple[Any, list[Any]]:
     """Return the loss of a batch, and the objective's gradients in all parts of the model.
 
@@ -111,37 +79,97 @@ def _slope(penalty: Penalty, weights: Any) -> Any:
     return numbers_like(penalty.gradient(to_host(weights)), weights)
 
 
+class Descent:
+    """Steps along means of gradients, over the roots of means of their squares.
+
+    Everything that a step changes is changed in place, so that a GPU can repeat it as a graph.
+
+    Parameters
+    ----------
+    atoms : Tunable
+    model : TunedModel
+        Where to start. It is not changed.
+    frame : Frame
+    rate : float
+        Length of the first step, as a share of `Tunable.units` for parameters, and of the root of
+        the mean squared weight for weights.
+    n_steps : int
+        Number of steps until the length is zero.
+    """
+
+    def __init__(
+        self, atoms: Tunable, model: TunedModel, frame: Frame, rate: float, n_steps: int
+    ) -> None:
+        size = float((model.weights * model.weights).mean()) ** 0.5 or 1.0
+        self._atoms, self._frame = atoms, frame
+        self._lengths = [rate * length for length in (*atoms.units, size, size)]
+        self._parts = [0.0 + array for array in _parts(model)]
+        self._mean = [0.0 * array for array in self._parts]
+        self._square = [0.0 * array for array in self._parts]
+        self._done, self._n_steps = 0.0 * self._parts[-1][:1], n_steps
+        self.loss = 0.0 * self._done
+
+    def model(self) -> TunedModel:
+        """Return the present model."""
+        *parameters, weights, base = (0.0 + array for array in self._parts)
+        return TunedModel(parameters, weights, base)
+
+    def step(self, batch: Batch) -> None:
+        """Take a step, and add the loss of the batch to ``loss``."""
+        *parameters, weights, base = self._parts
+        now = TunedModel(parameters, weights, base)
+        value, slopes = loss_and_slopes(self._atoms, now, self._frame, batch)
+        self.loss += value
+        xp = namespace(self.loss)
+        fall = 0.5 * (1.0 + xp.cos(self._done * (math.pi / self._n_steps)))
+        self._done += 1.0
+        fading, squares_fading = KEPT**self._done, SQUARES_KEPT**self._done
+        moved = []
+        for k, slope in enumerate(slopes):
+            mean, square = self._mean[k], self._square[k]
+            mean += (1.0 - KEPT) * (slope - mean)
+            square += (1.0 - SQUARES_KEPT) * (slope * slope - square)
+            size = (square / (1.0 - squares_fading)) ** 0.5 + LEAST
+            length = fall * self._lengths[k] / (1.0 - fading)
+            moved.append(self._parts[k] - length * mean / size)
+        n = len(parameters)
+        for part, new in zip(
+            self._parts, [*self._atoms.settled(moved[:n]), *moved[n:]], strict=True
+        ):
+            part[...] = new
+
+
 def descend(
     atoms: Tunable,
-    model: Model,
+    model: TunedModel,
     frame: Frame,
     batches: Batches,
     epochs: int,
     rate: float,
-    told: Callable[[int, Model, float], bool],
-) -> Model:
+    told: Callable[[int, TunedModel, float], bool],
+) -> TunedModel:
     """Return the model after some epochs.
 
     ``told`` is called after every epoch with its number, the model and the mean loss of its
     batches. A true answer ends the descent.
     """
-    size = float((model.weights * model.weights).mean()) ** 0.5 or 1.0
-    descent = Adam(list(_parts(model)), [*atoms.units, size, size])
-    total = epochs * batches.n_batches
-    done = 0
+    descent = Descent(atoms, model, frame, rate, epochs * batches.n_batches)
+    step = repeated(descent.step) if is_tensor(model.weights) else descent.step
     for epoch in range(epochs):
-        sums: Any = 0.0
+        descent.loss[...] = 0.0
         for batch in batches.epoch(epoch):
-            value, gradients = loss_and_slopes(atoms, model, frame, batch)
-            now = rate * 0.5 * (1.0 + math.cos(math.pi * done / total))
-            *parameters, weights, base = descent.moved(list(_parts(model)), gradients, now)
-            model = Model(atoms.settled(parameters), weights, base)
-            sums = sums + value
-            done += 1
-        if told(epoch, model, float(sums) / batches.n_batches):
+            step(batch)
+        if told(epoch, descent.model(), float(descent.loss[0]) / batches.n_batches):
             break
-    return model
+    return descent.model()
 
 
-def _parts(model: Model) -> tuple[Any, ...]:
+def repeated(step: Callable[[Batch], None]) -> Callable[[Batch], None]:
+    """Return a step that a GPU repeats as a graph, for batches of the size of the second one."""
+    from laconic.device.repeat import Repeated
+
+    return Repeated(step)
+
+
+def _parts(model: TunedModel) -> tuple[Any, ...]:
     return *model.parameters, model.weights, model.base

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.model.patches import PatchesMap
+from laconic.model.patches import PatchesMap, normed
 from laconic.model.windows import images_of
-from laconic.numeric.namespaces import namespace, numbers_like
 from laconic.numeric.threads import Threads, row_blocks
 
 # Images that one thread computes side by side.
@@ -28,7 +27,7 @@ LANES = 64
 NARROWEST = 0.5
 
 
-class Group(NamedTuple):
+class SizeGroup(NamedTuple):
     """The atoms whose templates have one size."""
 
     size: int
@@ -40,7 +39,7 @@ class Group(NamedTuple):
     """Number of the column of each atom."""
 
 
-class Seen(NamedTuple):
+class SeenWindows(NamedTuple):
     """What the derivatives of some values need."""
 
     images: np.ndarray
@@ -50,14 +49,14 @@ class Seen(NamedTuple):
     """Position of the largest response, row by row, or -1; (n_columns, n_images)."""
 
 
-def groups_of(windows: PatchesMap) -> list[Group]:
+def groups_of(windows: PatchesMap) -> list[SizeGroup]:
     """Return the atoms of a map by the size of their templates."""
     sizes = windows.size[windows.template]
     found = []
     for size in np.unique(sizes).tolist():
         place = np.flatnonzero(sizes == size)
         own, template = np.unique(windows.template[place], return_inverse=True)
-        found.append(Group(size, own, template.ravel(), place))
+        found.append(SizeGroup(size, own, template.ravel(), place))
     return found
 
 
@@ -68,13 +67,6 @@ def apart(given: PatchesMap) -> PatchesMap:
     number, size = given.number[given.template], given.size[given.template]
     own = np.arange(len(given.template))
     return PatchesMap(given.shape, number, size, values, own, given.centre, given.sigma)
-
-
-def normed(template: Any) -> Any:
-    """Return a template, or several along the last axis, with zero mean and unit norm."""
-    template = template - template.mean(-1)[..., None]
-    norm = ((template * template).sum(-1) ** 0.5)[..., None]
-    return template / (norm + (norm == 0))
 
 
 class TunedPatches:
@@ -103,11 +95,18 @@ class TunedPatches:
             for group in self.groups
         ]
         self.units = [1.0 / group.size for group in self.groups]
+        half = (given.size[given.template] - 1)[:, None] / 2
+        narrowest, widest = (np.full((len(half), 1), end) for end in (NARROWEST, np.inf))
+        self.bounds = (
+            np.hstack([half, half, narrowest]),
+            np.hstack([given.shape - 1 - half, widest]),
+        )
+        """The least and the largest places and widths."""
         if places:
             self.start.append(np.column_stack([given.centre, given.sigma]))
             self.units.append(1.0)
 
-    def values(self, parameters: list[np.ndarray], X: Any) -> tuple[np.ndarray, Seen]:
+    def values(self, parameters: list[np.ndarray], X: Any) -> tuple[np.ndarray, SeenWindows]:
         """Return the columns for some images, and what `slopes` needs."""
         from laconic.tune.patch_kernels import maxima_and_places
 
@@ -129,9 +128,9 @@ class TunedPatches:
                 maxima_and_places(images[s], *atoms, *room, out[:, s], at[:, s])
 
         list(self._threads.map(one, row_blocks(n, LANES)))
-        return out, Seen(images, parameters, out, at)
+        return out, SeenWindows(images, parameters, out, at)
 
-    def slopes(self, kept: Seen, pull: np.ndarray) -> list[np.ndarray]:
+    def slopes(self, kept: SeenWindows, pull: np.ndarray) -> list[np.ndarray]:
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ."""
         from laconic.tune.patch_kernels import template_slopes
 
@@ -152,7 +151,7 @@ class TunedPatches:
             sums.append(self._slopes_of_places(kept, pull))
         return sums
 
-    def _slopes_of_places(self, kept: Seen, pull: np.ndarray) -> np.ndarray:
+    def _slopes_of_places(self, kept: SeenWindows, pull: np.ndarray) -> np.ndarray:
         centre, sigma = kept.parameters[-1][:, :2], kept.parameters[-1][:, 2]
         across = self._shape[1] + 1 - self._given.size[self._given.template]
         half = (self._given.size[self._given.template] - 1) / 2
@@ -164,7 +163,9 @@ class TunedPatches:
             wider = (force * (away**2).sum(0)).sum(1) / sigma**3
         return np.column_stack([*moved, wider])
 
-    def _masks(self, group: Group, parameters: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _masks(
+        self, group: SizeGroup, parameters: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the different masks of a group, over all positions, and each atom's mask."""
         now = self._moved(parameters)
         _, first, mask = np.unique(
@@ -178,7 +179,7 @@ class TunedPatches:
         templates = [normed(given) for given in parameters[: len(self.groups)]]
         if not self._places:
             return templates
-        return [*templates, settled_places(parameters[-1], self._given)]
+        return [*templates, np.clip(parameters[-1], *self.bounds)]
 
     def map(self, parameters: list[np.ndarray]) -> PatchesMap:
         """Return the map of the patches that these parameters make."""
@@ -189,18 +190,8 @@ class TunedPatches:
         return self.map(parameters) if self._places else self._given
 
 
-def settled_places(places: Any, given: PatchesMap) -> Any:
-    """Return places inside the images, and widths of at least `NARROWEST`."""
-    xp = namespace(places)
-    half = (given.size[given.template] - 1) / 2
-    least = np.column_stack([half, half, np.full(len(half), NARROWEST)])
-    most = np.column_stack([given.shape - 1 - half[:, None], np.full(len(half), np.inf)])
-    low, high = numbers_like(least, places), numbers_like(most, places)
-    return xp.minimum(xp.maximum(places, low), high)
-
-
 def map_of(
-    given: PatchesMap, groups: list[Group], parameters: list[np.ndarray], places: bool
+    given: PatchesMap, groups: list[SizeGroup], parameters: list[np.ndarray], places: bool
 ) -> PatchesMap:
     """Return a map with other parameters. Its templates are in float32."""
     templates: list[np.ndarray] = [np.empty(0)] * len(given.size)
