@@ -10,7 +10,8 @@ ROOT = Path(laconic.__file__).parent
 # From the ground up; rooms of one line know nothing of each other (docs/architecture.md).
 ORDER = [
     ("registry", "notebook", "numeric"), ("files", "data"), ("losses", "penalties"), ("model",),
-    ("export",), ("pools",), ("rows",), ("correct", "subset", "device"), ("boost",), ("tune",), ("clumping",),
+    ("export",), ("pools",), ("rows",), ("correct", "subset", "device"), ("boost",), ("tune",),
+    ("clumping",),
     ("holes",), ("look", "deform", "converters"), ("beyond",), ("estimators",),
     ("compact", "report"), ("cli",),
 ]  # fmt: skip
