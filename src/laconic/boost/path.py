@@ -114,7 +114,7 @@ class PathEntry:
         if math.isnan(self.steepest):
             raise ValueError(
                 "This size has no bound, because the fit was stopped before its gradients were "
-                "known. Ask for a smaller size."
+                "known, or because its atoms were tuned. Ask for a smaller size, or path_.chosen."
             )
         return self.inner + norm * self.steepest
 
@@ -124,10 +124,17 @@ class Path:
 
     Index the path by size: ``path[5]`` is the entry of five atoms. In a path of
     ShareBoost without refinement, each entry has the atoms of the previous entry and one more.
+
+    Attributes
+    ----------
+    entries : list of PathEntry
+    chosen : Path or None
+        If atoms were tuned, the path as it was chosen.
     """
 
-    def __init__(self, entries: list[PathEntry]) -> None:
+    def __init__(self, entries: list[PathEntry], chosen: Path | None = None) -> None:
         self.entries = entries
+        self.chosen = chosen
 
     def __len__(self) -> int:
         return len(self.entries)

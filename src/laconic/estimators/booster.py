@@ -35,6 +35,14 @@ from laconic.estimators.prepared import prepared, takes_parts
 from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory
+from laconic.estimators.tuning import (
+    asked_sizes,
+    asked_tuning,
+    given_to_tuner,
+    may_grow,
+    shown,
+    tuned_path,
+)
 from laconic.export.footprint import Target, find_target
 from laconic.look.parts_bar import parts_progress
 from laconic.look.progress import Shown, progress
@@ -186,9 +194,11 @@ class BoostedClassifier(PathClassifier):
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(0, saver)
                 self._run(loop, state)
+                path = self._entries(loop, state)
+                tuned = self._tuned(ready, loop, state, path, threads)
         if rows.exchanges is not None:
             self.exchanges_ = rows.exchanges
-        self._keep(loop, state, ready.held)
+        self._keep(loop, state, ready.held, path, tuned)
         return self
 
     def _check_fit(self, groups: Any) -> None:
@@ -205,6 +215,7 @@ class BoostedClassifier(PathClassifier):
         self._check_own()
         if asked_device(self) is not None:
             check_pool(self)
+        asked_tuning(self)
 
     def _draws(self) -> tuple[str, str] | None:
         if not self.early_stopping:
@@ -323,8 +334,9 @@ class BoostedClassifier(PathClassifier):
         """
         assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
+        plain = {"tune": False} if "tune" in self.get_params(deep=False) else {}
         # A generator of folds cannot be cloned, so cv is removed before cloning.
-        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once)))
+        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once), **plain))
         fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -339,21 +351,54 @@ class BoostedClassifier(PathClassifier):
 
     # -- what is kept --------------------------------------------------------------------------
 
-    def _keep(self, loop: Loop, state: State, held: HeldOut | None) -> None:
+    def _tuned(
+        self, ready: Ready, loop: Loop, state: State, path: list[PathEntry], threads: Threads
+    ) -> dict[int, PathEntry]:
+        """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
+        tuning, found = asked_tuning(self), dict[int, PathEntry]()
+        if tuning is None or state.status == "interrupted":
+            return found
+        from laconic.tune.path import Tuner
+
+        sizes = asked_sizes(tuning, path, self._chosen_size(state, path, ready.held))
+        given = given_to_tuner(self, ready, loop, threads)
+        with shown(self.verbose, tuning.epochs) as told:
+            tuner = Tuner(given, tuning, may_grow(self), told)
+
+            def kept() -> str:
+                return f"{len(found)} tuned sizes, and the others as they were chosen"
+
+            self._until_interrupted(lambda: tuned_path(tuner, path, sizes, found), state, kept)
+        return found
+
+    def _keep(
+        self,
+        loop: Loop,
+        state: State,
+        held: HeldOut | None,
+        path: list[PathEntry],
+        tuned: dict[int, PathEntry],
+    ) -> None:
         """Set the fitted attributes from the loop's state."""
-        path = self._entries(loop, state)
-        self.path_ = Path(path)
+        chosen = path
+        path = [tuned.get(entry.size, entry) for entry in chosen]
+        self.path_ = Path(path, Path(chosen) if tuned else None)
         self._keep_asked([*path, *self._kept_beside(state)])
         self.status_ = state.status
-        size = self._size(state, path)
         if held is not None:
-            losses = np.array([held.loss(entry) for entry in path])
-            self.validation_losses_ = losses
-            size = path[int(np.argmin(losses))].size
-        if self.cv is not None:
-            size = self._size_of_folds(size, path)
+            self.validation_losses_ = np.array([held.loss(entry) for entry in path])
+        size = self._chosen_size(state, path, held)
         self._keep_own(loop, state, size)
         self._use(size)
+
+    def _chosen_size(self, state: State, path: list[PathEntry], held: HeldOut | None) -> int:
+        """Return the size that is used: by held-out rows, by folds, or by the subclass."""
+        size = self._size(state, path)
+        if held is not None:
+            size = path[int(np.argmin([held.loss(entry) for entry in path]))].size
+        if self.cv is not None:
+            size = self._size_of_folds(size, path)
+        return size
 
     def _keep_own(self, loop: Loop, state: State, size: int) -> None:
         """Keep what only the subclass has, and give its warnings."""

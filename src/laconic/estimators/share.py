@@ -89,6 +89,13 @@ class ShareBoostClassifier(BoostedClassifier):
     refine : bool, default=False
         Improve the finished path with swap moves. The loss is never higher at any size, and often
         lower. Models of different sizes need not nest, and may depend on ``max_atoms``.
+    tune : bool or Tuning, default=False
+        Re-optimise the parameters of the chosen atoms together with their weights once the path is
+        grown, for example the templates of patches. A tuned model is used if it has a lower loss on
+        held-out rows; without ``early_stopping``, the share ``validation_fraction`` of the rows is
+        held out for this. ``path_.chosen`` is the path without tuning. See
+        `laconic.tune.Tuning` for settings, and for which sizes are tuned. Only for
+        `laconic.pools.Patches`.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
         together (section 2.1). Only for ``"columns"``, alone or in a list; see
@@ -238,6 +245,7 @@ class ShareBoostClassifier(BoostedClassifier):
         "scale": [StrOptions({"max", "std"}), None],
         "fit_intercept": ["boolean"],
         "refine": ["boolean"],
+        "tune": "no_validation",  # asked_tuning checks it
         "groups": ["array-like", None],
         "costs": ["array-like", dict, StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
@@ -263,7 +271,7 @@ class ShareBoostClassifier(BoostedClassifier):
     }
 
     # These say how far a fit goes and which size is used. They do not change what it finds.
-    _limits_of_fit = ("max_atoms", "n_iter_no_change", "cv", "scoring")
+    _limits_of_fit = ("max_atoms", "n_iter_no_change", "cv", "scoring", "tune")
 
     def __init__(
         self,
@@ -278,6 +286,7 @@ class ShareBoostClassifier(BoostedClassifier):
         scale: str | None = "max",
         fit_intercept: bool = True,
         refine: bool = False,
+        tune: Any = False,
         groups: Any = None,
         costs: Any = None,
         max_cost: float | None = None,
@@ -311,6 +320,7 @@ class ShareBoostClassifier(BoostedClassifier):
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.refine = refine
+        self.tune = tune
         self.groups = groups
         self.costs = costs
         self.max_cost = max_cost

@@ -144,6 +144,9 @@ class Patches(TransformerMixin, BaseEstimator):
     True
     """
 
+    tunable = True
+    """Whether its atoms have parameters that can be tuned; see `laconic.tune`."""
+
     def __init__(
         self,
         shape: tuple[int, int] | None = None,

@@ -1,0 +1,40 @@
+"""The kinds of atoms that can be tuned: the one place to register a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from laconic.model.feature_maps import FeatureMap
+from laconic.numeric.threads import Threads
+from laconic.registry import find
+from laconic.tune.contract import Tunable
+
+
+class Kind(Protocol):
+    """How the atoms of one kind of map become functions of their parameters."""
+
+    def start(self, chosen: Any, tuned: Any, own: Sequence[int], free: bool) -> Any:
+        """Return the map to start from.
+
+        Atom a is that of ``chosen``, or atom ``own[a]`` of the map ``tuned`` if that is not
+        negative. With ``free``, atoms may take more operations and bytes than the chosen ones.
+        """
+
+    def tunable(self, given: Any, threads: Threads, device: Any, free: bool) -> Tunable:
+        """Return the atoms of a map as functions, on a device or, with None, on the processor."""
+
+
+KINDS = {"patches": "laconic.tune.patch_kind:PatchKind"}
+"""Kinds of maps with what makes them functions of their parameters."""
+
+
+def kind_of(given: FeatureMap) -> Kind:
+    """Return the kind of a map. Refuse one whose atoms have no parameters."""
+    name = getattr(given, "kind", type(given).__name__)
+    if name not in KINDS:
+        raise TypeError(
+            f"atoms of the kind {name!r} cannot be tuned; tune=True takes {', '.join(KINDS)}"
+        )
+    made: Kind = find(KINDS[name])()
+    return made

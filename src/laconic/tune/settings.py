@@ -1,0 +1,94 @@
+"""How atoms are tuned: the settings of the parameter ``tune`` of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from laconic.tune.batches import Copies
+
+# Batches have at most so many rows, and at least so many if there are as many rows.
+MOST_ROWS, FEWEST_ROWS = 512, 32
+# Small tables get at least this many batches in an epoch.
+BATCHES = 100
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Settings for tuning atoms; see `laconic.ShareBoostClassifier` and its parameter ``tune``.
+
+    Parameters
+    ----------
+    sizes : sequence of int, "all" or None, default=None
+        Sizes of the path to tune. Each starts from the next smaller one that was accepted. ``None``
+        means only the size that the model uses.
+    epochs : int, default=30
+        How often every row is looked at.
+    batch_size : int or None, default=None
+        Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512.
+    rate : float, default=0.03
+        Length of the first steps, as a share of what they move. It falls to zero.
+    places : bool or None, default=None
+        Whether places and widths of patches are tuned, too, and whether each patch gets a template
+        of its own. ``None`` means yes, unless operations or bytes cost something or have a cap:
+        wider masks and more templates take more of both.
+    copies : object, optional
+        What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
+        method ``copies_of(X, number)``. Give it if the rows are images.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laconic import ShareBoostClassifier
+    >>> from laconic.pools import Patches
+    >>> from laconic.tune import Tuning
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pool = Patches(n_templates=30, template_size=3, mask_grid=2, mask_sigma=2.0)
+    >>> model = ShareBoostClassifier(8, pool=pool, tune=Tuning(epochs=20)).fit(X[:1000], y[:1000])
+    >>> chosen = model.path_.chosen[8]
+    >>> model.path_[8].loss < chosen.loss
+    True
+    """
+
+    sizes: Sequence[int] | str | None = None
+    epochs: int = 30
+    batch_size: int | None = None
+    rate: float = 0.03
+    places: bool | None = None
+    copies: Copies | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse wrong settings."""
+        for name, least in (("epochs", 1), ("batch_size", 1)):
+            value = getattr(self, name)
+            if not (value is None and name == "batch_size") and not _is(value, Integral, least):
+                raise ValueError(f"{name} must be a positive integer, not {value!r}")
+        if not _is(self.rate, Real, 0) or not 0 < self.rate < 1:
+            raise ValueError(f"rate must be above 0 and below 1, not {self.rate!r}")
+        if not (self.places is None or isinstance(self.places, bool)):
+            raise ValueError(f"places must be True, False or None, not {self.places!r}")
+        named = self.sizes is None or self.sizes == "all"
+        if not named and (
+            isinstance(self.sizes, str)
+            or not all(_is(size, Integral, 1) for size in self.sizes or [None])
+        ):
+            raise ValueError(
+                f'sizes must be a list of positive integers, "all" or None, not {self.sizes!r}'
+            )
+        if self.copies is not None and not hasattr(self.copies, "copies_of"):
+            raise TypeError(
+                f"copies must have a method copies_of(X, number), as laconic.deform.Deform has; "
+                f"{type(self.copies).__name__} has none"
+            )
+
+    def rows_of_a_batch(self, n_rows: int) -> int:
+        """Return how many rows a batch has."""
+        if self.batch_size is not None:
+            return self.batch_size
+        return min(max(n_rows // BATCHES, FEWEST_ROWS), MOST_ROWS)
+
+
+def _is(value: Any, kind: Any, least: float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and bool(value >= least)
