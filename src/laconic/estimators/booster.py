@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -194,11 +196,10 @@ class BoostedClassifier(PathClassifier):
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(0, saver)
                 self._run(loop, state)
-                path = self._entries(loop, state)
-                tuned = self._tuned(ready, loop, state, path, threads)
+                tuned = self._tuned(ready, loop, state, threads)
         if rows.exchanges is not None:
             self.exchanges_ = rows.exchanges
-        self._keep(loop, state, ready.held, path, tuned)
+        self._keep(loop, state, ready.held, tuned)
         return self
 
     def _check_fit(self, groups: Any) -> None:
@@ -352,7 +353,7 @@ class BoostedClassifier(PathClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _tuned(
-        self, ready: Ready, loop: Loop, state: State, path: list[PathEntry], threads: Threads
+        self, ready: Ready, loop: Loop, state: State, threads: Threads
     ) -> dict[int, PathEntry]:
         """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
         tuning, found = asked_tuning(self), dict[int, PathEntry]()
@@ -360,9 +361,10 @@ class BoostedClassifier(PathClassifier):
             return found
         from laconic.tune.path import Tuner
 
+        path = self._entries(loop, state)
         sizes = asked_sizes(tuning, path, self._chosen_size(state, path, ready.held))
         given = given_to_tuner(self, ready, loop, threads)
-        with shown(self.verbose, tuning.epochs) as told:
+        with shown(self.verbose) as told:
             tuner = Tuner(given, tuning, may_grow(self), told)
 
             def kept() -> str:
@@ -376,11 +378,10 @@ class BoostedClassifier(PathClassifier):
         loop: Loop,
         state: State,
         held: HeldOut | None,
-        path: list[PathEntry],
-        tuned: dict[int, PathEntry],
+        tuned: Mapping[int, PathEntry] = MappingProxyType({}),
     ) -> None:
-        """Set the fitted attributes from the loop's state."""
-        chosen = path
+        """Set the fitted attributes from the loop's state, and from tuned entries by size."""
+        chosen = self._entries(loop, state)
         path = [tuned.get(entry.size, entry) for entry in chosen]
         self.path_ = Path(path, Path(chosen) if tuned else None)
         self._keep_asked([*path, *self._kept_beside(state)])

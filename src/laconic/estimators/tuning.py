@@ -14,7 +14,7 @@ from laconic.pools import make_pool
 from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
-    from laconic.tune.path import Given, Tuner
+    from laconic.tune.path import TuningGiven, Tuner
 
 
 def asked_tuning(estimator: Any) -> Tuning | None:
@@ -38,12 +38,13 @@ def asked_sizes(tuning: Tuning, path: list[PathEntry], used: int) -> list[int]:
     known = [entry.size for entry in path if entry.size]
     if tuning.sizes is None:
         return [used] if used else []
-    if tuning.sizes == "all":
+    if isinstance(tuning.sizes, str):
         return known
-    unknown = sorted(set(tuning.sizes) - set(known))
-    if unknown:
-        raise ValueError(f"the path has no model of {unknown[0]} atoms, so it cannot be tuned")
-    return sorted(set(tuning.sizes))
+    asked = sorted(set(tuning.sizes))
+    for size in asked:
+        if size not in known:
+            raise ValueError(f"the path has no model of {size} atoms, so it cannot be tuned")
+    return asked
 
 
 def tuned_path(
@@ -57,10 +58,10 @@ def tuned_path(
                 found[entry.size] = tuned
 
 
-def given_to_tuner(estimator: Any, ready: Any, loop: Any, threads: Any) -> Given:
+def given_to_tuner(estimator: Any, ready: Any, loop: Any, threads: Any) -> TuningGiven:
     """Return what the tuner must know. Rows are held out if the fit held out none."""
     from laconic.boost.held_out import HeldOut
-    from laconic.tune.path import Given
+    from laconic.tune.path import TuningGiven
 
     every, held = ready.training, ready.held
     training = every
@@ -76,7 +77,7 @@ def given_to_tuner(estimator: Any, ready: Any, loop: Any, threads: Any) -> Given
         held = HeldOut(*kept, ready.loss, estimator.n_iter_no_change)
     seed = estimator.random_state
     drawn = np.random.default_rng(seed if isinstance(seed, int) else 0)
-    return Given(
+    return TuningGiven(
         every,
         training,
         held,
@@ -99,20 +100,21 @@ def may_grow(estimator: Any) -> bool:
 
 
 @contextmanager
-def shown(verbose: int, epochs: int) -> Iterator[Callable[[int, int, float], bool]]:
+def shown(verbose: int) -> Iterator[Callable[[int, float, float], bool]]:
     """Give a function that moves a progress bar, or does nothing at ``verbose=0``."""
     if not verbose:
-        yield lambda size, epoch, loss: False
+        yield lambda size, share, loss: False
         return
     from laconic.look.bars import progress_bar
 
     with progress_bar("{task.fields[says]}") as bar:
         tasks: dict[int, Any] = {}
 
-        def told(size: int, epoch: int, loss: float) -> bool:
+        def told(size: int, share: float, loss: float) -> bool:
             if size not in tasks:
-                tasks[size] = bar.add_task("tuning", total=epochs, says="")
-            bar.update(tasks[size], completed=epoch + 1, says=f"{size} atoms  loss {loss:.4f}")
+                tasks[size] = bar.add_task("tuning", total=100, says="")
+            says = f"%  {size} atoms  loss {loss:.4f}"
+            bar.update(tasks[size], completed=int(100 * share), says=says)
             return False
 
         yield told

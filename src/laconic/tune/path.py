@@ -2,9 +2,10 @@
 
 An entry is tuned on the rows that are not held out. It competes with the entry as chosen, whose
 weights are fitted to the same rows, in the loss on the rows that are held out. The tuned atoms come
-with two sets of weights: those of the descent, and those of the corrector. The better set on the
-held-out rows is used. Either way the weights have a certificate for the tuned atoms. With copies,
-it is for the last copies that were made.
+with several sets of weights: those of the corrector for these rows, those of the descent, and with
+copies those of the corrector for the last copies. The set that is best on the held-out rows is
+used. Either way the weights have a certificate for the tuned atoms. In the first case the weights
+are solved once more, on all rows.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from laconic.tune.descent import Frame, TunedModel, descend
 from laconic.tune.kinds import kind_of
 from laconic.tune.settings import Tuning
 
-Told = Callable[[int, int, float], bool]
-"""Called after every epoch with the size, the number of the epoch and the mean loss. A true answer
-ends the tuning of this size."""
+Told = Callable[[int, float, float], bool]
+"""Called after every epoch with the size, the share of the epochs that are done, and the mean loss.
+A true answer ends the tuning of this size."""
 
 
-class Given(NamedTuple):
+class TuningGiven(NamedTuple):
     """What a fit knows when its path is grown."""
 
     every: Any
@@ -65,14 +66,14 @@ class Tuner:
 
     Parameters
     ----------
-    given : Given
+    given : TuningGiven
     tuning : Tuning
     free : bool
         Whether atoms may take more operations and bytes than the chosen ones.
     told : Told
     """
 
-    def __init__(self, given: Given, tuning: Tuning, free: bool, told: Told) -> None:
+    def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
         self._before: PathEntry | None = None
         self._start = time.perf_counter()
@@ -93,19 +94,22 @@ class Tuner:
         batches = self._batches(X)
 
         def told(epoch: int, model: TunedModel, value: float) -> bool:
-            return self._told(entry.size, epoch, value)
+            return self._told(entry.size, (epoch + 1) / epochs, value)
 
-        rate, epochs = self._tuning.rate, self._tuning.epochs
+        rate, epochs = self._tuning.rate, self._tuning.epochs_of(batches.n_batches)
         model = descend(atoms, model, frame, batches, epochs, rate, told)
         made = atoms.map(model.parameters)
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
-        X = batches.rows(epochs - 1)
-        found = [self._solved(entry, made, X, weights, moves) for moves in (False, True)]
+        solved = self._solved(entry, made, X, weights)
+        found, last = [solved], batches.rows(epochs - 1)
+        found.append(self._solved(entry, made, last, weights, moves=False))
+        if self._tuning.copies is not None:
+            found.append(self._solved(entry, made, last, weights))
         best = min(found, key=given.held.loss)
         if not given.held.loss(best) < given.held.loss(chosen):
             return None
-        if best is found[1] and self._tuning.copies is None:
+        if best is solved:
             start = weights_of(best, given.intercept)
             best = self._solved(entry, made, self._rows_there(given.every), start, of=given.every)
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)

@@ -11,6 +11,8 @@ from laconic.tune.batches import Copies
 
 # Batches have at most so many rows, and at least so many if there are as many rows.
 MOST_ROWS, FEWEST_ROWS = 512, 32
+# Every row is looked at so often, and more often if there are fewer steps than these.
+EPOCHS, STEPS = 30, 2000
 # Small tables get at least this many batches in an epoch.
 BATCHES = 100
 
@@ -24,8 +26,9 @@ class Tuning:
     sizes : sequence of int, "all" or None, default=None
         Sizes of the path to tune. Each starts from the next smaller one that was accepted. ``None``
         means only the size that the model uses.
-    epochs : int, default=30
-        How often every row is looked at.
+    epochs : int or None, default=None
+        How often every row is looked at. ``None`` means 30 times, and more often if that gives less
+        than 2,000 steps.
     batch_size : int or None, default=None
         Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512.
     rate : float, default=0.03
@@ -53,7 +56,7 @@ class Tuning:
     """
 
     sizes: Sequence[int] | str | None = None
-    epochs: int = 30
+    epochs: int | None = None
     batch_size: int | None = None
     rate: float = 0.03
     places: bool | None = None
@@ -61,19 +64,15 @@ class Tuning:
 
     def __post_init__(self) -> None:
         """Refuse wrong settings."""
-        for name, least in (("epochs", 1), ("batch_size", 1)):
+        for name in ("epochs", "batch_size"):
             value = getattr(self, name)
-            if not (value is None and name == "batch_size") and not _is(value, Integral, least):
-                raise ValueError(f"{name} must be a positive integer, not {value!r}")
+            if value is not None and not _is(value, Integral, 1):
+                raise ValueError(f"{name} must be a positive integer or None, not {value!r}")
         if not _is(self.rate, Real, 0) or not 0 < self.rate < 1:
             raise ValueError(f"rate must be above 0 and below 1, not {self.rate!r}")
         if not (self.places is None or isinstance(self.places, bool)):
             raise ValueError(f"places must be True, False or None, not {self.places!r}")
-        named = self.sizes is None or self.sizes == "all"
-        if not named and (
-            isinstance(self.sizes, str)
-            or not all(_is(size, Integral, 1) for size in self.sizes or [None])
-        ):
+        if not (self.sizes is None or self.sizes == "all" or _are_sizes(self.sizes)):
             raise ValueError(
                 f'sizes must be a list of positive integers, "all" or None, not {self.sizes!r}'
             )
@@ -88,6 +87,16 @@ class Tuning:
         if self.batch_size is not None:
             return self.batch_size
         return min(max(n_rows // BATCHES, FEWEST_ROWS), MOST_ROWS)
+
+    def epochs_of(self, n_batches: int) -> int:
+        """Return the number of epochs, each of so many steps."""
+        return self.epochs or max(EPOCHS, -(-STEPS // n_batches))
+
+
+def _are_sizes(sizes: Any) -> bool:
+    if isinstance(sizes, str) or len(sizes) == 0:
+        return False
+    return all(_is(size, Integral, 1) for size in sizes)
 
 
 def _is(value: Any, kind: Any, least: float) -> bool:

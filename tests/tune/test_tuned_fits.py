@@ -1,0 +1,217 @@
+"""Fits with ``tune``: what is accepted, what it keeps, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from laconic import Predictor, ShareBoostClassifier
+from laconic.correct import Newton
+from laconic.deform import Deform
+from laconic.losses import find_loss
+from laconic.numeric.threads import Threads
+from laconic.penalties import L2
+from laconic.pools import Columns, Patches
+from laconic.rows.limits import Limits
+from laconic.tune import Tuning
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600].astype(np.float32), y[:600], X[600:1200].astype(np.float32), y[600:1200]
+
+
+def booster(n=6, **settings):
+    pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=2.0)
+    own = {"pool": pool, "tune": True, "random_state": 0, "alpha": 1e-4}
+    return ShareBoostClassifier(n, **{**own, **settings})
+
+
+@pytest.fixture(scope="module")
+def tuned(digits):
+    return booster().fit(*digits[:2])
+
+
+def test_a_tuned_model_is_better(digits, tuned):
+    X, y, X_test, y_test = digits
+    plain = booster(tune=False).fit(X, y)
+    assert tuned.score(X_test, y_test) > plain.score(X_test, y_test) + 0.02
+    assert tuned.path_[6].loss < plain.path_[6].loss
+    assert plain.path_.chosen is None
+
+
+def test_the_path_holds_both_forms(digits, tuned):
+    plain = booster(tune=False).fit(*digits[:2])
+    assert [e.atoms for e in tuned.path_.chosen] == [e.atoms for e in plain.path_]
+    for size in range(6):  # only the size that is used is tuned
+        assert tuned.path_[size] is tuned.path_.chosen[size]
+    assert tuned.path_[6].numbers == tuned.path_.chosen[6].numbers
+    with pytest.raises(ValueError, match="tuned"):
+        tuned.excess_loss_bound(1.0)
+    assert np.isfinite(tuned.path_.chosen[6].excess_loss_bound(1.0))
+
+
+def test_templates_keep_zero_mean_and_unit_norm(tuned):
+    for template in tuned.path_[6].map.templates():
+        assert abs(template.mean()) < 1e-6
+        assert (template**2).sum() == pytest.approx(1.0, rel=1e-5)
+
+
+def test_the_certificate_holds_for_the_tuned_atoms(digits, tuned):
+    entry = tuned.path_[6]
+    values = entry.map.columns(digits[0]) * entry.scales.astype(np.float32)
+    codes = digits[1]
+    from laconic.estimators.training import TrainingInMemory
+
+    with Threads(1) as threads:
+        training = TrainingInMemory(values, codes, np.full(len(codes), 1 / len(codes)))
+        loss = find_loss("margin")
+        rows = training.rows(Columns(scale=None), False, loss, 10, threads, True, Limits())
+        rows.reset(range(6))
+        best = Newton(1e-10).solve(rows, L2(tuned.alpha_), np.zeros((7, 10)))
+    assert entry.objective - best.value <= entry.certificate.gap + 1e-9
+    assert entry.objective == pytest.approx(best.value, rel=1e-3)
+
+
+def test_threads_and_repeats_change_nothing(digits, tuned):
+    for n_jobs in (1, 2):
+        again = booster(n_jobs=n_jobs).fit(*digits[:2])
+        assert again.atom_coef_.tobytes() == tuned.atom_coef_.tobytes()
+        assert again.predictor_.map.values.tobytes() == tuned.predictor_.map.values.tobytes()
+
+
+def test_a_worse_model_is_not_accepted(digits):
+    model = booster(tune=Tuning(epochs=1, rate=0.99, batch_size=4)).fit(*digits[:2])
+    plain = booster(tune=False).fit(*digits[:2])
+    assert model.path_.chosen is None
+    assert model.atom_coef_.tobytes() == plain.atom_coef_.tobytes()
+
+
+def test_sizes_start_from_smaller_ones(digits):
+    X, y = digits[:2]
+    model = booster(tune=Tuning(sizes=[2, 4, 6], epochs=10)).fit(X, y)
+    changed = [e.size for e in model.path_ if e is not model.path_.chosen[e.size]]
+    assert changed == [2, 4, 6]
+    every = booster(tune=Tuning(sizes="all", epochs=3)).fit(X, y)
+    assert [e.size for e in every.path_] == list(range(7))
+    losses = [e.loss for e in model.path_ if e.size in changed]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_operations_do_not_grow_where_they_cost_something(digits):
+    X, y = digits[:2]
+    model = booster(20, costs="operations").fit(X, y)
+    chosen, entry = model.path_.chosen[20], model.path_[20]
+    assert len(entry.map.size) == len(chosen.map.size) < 20  # templates are still shared
+    assert entry.predictor_cost.operations == chosen.predictor_cost.operations
+    assert entry.loss < chosen.loss
+
+
+def test_the_model_ships_as_any_other(digits, tuned, tmp_path):
+    X_test = digits[2]
+    tuned.predictor_.save(tmp_path / "m.laconic")
+    read = Predictor.load(tmp_path / "m.laconic")
+    np.testing.assert_array_equal(read.predict(X_test), tuned.predict(X_test))
+    assert "static" in str(tuned.predictor_.to_c())
+    integers = tuned.predictor_.quantise(digits[0])
+    assert (integers.predict(X_test) == tuned.predict(X_test)).mean() > 0.98
+
+
+def test_held_out_rows_and_folds_choose_the_size_first(digits):
+    X, y = digits[:2]
+    watched = booster(12, early_stopping=True, n_iter_no_change=2).fit(X, y)
+    size = watched.n_atoms_
+    assert watched.path_[size] is not watched.path_.chosen[size]
+    assert len(watched.validation_losses_) == len(watched.path_)
+    folds = booster(cv=2).fit(X, y)
+    assert folds.path_[folds.n_atoms_] is not folds.path_.chosen[folds.n_atoms_]
+
+
+def test_copies_are_made_on_the_way(digits):
+    X, y, X_test, y_test = digits
+    mild = {"elastic_alpha": 1, "rotation": 2, "scale": 0.02, "shear": 0.02, "shift": 0.2}
+    copies = Deform(elastic_sigma=2, **mild)
+    model = booster(tune=Tuning(copies=copies)).fit(X, y)
+    assert model.path_.chosen is not None
+    assert model.score(X_test, y_test) > model.at(5).score(X_test, y_test)
+
+
+def test_a_device_tunes_the_same_way(digits, tuned):
+    pytest.importorskip("torch")
+    X, y, X_test, y_test = digits
+    there = booster(device="cpu").fit(X, y)
+    assert there.path_[6].numbers == tuned.path_[6].numbers
+    assert there.path_[6].loss == pytest.approx(tuned.path_[6].loss, rel=0.05)
+    assert abs(there.score(X_test, y_test) - tuned.score(X_test, y_test)) < 0.03
+
+
+def test_after_an_interruption_the_chosen_model_stays(digits, monkeypatch):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("laconic.tune.path.descend", interrupted)
+    with pytest.warns(UserWarning, match="0 tuned sizes"):
+        model = booster().fit(*digits[:2])
+    assert model.status_ == "interrupted"
+    assert model.path_.chosen is None
+    assert model.n_atoms_ == 6
+
+
+def test_a_checkpoint_of_the_path_is_used_again(digits, tuned, tmp_path):
+    file = tmp_path / "fit.checkpoint"
+    booster(tune=False, checkpoint=file).fit(*digits[:2])
+    model = booster(checkpoint=file).fit(*digits[:2])
+    assert model.atom_coef_.tobytes() == tuned.atom_coef_.tobytes()
+
+
+@pytest.mark.parametrize("pool", ["columns", "stumps", ["stumps", "columns"]])
+def test_pools_without_parameters_are_refused(digits, pool):
+    with pytest.raises(TypeError, match="no parameters to tune"):
+        ShareBoostClassifier(2, pool=pool, tune=True).fit(*digits[:2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"rate": 1.5}, "rate"),
+        ({"places": 1}, "places"),
+        ({"sizes": "some"}, "sizes"),
+        ({"sizes": [0]}, "sizes"),
+        ({"sizes": []}, "sizes"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Tuning(**settings)
+
+
+def test_other_wrong_settings(digits):
+    with pytest.raises(TypeError, match="copies_of"):
+        Tuning(copies=3)
+    with pytest.raises(TypeError, match="tune must be"):
+        booster(tune="yes").fit(*digits[:2])
+    with pytest.raises(ValueError, match="no model of 9 atoms"):
+        booster(tune=Tuning(sizes=[9])).fit(*digits[:2])
+
+
+def test_rows_elsewhere_are_refused(digits, tmp_path):
+    np.save(tmp_path / "X.npy", digits[0])
+    with pytest.raises(TypeError, match="one memory or on a GPU"):
+        booster().fit(str(tmp_path / "X.npy"), digits[1])
+
+
+def test_settings_can_be_cloned():
+    tuning = Tuning(epochs=3, copies=Deform())
+    assert clone(booster(tune=tuning)).tune.epochs == 3
+
+
+def test_bars_show_the_epochs(digits, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        booster(3, tune=Tuning(epochs=2), verbose=1).fit(*digits[:2])
+    assert "tuning" in capsys.readouterr().out
