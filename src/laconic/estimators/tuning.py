@@ -14,7 +14,7 @@ from laconic.pools import make_pool
 from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
-    from laconic.tune.path import TuningGiven, Tuner
+    from laconic.tune.path import Tuner, TuningGiven
 
 
 def asked_tuning(estimator: Any) -> Tuning | None:

@@ -11,7 +11,7 @@ from laconic.registry import find
 from laconic.tune.contract import Tunable
 
 
-class Kind(Protocol):
+class TunableKind(Protocol):
     """How the atoms of one kind of map become functions of their parameters."""
 
     def start(self, chosen: Any, tuned: Any, own: Sequence[int], free: bool) -> Any:
@@ -29,12 +29,12 @@ KINDS = {"patches": "laconic.tune.patch_kind:PatchKind"}
 """Kinds of maps with what makes them functions of their parameters."""
 
 
-def kind_of(given: FeatureMap) -> Kind:
+def kind_of(given: FeatureMap) -> TunableKind:
     """Return the kind of a map. Refuse one whose atoms have no parameters."""
     name = getattr(given, "kind", type(given).__name__)
     if name not in KINDS:
         raise TypeError(
             f"atoms of the kind {name!r} cannot be tuned; tune=True takes {', '.join(KINDS)}"
         )
-    made: Kind = find(KINDS[name])()
+    made: TunableKind = find(KINDS[name])()
     return made

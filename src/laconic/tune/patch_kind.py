@@ -14,7 +14,7 @@ from laconic.tune.patches import TunedPatches, apart
 
 
 class PatchKind:
-    """See `laconic.tune.kinds.Kind`."""
+    """See `laconic.tune.kinds.TunableKind`."""
 
     def start(
         self, chosen: PatchesMap, tuned: PatchesMap | None, own: Sequence[int], free: bool
