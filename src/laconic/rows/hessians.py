@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.losses.quick import most_curvature
 from laconic.numeric.threads import row_blocks
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block
+from laconic.rows.chances import chances, rows_below
 from laconic.rows.curvature import (
     Among,
     Map,
@@ -27,8 +29,6 @@ from laconic.rows.sums import running_total, total
 
 TOGETHER = 4096
 """Rows of a sample that are multiplied together."""
-GOLDEN = 2654435769
-"""The golden ratio times 2³². Its multiples modulo 2³² are spread more evenly than others."""
 
 
 class Hessians(NamedTuple):
@@ -74,24 +74,28 @@ class Hessians(NamedTuple):
         return running_total(self.run(one, self.blocks))
 
     def of_some_rows(self, step: float, first: int) -> tuple[np.ndarray, float]:
-        """Return the Hessian in all weights, from some of the rows, and the curvature of all rows.
+        """Return the Hessian in all weights, and the curvature of all rows, from some of the rows.
 
-        A row of curvature h is taken with the chance p = h / step, at most 1, and counts 1 / p
-        times. Chance is the fractional part of the row's number times the golden ratio, to 32 bits.
-        These parts are spread evenly over any run of rows. So the rows that are taken do not depend
-        on how the rows are cut into shards. The first row has the number ``first``.
+        A row of curvature h is taken if its chance (`laconic.rows.chances`) is below h / step. It
+        then counts step / h times, and at least once. So the rows that are taken do not depend on
+        how the rows are cut into shards. The first row has the number ``first``. No row has more
+        curvature than the loss allows, so only rows of low chance are looked at.
         """
-        held = slice(0, self.design.n_written)
+        held, most = slice(0, self.design.n_written), most_curvature(self.loss)
         firsts = first + np.cumsum([0, *(len(block.weight) for block in self.blocks)])[:-1]
 
         def one(item: tuple[Block, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
             block, start = item
             assert block.state is not None
-            mass = self.loss.curvature(block.weight, block.state).sum(axis=0, dtype=np.float64)
-            chance = _multiples(len(mass)) + np.uint32(start * GOLDEN % 2**32)
-            at = np.flatnonzero(chance * (step / 2**32) < mass)
-            weight = block.weight[at] * np.maximum(step / mass[at], 1.0)
-            return block.columns.take(at, held), weight, block.state[:, at], float(mass.sum())
+            bound = most * float(block.weight.max(initial=0.0)) / step
+            at = rows_below(bound, len(block.weight), start)
+            mass = self.loss.curvature(block.weight[at], block.state[:, at])
+            mass = mass.sum(axis=0, dtype=np.float64)
+            taken = chances(at, start) * step < mass
+            at, mass = at[taken], mass[taken]
+            weight = block.weight[at] * np.maximum(step / mass, 1.0)
+            sums = float(np.maximum(mass, step).sum())
+            return block.columns.take(at, held), weight, block.state[:, at], sums
 
         # Few rows of a block are taken, so the rows of many blocks are multiplied together.
         parts = list(self.run(one, zip(self.blocks, firsts.tolist(), strict=True)))
@@ -180,9 +184,3 @@ class Hessians(NamedTuple):
             return local_grams(*item, curvature, mass, few)
 
         return list(self.run(one, zip(self.design.locals, places, strict=True)))
-
-
-@lru_cache(maxsize=8)  # nearly all blocks have the same length
-def _multiples(n_rows: int) -> np.ndarray:
-    """Return the multiples of the golden ratio for the first rows, modulo 2³²."""
-    return np.arange(n_rows, dtype=np.uint32) * np.uint32(GOLDEN)

@@ -242,7 +242,8 @@ class Shard:
         """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
 
         With ``step``, it is estimated from some rows; see `Hessians.of_some_rows`. The second
-        answer is then the curvature of all rows, and else zero. All columns must be written down.
+        answer then estimates the curvature of all rows. Otherwise it is zero. All columns must be
+        written down.
         """
         if step is None:
             return self._hessians().of_all(), 0.0
