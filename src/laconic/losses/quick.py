@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from laconic.losses.contract import Loss
 from laconic.losses.softmax import SoftmaxLoss
 
@@ -16,21 +14,11 @@ def quick(loss: Loss) -> Loss:
     Its answers are the same up to rounding. A loss without such a form is returned as it is. So is
     a loss whose methods are not those of `SoftmaxLoss`, because a user may have changed one.
     """
-    return QuickSoftmax(loss) if _is_usual(loss) else loss
-
-
-def most_curvature(loss: Loss) -> float:
-    """Return a bound on the curvature of a row of weight one, summed over all outputs.
-
-    Of probabilities ρ, it is Σ_q ρ_q (1 − ρ_q), which is below 1. Other losses may have no bound.
-    """
-    return 1.0 if _is_usual(loss) else np.inf
-
-
-def _is_usual(loss: Loss) -> bool:
-    """Return whether a loss has the methods of `SoftmaxLoss`."""
-    methods = ("evaluate", "residual", "curve", "curvature")
-    return all(getattr(type(loss), m, None) is getattr(SoftmaxLoss, m) for m in methods)
+    usual = all(
+        getattr(type(loss), name, None) is getattr(SoftmaxLoss, name)
+        for name in ("evaluate", "residual", "curve")
+    )
+    return QuickSoftmax(loss) if usual else loss
 
 
 class QuickSoftmax:

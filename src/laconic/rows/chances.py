@@ -7,7 +7,7 @@ rows are cut into shards.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -19,10 +19,8 @@ WHOLE = 1 << 32
 def rows_below(part: float, n_rows: int, first: int) -> np.ndarray:
     """Return the places of the rows whose chance is below a part, among rows from ``first`` on.
 
-    Only these rows are looked at, and not all ``n_rows``.
+    The part is less than one. Only these rows are looked at, and not all ``n_rows``.
     """
-    if not part < 1.0:
-        return np.arange(n_rows)
     order, sorted_multiples = _sorted(1 << max(n_rows - 1, 0).bit_length())
     low = -first * GOLDEN % WHOLE  # the multiple of a row of chance zero
     high = low + int(np.ceil(part * WHOLE))
@@ -37,6 +35,12 @@ def chances(at: np.ndarray, first: int) -> np.ndarray:
     """Return the chances of rows at some places after the row ``first``, in [0, 1)."""
     multiples = at.astype(np.uint32) * np.uint32(GOLDEN) + np.uint32(first * GOLDEN % WHOLE)
     return multiples / WHOLE
+
+
+@lru_cache(maxsize=8)
+def numbers(n_rows: int) -> np.ndarray:
+    """Return the places of the first rows."""
+    return np.arange(n_rows)
 
 
 @cache  # for powers of two only

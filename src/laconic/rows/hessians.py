@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.losses import Loss
-from laconic.losses.quick import most_curvature
+from laconic.losses.bounds import most_curvature
 from laconic.numeric.threads import row_blocks
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block
-from laconic.rows.chances import chances, rows_below
+from laconic.rows.chances import chances, numbers, rows_below
 from laconic.rows.curvature import (
     Among,
     Map,
@@ -25,10 +25,13 @@ from laconic.rows.curvature import (
 )
 from laconic.rows.design import Design
 from laconic.rows.limits import Limits
+from laconic.rows.stores import Which
 from laconic.rows.sums import running_total, total
 
 TOGETHER = 4096
-"""Rows of a sample that are multiplied together."""
+"""Rows of a sample that are multiplied together, and rows that are looked at together."""
+ROUNDING = 1e-6
+"""Relative rounding error of a row's curvature in single precision, and more."""
 
 
 class Hessians(NamedTuple):
@@ -81,18 +84,13 @@ class Hessians(NamedTuple):
         how the rows are cut into shards. The first row has the number ``first``. No row has more
         curvature than the loss allows, so only rows of low chance are looked at.
         """
-        held, most = slice(0, self.design.n_written), most_curvature(self.loss)
+        held = slice(0, self.design.n_written)
         firsts = first + np.cumsum([0, *(len(block.weight) for block in self.blocks)])[:-1]
 
         def one(item: tuple[Block, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
             block, start = item
             assert block.state is not None
-            bound = most * float(block.weight.max(initial=0.0)) / step
-            at = rows_below(bound, len(block.weight), start)
-            mass = self.loss.curvature(block.weight[at], block.state[:, at])
-            mass = mass.sum(axis=0, dtype=np.float64)
-            taken = chances(at, start) * step < mass
-            at, mass = at[taken], mass[taken]
+            at, mass = self._taken(block, step, start)
             weight = block.weight[at] * np.maximum(step / mass, 1.0)
             sums = float(np.maximum(mass, step).sum())
             return block.columns.take(at, held), weight, block.state[:, at], sums
@@ -108,6 +106,35 @@ class Hessians(NamedTuple):
         ]
         n_weights = X.shape[1] * self.n_outputs
         return total(pieces) if pieces else np.zeros((n_weights, n_weights)), sum(masses)
+
+    def _taken(self, block: Block, step: float, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of a block that are taken, and the curvature of each."""
+        assert block.state is not None
+        most = most_curvature(self.loss, block.state) * float(block.weight.max(initial=0.0))
+        n_rows, part = len(block.weight), most / step * (1.0 + ROUNDING)
+        if part < 1.0:
+            low = rows_below(part, n_rows, first)
+            at, mass = self._taken_of(block, low, low, step, first)
+            return low[at], mass
+        found = []
+        for s in row_blocks(n_rows, TOGETHER):  # one by one, because each needs little memory
+            at, mass = self._taken_of(block, s, numbers(s.stop - s.start), step, first + s.start)
+            found.append((at + s.start, mass))
+        rows, masses = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(masses)
+
+    def _taken_of(
+        self, block: Block, some: Which, at: np.ndarray, step: float, first: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some rows are taken, by their place among them, and their curvature.
+
+        The rows have the places ``at`` after the row ``first``.
+        """
+        assert block.state is not None
+        bends = self.loss.curvature(block.weight[some], block.state[:, some])
+        mass = bends.sum(axis=0, dtype=np.float64)
+        taken = np.flatnonzero(chances(at, first) * step < mass)
+        return taken, mass[taken]
 
     def _in_all_weights(
         self, columns: np.ndarray, weight: np.ndarray, state: np.ndarray
