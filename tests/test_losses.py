@@ -6,6 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from laconic.losses import BINARY_LOSSES, LOSSES, LogLoss, MarginLoss, decide, find_loss
+from laconic.losses.binary import LogisticLoss
+from laconic.losses.bounds import most_curvature
 
 RNG = np.random.default_rng(0)
 
@@ -265,3 +267,25 @@ def test_losses_by_name_or_as_they_are():
 def test_one_score_decides_by_its_sign():
     assert decide(np.array([[0.5], [-0.5], [0.0]])).tolist() == [1, 0, 0]
     assert decide(np.array([[0.5, 0.7], [2.0, 1.0]])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *BINARY_LOSSES])
+def test_no_row_has_more_curvature_than_the_bound(loss):
+    loss = find_loss(loss)
+    k = loss.n_outputs(2)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1.0, 10.0):
+        y, scores = rng.integers(0, 2, 5000), size * rng.standard_normal((k, 5000))
+        weight, state = np.ones(5000), np.empty((k, 5000))
+        loss.evaluate(scores, loss.targets(y, k), weight, state)
+        most = loss.curvature(weight, state).sum(axis=0).max()
+        assert 0 < most <= most_curvature(loss, state) < np.inf
+
+
+def test_a_changed_loss_has_no_bound():
+    class Mine(LogisticLoss):
+        @staticmethod
+        def bend(u):
+            return 9.0 * u
+
+    assert most_curvature(Mine(), np.zeros((1, 3))) == np.inf

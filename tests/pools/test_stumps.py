@@ -12,6 +12,7 @@ from scipy import sparse
 from laconic.model.atoms import Column, Stump
 from laconic.numeric.threads import Threads
 from laconic.pools import codings, histograms, quantiles
+from laconic.pools.parts import Place
 from laconic.pools.stump_limits import StumpLimits
 from laconic.pools.stumps import Stumps
 
@@ -365,6 +366,42 @@ def test_survey_is_unique(n_values):
         if len(expected) <= 40:
             np.testing.assert_array_equal(listed[f, : counts[f]], expected)
         assert missing[f] == np.isnan(block[f]).any()
+
+
+@pytest.mark.parametrize("form", ["C", "F", "csr", "csc", "int"])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("d", [1, 13, 200])
+def test_present_values_are_counted(form, gaps, d):
+    X = np.random.default_rng(18).integers(0, 9, (2000, d)).astype(np.float32)
+    if gaps and form != "int":
+        X[::7, 0] = X[5:9, d - 1] = NAN
+    expected = (~np.isnan(X)).sum(axis=0)
+    if form == "F":
+        given = np.asfortranarray(X)
+    elif form == "int":
+        given = X.astype(np.int64)
+    else:
+        given = X if form == "C" else getattr(sparse, f"{form}_matrix")(X)
+    pool = limited(StumpLimits(sample=100))()
+    for n_jobs in (1, 3):
+        with Threads(n_jobs) as threads:
+            found = pool.count(given, Place(0, 2000), threads)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_complete_features_are_read_until_their_lists_are_full():
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((4000, 3))
+    X[:, 2] = rng.integers(0, 5, 4000)  # its list is never full
+    for features in (slice(0, 2), slice(0, 3)):
+        whole = codings.listed(X, features, 20, 100)
+        found = codings.listed(X, features, 20, 100, complete=True)
+        for (values, missing), (expected, none) in zip(found, whole, strict=True):
+            np.testing.assert_array_equal(values, expected)
+            assert not missing
+            assert not none
+    X[200:] = NAN
+    assert not any(missing for _, missing in codings.listed(X, slice(0, 2), 20, 100, complete=True))
 
 
 @pytest.mark.parametrize("with_costs", [False, True])

@@ -31,6 +31,16 @@ def test_a_quick_loss_is_the_loss(dtype, loss, m, k):
         assert np.asarray(compiled).dtype == np.asarray(plain).dtype
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_residual_can_be_written_row_by_row(dtype):
+    rng = np.random.default_rng(0)
+    state, target = rng.random((3, 700)).astype(dtype), rng.integers(0, 3, 700)
+    weight, rows = rng.random(700).astype(dtype), np.empty((700, 3), dtype=dtype)
+    loss = quick(LogLoss())
+    loss.residual(target, weight, state, rows.T)
+    np.testing.assert_array_equal(rows, loss.residual(target, weight, state).T)
+
+
 def test_scores_beyond_the_range_of_exponentials_have_a_finite_loss():
     scores, state = np.array([[1e30], [-1e30], [0.0]], dtype=np.float32), np.empty((3, 1), "f4")
     value = quick(LogLoss()).evaluate(scores, np.array([0]), np.ones(1, np.float32), state)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from laconic import ShareBoostClassifier
-from laconic.losses import BINARY_LOSSES, LOSSES, find_loss
+from laconic.losses import BINARY_LOSSES, LOSSES, MarginLoss, find_loss
 from laconic.numeric.threads import Threads
 from laconic.pools import Columns
+from laconic.rows.chances import chances, rows_below
+from laconic.rows.far_hessian import FarHessian
 from laconic.rows.limits import Limits
 from laconic.rows.shard import in_memory
 from laconic.rows.tree import tree_sum
@@ -36,8 +38,14 @@ def problem(loss, m=4000):
     X, y = random_problem(m=m, d=4, k=3)
     rng = np.random.default_rng(0)
     weight = rng.random(m)
-    y = y if loss in LOSSES else (y > 0).astype(int)
+    y = (y > 0).astype(int) if loss in BINARY_LOSSES else y
     return X, y, weight / weight.sum()
+
+
+def curvature(shard):
+    """Return the curvature of all rows."""
+    parts = [shard.loss.curvature(block.weight, block.state) for block in shard._blocks]
+    return sum(float(part.sum()) for part in parts)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, *BINARY_LOSSES])
@@ -58,13 +66,14 @@ def test_an_estimate_is_near_the_whole_hessian(loss):
     [shard], k = shards(X, y, weight, loss, ())
     shard.evaluate(np.random.default_rng(1).standard_normal((4, k)))
     whole, _ = shard.whole_hessian()
-    _, mass = shard.whole_hessian(1.0)
-    found, _ = shard.whole_hessian(mass / 4000)
+    found, mass = shard.whole_hessian(curvature(shard) / 4000)
+    assert mass == pytest.approx(curvature(shard), rel=0.02)
     near = np.linalg.norm(found - whole) / np.linalg.norm(whole)
     # Sums of n normal squares have a relative standard error of sqrt(2 / n).
     assert 0 < near < 2 * np.sqrt(2 / 4000)
-    everything, _ = shard.whole_hessian(1e-12)  # every row has more curvature than a step
+    everything, mass = shard.whole_hessian(1e-12)  # every row has more curvature than a step
     np.testing.assert_allclose(everything, whole, atol=1e-12)
+    assert mass == pytest.approx(curvature(shard), rel=1e-6)
 
 
 def test_an_estimate_takes_a_row_for_each_step_of_curvature():
@@ -78,10 +87,56 @@ def test_an_estimate_takes_a_row_for_each_step_of_curvature():
         taken.append(len(weight))
         return curve(weight, state, direction)
 
-    _, mass = shard.whole_hessian(1.0)
+    mass = curvature(shard)
     shard.loss.curve = counted
     shard.whole_hessian(mass / 2000)
     assert sum(taken) / k == pytest.approx(2000, rel=0.02)
+
+
+class Unknown(MarginLoss):
+    """A loss whose curvature has no known bound."""
+
+
+@pytest.mark.parametrize("loss", ["margin", *BINARY_LOSSES, Unknown()])
+@pytest.mark.parametrize("step", [1e-7, 1e-4, 1e-3, 1.0])
+def test_the_rows_taken_are_those_whose_chance_is_below_their_curvature(loss, step):
+    X, y, weight = problem(loss)
+    first = 12_345
+    [shard], k = shards(X, y, weight, loss, ())
+    shard.rest = shard.rest._replace(first=first)
+    shard.evaluate(np.random.default_rng(1).standard_normal((4, k)))
+    mass = np.hstack(
+        [shard.loss.curvature(block.weight, block.state).sum(axis=0) for block in shard._blocks]
+    )
+    chance = (first + np.arange(len(y))) * 2654435769 % 2**32 / 2**32
+    taken = chance * step < mass
+    _, found = shard.whole_hessian(step)
+    assert found == pytest.approx(np.maximum(mass[taken], step).sum(), rel=1e-12)
+    if step == 1e-3:
+        assert 10 < taken.sum() < len(y)
+
+
+@pytest.mark.parametrize("part", [0.0, 1e-9, 0.013, 0.5, 0.999, 1 - 1e-16])
+@pytest.mark.parametrize(("n_rows", "first"), [(0, 5), (1, 0), (64, 1), (1000, 10**9), (4096, 77)])
+def test_rows_below_a_chance_are_found_without_looking_at_all(part, n_rows, first):
+    exact = [(first + at) * 2654435769 % 2**32 / 2**32 for at in range(n_rows)]
+    expected = np.array([at for at, chance in enumerate(exact) if chance < part], dtype=int)
+    found = rows_below(part, n_rows, first)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(chances(found, first), np.array(exact)[found])
+
+
+def test_curvature_is_found_again_after_there_was_none():
+    hessian = FarHessian(10**9, Limits())
+    few = Limits().least_rows
+    assert hessian.call(2, exact=False).arguments == (1.0 / few,)
+    hessian.receive((np.eye(2), 0.0), exact=False)  # no row was taken
+    assert hessian.call(2, exact=False).arguments == (1.0 / few**2,)
+    hessian.receive((np.eye(2), 0.25), exact=False)
+    assert hessian.call(2, exact=False).arguments == (0.25 / few,)
+    assert hessian.call(2, exact=True).arguments == (None,)
+    hessian.receive((np.eye(2), 0.0), exact=True)
+    assert hessian.call(2, exact=False).arguments == (0.25 / few,)
 
 
 @pytest.mark.parametrize("cuts", [(100,), (1, 2, 1999), (640, 1280)])

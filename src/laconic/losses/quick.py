@@ -33,11 +33,11 @@ class QuickSoftmax:
 
         return softmax_kernels.evaluate(self._loss.margin, scores, target, weight, state)
 
-    def residual(self, target: Any, weight: Any, state: Any) -> Any:
-        """Return the negative gradient of the weighted sum in the scores."""
+    def residual(self, target: Any, weight: Any, state: Any, out: Any = None) -> Any:
+        """Return the negative gradient of the weighted sum in the scores, in ``out`` if given."""
         from laconic.losses import softmax_kernels
 
-        return softmax_kernels.residual(target, weight, state)
+        return softmax_kernels.residual(target, weight, state, out)
 
     def curve(self, weight: Any, state: Any, direction: Any) -> Any:
         """Return the second derivative in the scores times ``direction``."""

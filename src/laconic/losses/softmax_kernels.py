@@ -30,9 +30,11 @@ def evaluate(
     return float(value[0])
 
 
-def residual(target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+def residual(
+    target: np.ndarray, weight: np.ndarray, state: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
     """Return the weight times (e_y − ρ)."""
-    out = np.empty_like(state)
+    out = np.empty_like(state) if out is None else out
     residual_into(target, weight, state, out)
     return out
 

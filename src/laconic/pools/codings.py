@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from laconic.numeric.compiled import compiled
-from laconic.numeric.threads import row_blocks
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
 from laconic.pools.stump_limits import StumpLimits
 
-_CODED = 1 << 17  # rows that a worker codes together
+_CODED = 1 << 17  # rows that a worker codes together, and numbers that it looks at together
 _SURVEY = 255  # distinct values that are listed without sorting if there are no bins
 
 
@@ -139,10 +139,23 @@ def distinct_values(X: Any, feature: int) -> np.ndarray:
     return np.unique(column[~np.isnan(column)])
 
 
-def n_present(X: Any, features: slice, read: int) -> np.ndarray:
-    """Return the number of rows that have a value, for each of some features."""
-    missing = sum(np.isnan(block).sum(axis=1) for _, block in _chunks(X, features, read))
+def n_present(X: Any, blocks: list[slice], threads: Threads) -> np.ndarray:
+    """Return the number of rows that have a value, for each feature.
+
+    A dense X is read once, in runs of whole rows. A sparse matrix is read in blocks of features.
+    """
+    if sparse.issparse(X):
+        found = threads.map(lambda b: _n_missing(_read(X, slice(None), b).T), blocks)
+        missing = np.concatenate(list(found))
+    else:
+        runs = row_blocks(X.shape[0], max(_CODED // max(X.shape[1], 1), 1))
+        missing = np.sum(list(threads.map(lambda run: _n_missing(X[run]), runs)), axis=0)
     return np.asarray(X.shape[0] - missing, dtype=np.int64)
+
+
+def _n_missing(X: np.ndarray) -> np.ndarray:
+    gaps = np.isnan(X)
+    return gaps.sum(axis=0) if gaps.any() else np.zeros(X.shape[1], dtype=np.int64)
 
 
 def sampled(
@@ -189,16 +202,21 @@ def coding_at(cuts: np.ndarray, missing: bool) -> Coding:
     return Coding(cuts, cuts, False, missing)
 
 
-def listed(X: Any, features: slice, most: int, read: int) -> list[tuple[np.ndarray, bool]]:
+def listed(
+    X: Any, features: slice, most: int, read: int, complete: bool = False
+) -> list[tuple[np.ndarray, bool]]:
     """Return the distinct values of a few neighbouring features, and whether any is missing.
 
-    If a feature has more than ``most`` values, ``most + 1`` are listed.
+    If a feature has more than ``most`` values, ``most + 1`` are listed. If the features are
+    ``complete``, no value is missing. Then no row is read after the lists are full.
     """
     n = features.stop - features.start
     distinct = np.empty((n, most + 1))
     counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
     for _, block in _chunks(X, features, read):
         survey(block, distinct, counts, missing)
+        if complete and (counts > most).all():
+            break
     return [(distinct[j, : counts[j]].copy(), bool(missing[j])) for j in range(n)]
 
 

@@ -42,7 +42,9 @@ def survey_features(
 ) -> list[FeatureSurvey]:
     """Return the surveys of a few neighbouring features in a part."""
     found = []
-    values = codings.listed(X, features, codings.most_listed(bins), limits.read)
+    counted = place.counted
+    complete = counted is not None and bool((counted[features] == place.total).all())
+    values = codings.listed(X, features, codings.most_listed(bins), limits.read, complete)
     for feature, (distinct, missing) in enumerate(values, features.start):
         if categorical[feature]:
             if len(distinct) > codings.most_listed(bins):

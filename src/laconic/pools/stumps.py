@@ -85,8 +85,7 @@ class Stumps:
         if place.total <= limits.sample or self.bins is None:
             return None
         X, blocks = by_feature(X)
-        present = threads.map(lambda b: coder.n_present(X, b, limits.read), blocks)
-        return np.concatenate(list(present))
+        return coder.n_present(X, blocks, threads)
 
     def survey(
         self, X: Any, weight: np.ndarray, place: Place, threads: Threads

@@ -13,6 +13,9 @@ import numpy as np
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call
 
+LEAST_MASS = 1e-12
+"""Least curvature that is counted with. If there is more again, it must not take all rows."""
+
 
 class Received(NamedTuple):
     """A Hessian that the shards sent."""
@@ -33,8 +36,8 @@ class FarHessian:
         Whether the Hessian comes with every evaluation, and whether it is exact then. None means
         that it does not come.
     mass : float
-        Sum of the curvature of all rows, as far as it is known. The weights of all rows sum to one,
-        so one is a bound.
+        Sum of the curvature of all rows, as the last estimate found it. The weights of all rows sum
+        to one, so one is a bound for most losses.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class FarHessian:
     ) -> None:
         self._n_rows, self._limits = n_rows, limits
         self._mass = mass
+        self._step: float | None = None
         self.wanted = wanted
         self.known: Received | None = None
 
@@ -53,12 +57,13 @@ class FarHessian:
         """Return the question for the Hessian in so many weights."""
         few = max(self._limits.travelling_rows * n_weights, self._limits.least_rows)
         everything = exact or 2 * few >= self._n_rows
-        return Call("whole_hessian", (None if everything else self._mass / few,))
+        self._step = None if everything else self._mass / few
+        return Call("whole_hessian", (self._step,))
 
     def receive(self, answer: tuple[np.ndarray, float], exact: bool) -> np.ndarray:
         """Keep an answer, and return the Hessian."""
         matrix, mass = answer
-        if mass > 0:
-            self._mass = float(mass)
+        if self._step is not None:  # if no row was taken, the curvature is hardly more than a step
+            self._mass = max(float(mass), self._step, LEAST_MASS)
         self.known = Received(matrix, exact)
         return matrix

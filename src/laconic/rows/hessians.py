@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from laconic.losses import Loss
+from laconic.losses.bounds import most_curvature
 from laconic.numeric.threads import row_blocks
 from laconic.pools.local_columns import LocalColumns
 from laconic.rows.blocks import Block
+from laconic.rows.chances import chances, numbers, rows_below
 from laconic.rows.curvature import (
     Among,
     Map,
@@ -23,12 +25,13 @@ from laconic.rows.curvature import (
 )
 from laconic.rows.design import Design
 from laconic.rows.limits import Limits
+from laconic.rows.stores import Which
 from laconic.rows.sums import running_total, total
 
 TOGETHER = 4096
-"""Rows of a sample that are multiplied together."""
-GOLDEN = 2654435769
-"""The golden ratio times 2³². Its multiples modulo 2³² are spread more evenly than others."""
+"""Rows of a sample that are multiplied together, and rows that are looked at together."""
+ROUNDING = 1e-6
+"""Relative rounding error of a row's curvature in single precision, and more."""
 
 
 class Hessians(NamedTuple):
@@ -74,12 +77,12 @@ class Hessians(NamedTuple):
         return running_total(self.run(one, self.blocks))
 
     def of_some_rows(self, step: float, first: int) -> tuple[np.ndarray, float]:
-        """Return the Hessian in all weights, from some of the rows, and the curvature of all rows.
+        """Return the Hessian in all weights, and the curvature of all rows, from some of the rows.
 
-        A row of curvature h is taken with the chance p = h / step, at most 1, and counts 1 / p
-        times. Chance is the fractional part of the row's number times the golden ratio, to 32 bits.
-        These parts are spread evenly over any run of rows. So the rows that are taken do not depend
-        on how the rows are cut into shards. The first row has the number ``first``.
+        A row of curvature h is taken if its chance (`laconic.rows.chances`) is below h / step. It
+        then counts step / h times, and at least once. So the rows that are taken do not depend on
+        how the rows are cut into shards. The first row has the number ``first``. No row has more
+        curvature than the loss allows, so only rows of low chance are looked at.
         """
         held = slice(0, self.design.n_written)
         firsts = first + np.cumsum([0, *(len(block.weight) for block in self.blocks)])[:-1]
@@ -87,11 +90,10 @@ class Hessians(NamedTuple):
         def one(item: tuple[Block, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
             block, start = item
             assert block.state is not None
-            mass = self.loss.curvature(block.weight, block.state).sum(axis=0, dtype=np.float64)
-            chance = _multiples(len(mass)) + np.uint32(start * GOLDEN % 2**32)
-            at = np.flatnonzero(chance * (step / 2**32) < mass)
-            weight = block.weight[at] * np.maximum(step / mass[at], 1.0)
-            return block.columns.take(at, held), weight, block.state[:, at], float(mass.sum())
+            at, mass = self._taken(block, step, start)
+            weight = block.weight[at] * np.maximum(step / mass, 1.0)
+            sums = float(np.maximum(mass, step).sum())
+            return block.columns.take(at, held), weight, block.state[:, at], sums
 
         # Few rows of a block are taken, so the rows of many blocks are multiplied together.
         parts = list(self.run(one, zip(self.blocks, firsts.tolist(), strict=True)))
@@ -104,6 +106,35 @@ class Hessians(NamedTuple):
         ]
         n_weights = X.shape[1] * self.n_outputs
         return total(pieces) if pieces else np.zeros((n_weights, n_weights)), sum(masses)
+
+    def _taken(self, block: Block, step: float, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of a block that are taken, and the curvature of each."""
+        assert block.state is not None
+        most = most_curvature(self.loss, block.state) * float(block.weight.max(initial=0.0))
+        n_rows, part = len(block.weight), most / step * (1.0 + ROUNDING)
+        if part < 1.0:
+            low = rows_below(part, n_rows, first)
+            at, mass = self._taken_of(block, low, low, step, first)
+            return low[at], mass
+        found = []
+        for s in row_blocks(n_rows, TOGETHER):  # one by one, because each needs little memory
+            at, mass = self._taken_of(block, s, numbers(s.stop - s.start), step, first + s.start)
+            found.append((at + s.start, mass))
+        rows, masses = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(masses)
+
+    def _taken_of(
+        self, block: Block, some: Which, at: np.ndarray, step: float, first: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some rows are taken, by their place among them, and their curvature.
+
+        The rows have the places ``at`` after the row ``first``.
+        """
+        assert block.state is not None
+        bends = self.loss.curvature(block.weight[some], block.state[:, some])
+        mass = bends.sum(axis=0, dtype=np.float64)
+        taken = np.flatnonzero(chances(at, first) * step < mass)
+        return taken, mass[taken]
 
     def _in_all_weights(
         self, columns: np.ndarray, weight: np.ndarray, state: np.ndarray
@@ -180,9 +211,3 @@ class Hessians(NamedTuple):
             return local_grams(*item, curvature, mass, few)
 
         return list(self.run(one, zip(self.design.locals, places, strict=True)))
-
-
-@lru_cache(maxsize=8)  # nearly all blocks have the same length
-def _multiples(n_rows: int) -> np.ndarray:
-    """Return the multiples of the golden ratio for the first rows, modulo 2³²."""
-    return np.arange(n_rows, dtype=np.uint32) * np.uint32(GOLDEN)

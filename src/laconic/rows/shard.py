@@ -7,7 +7,7 @@ float64, in the order of the blocks. So no answer depends on the number of threa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -242,7 +242,8 @@ class Shard:
         """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
 
         With ``step``, it is estimated from some rows; see `Hessians.of_some_rows`. The second
-        answer is then the curvature of all rows, and else zero. All columns must be written down.
+        answer then estimates the curvature of all rows. Otherwise it is zero. All columns must be
+        written down.
         """
         if step is None:
             return self._hessians().of_all(), 0.0
@@ -305,12 +306,16 @@ class Shard:
 
     def residual_of_all_rows(self) -> np.ndarray:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
+        work: Any = self.rest.work
         out = np.empty((self.n_rows, self.n_outputs), dtype=self.dtype)
 
         def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
-            out[s] = self.rest.work.residual(block.target, block.weight, block.state).T
+            if self.rest.compiled:
+                work.residual(block.target, block.weight, block.state, out[s].T)
+            else:
+                out[s] = work.residual(block.target, block.weight, block.state).T
 
         list(self._map(one, self._pieces(), 0))
         return out

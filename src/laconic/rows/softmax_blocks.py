@@ -14,6 +14,7 @@ import numpy as np
 from laconic.losses import softmax_kernels as loss
 from laconic.numeric import bits
 from laconic.numeric.compiled import compiled
+from laconic.numeric.rooms import kept
 from laconic.rows import tall_products as tall
 
 
@@ -72,8 +73,9 @@ def curve_bits(
 
 def _made(state: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return room for the scores of the true classes, for a kernel, for values, and for a sum."""
-    true, room = np.empty(state.shape[1], state.dtype), np.empty(loss.ROWS, state.dtype)
-    return true, room, np.empty_like(state), np.zeros(1)
+    true = kept("true", state.shape[1:], state.dtype)
+    values = kept("values", state.shape, state.dtype)
+    return true, np.empty(loss.ROWS, state.dtype), values, np.zeros(1)
 
 
 @compiled
