@@ -38,6 +38,7 @@ MAPS = {
     "filled": "laconic.model.atoms:FilledMap",
     "mixed": "laconic.model.mixed:MixedMap",
     "patches": "laconic.model.patches:PatchesMap",
+    "hinges": "laconic.model.hinges:HingesMap",
     "pieces": "laconic.model.pieces:PiecesMap",
     "rules": "laconic.model.rules:RulesMap",
     "regions": "laconic.model.regions:RegionsMap",
