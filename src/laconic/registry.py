@@ -27,6 +27,7 @@ POOLS = {
     "products": BuiltIn("laconic.pools.products:Products", ("scale",)),
     "pieces": BuiltIn("laconic.pools.pieces:Pieces"),
     "bumps": BuiltIn("laconic.pools.bumps:Bumps"),
+    "hinges": BuiltIn("laconic.pools.hinges:Hinges"),
 }
 """Pools that an estimator accepts by name."""
 
