@@ -238,7 +238,7 @@ def changed(predictor, **changes):
     return Predictor(**parts)
 
 
-@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces"])
+@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces", "hinges"])
 @pytest.mark.parametrize("bits", [8, 16])
 def test_permuted_classes_have_permuted_scores(pool, bits):
     X, y = fitted_problem(m=300, d=5, k=4)
@@ -276,7 +276,7 @@ def test_permuted_columns_of_the_rows_have_the_same_scores(kind):
 
 
 @pytest.mark.parametrize("factor", [0.37, 2.0**-9, 7.0, 1e6])
-@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces"])
+@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces", "hinges"])
 def test_a_model_times_a_constant_is_the_same_model(pool, factor):
     X, y = fitted_problem(m=300, d=5, k=3)
     predictor = ShareBoostClassifier(4, pool=pool, loss="log").fit(X, y).predictor_

@@ -136,7 +136,7 @@ def test_knots_are_quantiles_of_the_rows():
     pool = bound(X, n_knots=4)
     knots = [(atom.values[0], atom.knot) for atom in map(pool.atom, range(pool.n_atoms))]
     above = [(1.0, b) for b in (0.0, 25.0, 50.0, 75.0)]
-    assert np.allclose(knots, [*above, *((-1.0, -b) for b in (25.0, 50.0, 75.0, 100.0))])
+    assert knots == [*above, *((-1.0, -b) for b in (25.0, 50.0, 75.0, 100.0))]
 
 
 def test_wide_rows_give_the_features_whose_class_means_differ_most():

@@ -46,7 +46,7 @@ class BoundHinges(BoundPool):
         self._grid, self._scale, self._threads = grid, scale, threads
         self._weight = weight if scale == "std" else None
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        self._knots = grid.knots
+        self._knots = grid.standardised(grid.knots.T).T
         self._n_directions, self._n_knots = len(grid.knots), grid.knots.shape[1] - 1
         self._n_features = X.shape[1]
         self._code(X)
@@ -59,7 +59,7 @@ class BoundHinges(BoundPool):
         self._heights, self._codes = np.empty(shape, dtype=self.dtype), np.empty(shape, np.uint8)
 
         def some(s: slice) -> None:
-            self._heights[:, s] = self._grid.projections(X[s]).T
+            self._heights[:, s] = self._grid.standardised(self._grid.projections(X[s])).T
             for j, knots in enumerate(self._knots):
                 self._codes[j, s] = np.searchsorted(knots, self._heights[j, s], side="right")
 
@@ -76,6 +76,10 @@ class BoundHinges(BoundPool):
         self._kept = kept
         self._direction, self._side, place = (part.astype(np.int64) for part in np.nonzero(kept))
         self._knot = self._knots[self._direction, place + self._side]
+        self._sign = np.where(self._side == 0, 1.0, -1.0)
+        # As in the records of atoms, in the units of the input. Zero has no sign.
+        knots = self._grid.knots[self._direction, place + self._side]
+        self._input_knot = self._sign * knots + 0.0
         self.n_atoms = self.n_columns = len(self._direction)
 
     # -- scales --------------------------------------------------------------------------------
@@ -178,23 +182,16 @@ class BoundHinges(BoundPool):
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the factors of the columns. In the map, the largest term has factor 1 or -1."""
         numbers = np.asarray(atoms, dtype=np.int64)
-        return np.asarray(self._factors[numbers] * self._grid.lead[self._direction[numbers]])
+        return np.asarray(self._factors[numbers] * self._grid.unit[self._direction[numbers]])
 
     def extract(self, atoms: Sequence[int]) -> HingesMap:
         """Return the feature map of the hinges."""
         numbers = np.asarray(atoms, dtype=np.int64)
-        direction, sign = self._direction[numbers], np.where(self._side[numbers] == 0, 1.0, -1.0)
-        rows = self._grid.directions[direction]
+        rows = self._grid.directions[self._direction[numbers]]
         length = np.diff(rows.indptr).astype(np.int64)
-        value = rows.data / np.repeat(self._grid.lead[direction] * sign, length)
+        value = rows.data * np.repeat(self._sign[numbers], length)
         indices = rows.indices.astype(np.int64)
-        return HingesMap(length, indices, value, self._input_knots(numbers))
-
-    def _input_knots(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the knots of some hinges in the units of the input, as in their records."""
-        direction, sign = self._direction[numbers], np.where(self._side[numbers] == 0, 1.0, -1.0)
-        knots = sign * (self._knot[numbers] + self._grid.offset[direction])
-        return np.asarray(knots / self._grid.lead[direction])
+        return HingesMap(length, indices, value, self._input_knot[numbers])
 
     def atom(self, index: int) -> HingeAtom:
         """Return the record of atom ``index``."""
@@ -203,8 +200,7 @@ class BoundHinges(BoundPool):
     def index(self, atom: Any) -> int:
         """Return the number of an atom record."""
         if isinstance(atom, HingeAtom):
-            knots = self._input_knots(np.arange(self.n_atoms))
-            for number in np.flatnonzero(knots == atom.knot).tolist():
+            for number in np.flatnonzero(self._input_knot == atom.knot).tolist():
                 if self.atom(number) == atom:
                     return int(number)
         raise ValueError(f"{atom!r} is not an atom of this pool")

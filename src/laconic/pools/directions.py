@@ -1,7 +1,8 @@
 """Directions and knots of hinges, found from a sample of the rows and their classes.
 
-Everything is in standardised units: a feature is divided by its weighted standard deviation. The
-directions have length 1 there.
+Directions have length 1 in standardised units, where a feature is divided by its weighted standard
+deviation. They are kept in the units of the input, with factor 1 for the input that counts most. So
+a knot of a single feature is one of its values.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from laconic.numeric.magnitudes import SHRINK
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.scaling import column_scales, survey_columns
+from laconic.pools.scaling import LARGEST_UNIT, ColumnsSurvey, column_scales, survey_columns
 
 # Most principal directions.
 PRINCIPAL = 16
@@ -26,14 +28,13 @@ class HingeGrid(NamedTuple):
     """The directions of all rows, and their knots."""
 
     directions: Any
-    """(n_directions, n_features), a sparse matrix: what each direction reads. It includes the
-    division by the standard deviations, so it applies to rows in the units of the input."""
-    offset: np.ndarray
-    """The projection of the mean row on every direction. Projections are measured from it."""
+    """(n_directions, n_features), a sparse matrix: the factors of the inputs."""
+    unit: np.ndarray
+    """What leads from projections in the units of the input to standardised ones."""
+    centre: np.ndarray
+    """The projection of the mean row on every direction, in the units of the input."""
     knots: np.ndarray
-    """(n_directions, n_knots + 1), ascending, measured from the mean."""
-    lead: np.ndarray
-    """The factor of the input that counts most in each direction."""
+    """(n_directions, n_knots + 1), ascending, in the units of the input."""
 
     def projections(self, X: Any) -> np.ndarray:
         """Return the projections of some rows, (n_rows, n_directions), in float64."""
@@ -46,25 +47,28 @@ class HingeGrid(NamedTuple):
         else:
             X = np.asarray(X, dtype=np.float64)
             along = np.asarray((C @ np.ascontiguousarray(X.T)).T) if sparse.issparse(C) else X @ C.T
-        along -= self.offset
         return along
+
+    def standardised(self, along: np.ndarray, direction: Any = slice(None)) -> np.ndarray:
+        """Return projections in standardised units, measured from the mean row."""
+        moved: np.ndarray = (along - self.centre[direction]) * self.unit[direction]
+        return moved
 
 
 def find_grid(
     X: np.ndarray,
     weight: np.ndarray,
     labels: np.ndarray | None,
+    peaks: np.ndarray,
     n_directions: int,
     n_knots: int,
     n_inputs: int | None,
     random: np.random.RandomState,
     threads: Threads,
 ) -> HingeGrid:
-    """Return the directions and knots of a sample of rows."""
+    """Return the directions and knots of a sample of rows. ``peaks`` are those of all rows."""
     weight = weight / weight.sum()
-    sizes = survey_columns(X, "std", weight)
-    assert sizes.deviation is not None
-    factor = np.where(sizes.deviation > 0.0, column_scales(sizes, "std"), 0.0)
+    factor = _factors(survey_columns(X, "std", weight), peaks)
     Z = X * factor
     mean = weight @ Z
     Z -= mean
@@ -72,10 +76,33 @@ def find_grid(
     found = np.vstack([_features(Z, weight, labels, n_directions), _principal(Z, weight), drawn])
     units = _distinct(_shortened(found, n_inputs))
     most = np.abs(units).argmax(axis=1) if len(units) else np.arange(0)
-    lead = units[np.arange(len(units)), most] * factor[most]
-    directions = sparse.csr_matrix(units * factor)
-    grid = HingeGrid(directions, units @ mean, np.empty((len(units), 0)), lead)
+    unit = units[np.arange(len(units)), most] * factor[most]
+    directions = sparse.csr_matrix(units * factor / unit[:, None])
+    grid = HingeGrid(directions, unit, units @ mean / unit, np.empty((len(units), 0)))
     return grid._replace(knots=_knots(grid, X, weight, n_knots, threads))
+
+
+def _factors(sizes: ColumnsSurvey, peaks: np.ndarray) -> np.ndarray:
+    """Return what standardises every feature: 0 for a constant one. Refuse sizes out of range."""
+    assert sizes.deviation is not None
+    factor = np.where(sizes.deviation > 0.0, column_scales(sizes, "std"), 0.0)
+    [varies] = np.nonzero(factor)
+    if not len(varies):
+        return factor
+    top = varies[peaks[varies].argmax()]
+    if peaks[top] > LARGEST_UNIT:
+        raise ValueError(
+            f"column {top} of X holds values up to {peaks[top]:.2g}, so hinges would overflow; "
+            f"{SHRINK}"
+        )
+    large, small = varies[factor[varies].argmin()], varies[factor[varies].argmax()]
+    if np.log10(factor[small]) - np.log10(factor[large]) > np.log10(LARGEST_UNIT):
+        raise ValueError(
+            f"columns {small} and {large} of X have standard deviations of "
+            f"{1 / factor[small]:.2g} and {1 / factor[large]:.2g}, so hinges of both would "
+            f"overflow; {SHRINK}"
+        )
+    return factor
 
 
 def _features(

@@ -20,6 +20,7 @@ from laconic.numeric.threads import Threads
 from laconic.pools.bound_hinges import BoundHinges
 from laconic.pools.directions import PRINCIPAL, HingeGrid, find_grid
 from laconic.pools.parts import Place
+from laconic.pools.scaling import column_peaks
 
 # Codes are bytes, from 0 to the number of knots.
 MOST_KNOTS = 254
@@ -30,6 +31,8 @@ SAMPLED, ENTRIES, LEAST = 65_536, 1 << 25, 1024
 class HingeSurvey(NamedTuple):
     """The survey of one part of the rows."""
 
+    peaks: np.ndarray
+    """Largest absolute value of every column, in all rows of the part."""
     rows: np.ndarray
     """The rows that directions and knots are found from, as a dense array."""
     weight: np.ndarray
@@ -134,7 +137,7 @@ class Hinges(TransformerMixin, BaseEstimator):
         rows = X if len(at) == X.shape[0] else X[at]
         rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
         labels = None if place.labels is None else np.asarray(place.labels, np.int64)[at]
-        return HingeSurvey(rows, weight[at], labels, place.seed)
+        return HingeSurvey(column_peaks(X, threads=threads), rows, weight[at], labels, place.seed)
 
     def merge(self, surveys: Sequence[HingeSurvey], threads: Threads) -> HingeGrid:
         """Find the directions and knots."""
@@ -146,6 +149,7 @@ class Hinges(TransformerMixin, BaseEstimator):
             np.concatenate([survey.rows for survey in surveys]),
             np.concatenate([survey.weight for survey in surveys]),
             np.concatenate(known) if known else None,
+            np.max([survey.peaks for survey in surveys], axis=0),
             int(self.n_directions),
             int(self.n_knots),
             self.n_inputs,
