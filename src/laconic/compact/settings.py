@@ -15,7 +15,7 @@ from laconic.pools import Patches, make_pool
 from laconic.registry import allows_missing
 
 # Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
-OF_NUMBERS = ("columns", "products", "stumps", "bumps", "pieces", ["columns", "products"],
+OF_NUMBERS = ("columns", "products", "stumps", "bumps", "hinges", "pieces", ["columns", "products"],
               ["columns", "products", "stumps"])  # fmt: skip
 # Only these pools take categories and missing values.
 OF_TABLES = ("stumps", "rules", ["stumps", "rules"])
