@@ -203,6 +203,7 @@ def predictors():
         "rules": ShareBoostClassifier(3, pool="rules").fit(frame, y),
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y),
         "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y),
+        "hinges": ShareBoostClassifier(2, pool="hinges").fit(X, y),
         "patches": ShareBoostClassifier(2, pool=patches).fit(images, seen),
         "clumping": ErrorClumpingClassifier().fit(X, y),
         "regions": HolePunchingClassifier(LogisticRegression(), **holes).fit(X, two),

@@ -11,8 +11,8 @@ def predictors():
 
 
 PREDICTORS = [
-    "columns", "groups", "stumps", "products", "rules", "pieces", "bumps", "patches", "clumping",
-    "regions", "nested", "mixed", "ensemble", "filled", "converted",
+    "columns", "groups", "stumps", "products", "rules", "pieces", "bumps", "hinges", "patches",
+    "clumping", "regions", "nested", "mixed", "ensemble", "filled", "converted",
 ]  # fmt: skip
 INTEGERS = [*PREDICTORS, "categories", "soft pieces"]
 
@@ -21,8 +21,8 @@ def test_every_kind_of_predictor_is_tried(predictors):
     assert list(predictors) == PREDICTORS
     kinds = {predictor.map.kind for predictor in predictors.values()}
     assert kinds == {
-        "columns", "stumps", "products", "rules", "pieces", "bumps", "patches", "regions", "filled",
-        "mixed",
+        "columns", "stumps", "products", "rules", "pieces", "bumps", "hinges", "patches",
+        "regions", "filled", "mixed",
     }  # fmt: skip
     assert {part.kind for part in predictors["nested"].map.parts} >= {"regions"}
 
@@ -45,7 +45,7 @@ def test_integer_predictors_of_every_kind_are_tried(integers):
     segments = {s.kind for p in integers.values() for s in p.integers.program.segments}
     assert segments == {
         "gather", "filled", "multiply", "at_most", "equals", "rules", "balls", "soft_balls",
-        "bumps", "windows",
+        "bumps", "hinge", "windows",
     }  # fmt: skip
 
 

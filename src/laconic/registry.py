@@ -27,6 +27,7 @@ POOLS = {
     "products": BuiltIn("laconic.pools.products:Products", ("scale",)),
     "pieces": BuiltIn("laconic.pools.pieces:Pieces"),
     "bumps": BuiltIn("laconic.pools.bumps:Bumps"),
+    "hinges": BuiltIn("laconic.pools.hinges:Hinges"),
 }
 """Pools that an estimator accepts by name."""
 
@@ -38,6 +39,7 @@ MAPS = {
     "filled": "laconic.model.atoms:FilledMap",
     "mixed": "laconic.model.mixed:MixedMap",
     "patches": "laconic.model.patches:PatchesMap",
+    "hinges": "laconic.model.hinges:HingesMap",
     "pieces": "laconic.model.pieces:PiecesMap",
     "rules": "laconic.model.rules:RulesMap",
     "regions": "laconic.model.regions:RegionsMap",

@@ -34,7 +34,7 @@ def test_every_pool_has_the_same_bits_as_in_memory(name, assert_identical):
 
 @pytest.mark.parametrize("name", [
     "columns csr", "groups", "products", "stumps named", "pieces", "rules named", "bumps",
-    "patches", "mixed",
+    "hinges", "patches", "mixed", "mixed with hinges",
 ])  # fmt: skip
 def test_pools_on_a_cluster(name, cluster):
     pool, (X, y) = POOLS[name]

@@ -12,10 +12,10 @@ from laconic import ShareBoostClassifier
 from laconic.beyond.read_again import ReadAgain
 from laconic.beyond.scratch import is_mapped, on_disk
 from laconic.numeric.threads import Threads
-from laconic.pools import Bumps, Columns, Mixed, Patches, Pieces, Products, Rules, Stumps
+from laconic.pools import Bumps, Columns, Hinges, Mixed, Patches, Pieces, Products, Rules, Stumps
 from rows.test_shards import images, table
 
-CODED = [Stumps(3), Stumps(None), Rules(2), Mixed([Stumps(2), Rules(2)])]
+CODED = [Stumps(3), Stumps(None), Rules(2), Hinges(3, 2), Mixed([Stumps(2), Rules(2)])]
 OTHERS = [
     Columns(),
     Products(),

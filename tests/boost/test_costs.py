@@ -12,7 +12,7 @@ from laconic.boost.measures import AtomCount, Operations, SensorPrices, TargetBy
 from laconic.export.footprint import Target
 from laconic.model.cost import model_cost
 from laconic.numeric.threads import Threads
-from laconic.pools import Bumps, Columns, Patches, Pieces, Products, Rules, Stumps
+from laconic.pools import Bumps, Columns, Hinges, Patches, Pieces, Products, Rules, Stumps
 from laconic.pools.signs import Signs
 
 D, K = 36, 3
@@ -38,6 +38,7 @@ POOLS = {
     "rules": lambda: bound(Rules(cuts=2, categorical=[1]), 9),
     "pieces": lambda: bound(Pieces(n_centres=6, n_radii=4, random_state=0)),
     "bumps": lambda: bound(Bumps(n_centres=6, n_radii=4, random_state=0)),
+    "hinges": lambda: bound(Hinges(4, 2, n_inputs=3), 9),
     "patches": lambda: bound(Patches((6, 6), 5, 3, 2, (1.0, 1.5), random_state=0)),
 }
 

@@ -101,8 +101,10 @@ def test_images_are_told_from_other_rows():
 def test_pools_depend_on_the_rows():
     X = np.random.default_rng(0).standard_normal((50, 5))
     titles = [s.title for s in find_settings("auto", ["auto"], X, [], "auto")]
-    assert titles[:4] == ["columns", "products", "stumps", "bumps"]
-    assert "columns + products" in titles
+    assert titles[:5] == ["columns", "products", "stumps", "bumps", "hinges"]
+    assert {"columns + products", "Hinges(n_inputs=4)"} <= set(titles)
+    narrow = [s.title for s in find_settings("auto", ["auto"], X[:, :4], [], "auto")]
+    assert set(titles) - set(narrow) == {"Hinges(n_inputs=4)"}
     X[0, 0] = np.nan
     tables = find_settings("auto", ["auto"], X, [], "auto")
     assert [s.title for s in tables] == ["stumps", "rules", "stumps + rules"]

@@ -229,8 +229,10 @@ class Own:
         return Columns().bind(X, weight, threads)
 
 
-@pytest.mark.parametrize("pool", ["rules", "pieces", "bumps", ["columns", "stumps"], Own(),
-                                  Mixed([Columns(), Products()])])  # fmt: skip
+@pytest.mark.parametrize("pool", [
+    "rules", "pieces", "bumps", "hinges", ["columns", "stumps"], Own(),
+    Mixed([Columns(), Products()]),
+])  # fmt: skip
 @pytest.mark.usefixtures("there")
 def test_pools_without_a_form_there(pool, device):
     X, y = random_problem(0)

@@ -14,9 +14,10 @@ from laconic.device import place, reading
 from laconic.losses import LogLoss
 from laconic.model.arrange import Arrange
 from laconic.model.feature_maps import model_scores
+from laconic.model.hinges import Hinge
 from laconic.model.lowering import LoweredMap
 from laconic.model.predictor import Predictor
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, LookUp, Multiply
 from laconic.model.windows import WindowMaximum
 from laconic.pools import Pieces
 from problems import of_every_kind, random_problem
@@ -33,7 +34,7 @@ PRIMITIVES = {
     "compare": Compare([0, 1, 2, 4, 4], [0.1, 0.0, 1.0, 0.0, 0.0], [0, 0, 1, 2, 0]),
     "multiply": Multiply([0, 3], [1, 3]),
     "windows": WINDOWS,
-    "hinge": Hinge([2, 5], [0.1, -0.2], [1, -1]),
+    "hinge": Hinge([1, 2], [2, 5, 1], [1.0, -1.0, 0.5], [0.1, 0.2]),
     "look up": LookUp([2], [[1.0, 5.0, 2.0]]),
     "arrange": Arrange([Gather([2, 1]), Compare([0], [0.0], [0])], [2, 0, 1]),
 }

@@ -14,7 +14,7 @@ from laconic.files.store import digest, write_archive
 from laconic.model.atoms import Column, Stump
 from laconic.pools import Columns, Stumps
 
-POOLS = ["columns", "stumps", "products", "rules"]
+POOLS = ["columns", "stumps", "products", "rules", "hinges"]
 
 
 def fit(X, y, sample_weight=None, **settings):
@@ -43,7 +43,7 @@ def y(three_classes):
 # -- X ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pool", ["columns", "products"])
+@pytest.mark.parametrize("pool", ["columns", "products", "hinges"])
 def test_missing_values_are_refused_where_no_atom_can_ask_for_them(X, y, pool):
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="X contains NaN"):
@@ -200,7 +200,7 @@ def test_constant_columns_alone_leave_the_intercept(y, pool, rule):
     assert np.all(model.predict(X) == shares.argmax())
 
 
-@pytest.mark.parametrize("pool", ["columns", "products"])
+@pytest.mark.parametrize("pool", ["columns", "products", "hinges"])
 @pytest.mark.parametrize("value", [0.0, 5.0])
 def test_a_constant_column_is_never_chosen_while_another_helps(X, y, pool, value):
     constant = np.insert(X, 0, value, axis=1)

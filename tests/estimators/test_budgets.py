@@ -12,7 +12,7 @@ from laconic.export.footprint import CHIP_NAMES, Target, footprint
 from laconic.model.atoms import Column
 from laconic.model.cost import model_cost
 from laconic.numeric.threads import Threads
-from laconic.pools import Bumps, Columns, Patches, Pieces, Products, Rules, Stumps
+from laconic.pools import Bumps, Columns, Hinges, Patches, Pieces, Products, Rules, Stumps
 from problems import random_problem, saving_always
 
 D = 9
@@ -24,6 +24,7 @@ POOLS = {
     "rules": Rules(cuts=2),
     "pieces": Pieces(n_centres=5, n_radii=3),
     "bumps": Bumps(n_centres=5, n_radii=3),
+    "hinges": Hinges(n_directions=D, n_knots=2, n_inputs=3),
     "patches": Patches((3, 3), 4, 2, 2, (0.6, 1.0), random_state=0),
 }
 SINGLE = ("columns", "stumps", "products", "rules")  # pools without groups of columns

@@ -21,7 +21,7 @@ from laconic import (
     TotalQBoostClassifier,
 )
 from laconic.model.atoms import ProductsMap
-from laconic.pools import Bumps, Columns, Patches, Pieces
+from laconic.pools import Bumps, Columns, Hinges, Patches, Pieces
 
 # About 1e-321, 1e-308, 1e-160, 1e-30, 1e30, 1e150, 1e160, 1e300 and 1e308; and for float32.
 POWERS = {
@@ -42,6 +42,7 @@ POOLS = {
     "pieces": lambda scale: Pieces(12, 3),
     "soft": lambda scale: Pieces(12, 3, soft=True),
     "bumps": lambda scale: Bumps(12, 3),
+    "hinges": lambda scale: Hinges(12, 3, scale=scale),
     "relative": lambda scale: Pieces(12, 3, relative=True),
     "patches": lambda scale: Patches((3, 2), 3, 2, 1, 1.5, scale=scale),
 }

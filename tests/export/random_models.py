@@ -21,8 +21,9 @@ import numpy as np
 from laconic import Predictor
 from laconic.losses import decide
 from laconic.model.balls import Balls, Heights
+from laconic.model.hinges import Hinge
 from laconic.model.lowering import LoweredMap
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, LookUp, Multiply
 from laconic.model.program import program_of
 from laconic.model.route import Route
 from laconic.model.rules import Both
@@ -150,7 +151,7 @@ def one_primitive(rng, kind, rows, most=8, tests=()):
     if kind == "rules":
         return _rules(rng, rows, of)
     if kind == "hinge":
-        return Hinge(of, middle, rng.choice([-1, 1], len(of)))
+        return _hinges(rng, rows, of, middle)
     if kind == "look_up":
         rows[:, np.unique(of)] = rng.integers(0, 9, (len(rows), len(np.unique(of))))
         return LookUp(of, rng.standard_normal((len(of), int(rng.integers(1, 9)))))
@@ -178,6 +179,21 @@ def _balls(rng, rows, soft):
     far = np.sqrt(np.square(rows[:, None] - centre).sum(axis=2))
     origin = centre if rng.random() < 0.5 else rows.mean(axis=0)[None]
     return Balls(centre, np.quantile(far, rng.uniform(0.1, 0.9, n)), origin, soft)
+
+
+def _hinges(rng, rows, of, middle):
+    """Hinges of one input each, of a few, or of all. Knots are near the projections of rows."""
+    n, d = len(of), rows.shape[1]
+    turn = rng.integers(3)
+    if turn == 0:
+        sign = rng.choice([-1.0, 1.0], n)
+        return Hinge(np.ones(n), of, sign, sign * middle)
+    length = rng.integers(0, min(d, 4) + 1, n) if turn == 1 else np.full(n, d)
+    feature = [rng.choice(d, size, replace=False) if turn == 1 else np.arange(d) for size in length]
+    value = [rng.standard_normal(size) * 10.0 ** rng.uniform(-1, 1) for size in length]
+    pairs = zip(feature, value, strict=True)
+    knot = [float(np.median(rows[:, f] @ v)) if len(f) else rng.normal() for f, v in pairs]
+    return Hinge(length, np.concatenate(feature), np.concatenate(value), knot)
 
 
 def _bumps(rng, rows, most):

@@ -189,9 +189,13 @@ class Naive:
         self.add_if(segment, tables, j, held, scores)
 
     def hinge(self, segment, tables, j, q, scores):
-        above = self.fits(q[tables["feature"][j]] - tables["knot"][j], "int32")
-        above = self.fits(above if tables["sign"][j] > 0 else -above, "int32")
-        self.add(segment, tables, j, max(above, 0), scores, "int32")
+        first, above = sum(tables["length"][:j]), 0
+        for t in range(first, first + tables["length"][j]):
+            term = self.weight(tables["value"][t]) * q[tables["feature"][t]]
+            above = self.fits(above + self.fits(term, "int32"), "int32")
+        above = self.proven("projection on a direction", above - tables["knot"][j], "int32")
+        value = self.proven("rescaled hinge", down(max(above, 0), tables["rescale"][j]), "int16")
+        self.add(segment, tables, j, value, scores, "int16")
 
     def look_up(self, segment, tables, j, q, scores):
         place = tables["feature"][j]

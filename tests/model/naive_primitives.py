@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.balls import Balls, Heights
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.hinges import Hinge
+from laconic.model.primitives import Compare, Filled, Gather, LookUp, Multiply
 from laconic.model.route import Route
 from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
@@ -58,10 +59,13 @@ def multiply(p, x):
 
 
 def hinge(p, x):
-    out = []
-    for f, knot, sign in zip(p.feature, p.knot, p.sign, strict=True):
-        value = sign * (x[f] - knot)
-        out.append(0.0 if value < 0 else value)
+    out, at = [], 0
+    for length, knot in zip(p.length, p.knot, strict=True):
+        value = 0.0
+        for t in range(at, at + length):
+            value += float(p.value[t]) * x[p.feature[t]]
+        out.append(0.0 if value - knot < 0 else value - knot)
+        at += length
     return out
 
 

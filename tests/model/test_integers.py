@@ -11,8 +11,9 @@ from export.random_models import KINDS, ListMap, all_settings, fitting_inputs, r
 from laconic import HolePunchingClassifier, Predictor, ShareBoostClassifier
 from laconic.model import input_codes
 from laconic.model.balls import Balls
+from laconic.model.hinges import Hinge
 from laconic.model.integers import rescale, squares
-from laconic.model.primitives import Compare, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Gather, LookUp, Multiply
 from laconic.model.program import program_of
 from laconic.model.proof import bounds
 from laconic.model.regions import UNSEEN
@@ -96,7 +97,11 @@ ODD = {
     "large rows": (own_model([Gather([0, 1])]), 1e36 * X),
     "small rows": (own_model([Compare([0], [1e-38], [0])]), 1e-38 * X),
     "rows far from zero": (own_model([Gather([0, 1])]), 1e6 + X),
-    "knots beyond the rows": (own_model([Hinge([0, 1, 0, 1], [9, -9, 9, -9], [1, 1, -1, -1])]), X),
+    "knots beyond the rows": (
+        own_model([Hinge([1] * 4, [0, 1, 0, 1], [1, 1, -1, -1], [9, -9, -9, 9])]), X,
+    ),
+    "hinges without terms": (own_model([Hinge([0, 0, 2], [0, 0], [1.0, -1.0], [1.0, -2, 0])]), X),
+    "hinges of unlike factors": (own_model([Hinge([2, 1], [0, 1, 1], [1e-9, 1e9, 0], [0, -1])]), X),
     "thresholds beyond the rows": (own_model([Compare([0, 1, 0], [1e300, -1e9, 0], [0] * 3)]), X),
     "windows and missing values": (own_model([WINDOWS, Compare([0], [0], [2])], 36), IMAGES),
     "windows and products": (own_model([WINDOWS, Multiply([0], [1])], 36), IMAGES),
@@ -127,7 +132,7 @@ SMALL = {
     "columns": [Gather([0, 1])],
     "products": [Multiply([0, 0, 1], [0, 1, 1])],
     "stumps": [Compare([0, 1, 0, 1], [3, -7, 3, 0], [0, 0, 1, 2])],
-    "hinges": [Hinge([0, 1], [5, -5], [1, -1])],
+    "hinges": [Hinge([1, 1, 2], [0, 1, 0, 1], [1, -1, 0.5, -1], [5, 5, 3])],
     "balls": [Balls(np.rint(40 * X[:3]), [30.0, 50.0, 70.0], X[:1], False)],
     "soft balls": [Balls(np.rint(40 * X[:3]), [30.0, 50.0, 70.0], X[:1], True)],
     "holes": [Route(np.rint(40 * X[:1]), [40.0], [[Gather([0])], [Multiply([0], [1])]])],
@@ -233,7 +238,7 @@ def changed(predictor, **changes):
     return Predictor(**parts)
 
 
-@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces"])
+@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces", "hinges"])
 @pytest.mark.parametrize("bits", [8, 16])
 def test_permuted_classes_have_permuted_scores(pool, bits):
     X, y = fitted_problem(m=300, d=5, k=4)
@@ -256,7 +261,7 @@ def test_permuted_columns_of_the_rows_have_the_same_scores(kind):
         "gather": lambda: Gather(place[p.feature]),
         "multiply": lambda: Multiply(place[p.first], place[p.second]),
         "compare": lambda: Compare(place[p.feature], p.value, p.test),
-        "hinge": lambda: Hinge(place[p.feature], p.knot, p.sign),
+        "hinge": lambda: Hinge(p.length, place[p.feature], p.value, p.knot),
         "balls": lambda: Balls(p.centre[:, order], p.radius, p.origin[:, order], p.soft),
     }[kind]()
     weights = problem.predictor.weights
@@ -271,7 +276,7 @@ def test_permuted_columns_of_the_rows_have_the_same_scores(kind):
 
 
 @pytest.mark.parametrize("factor", [0.37, 2.0**-9, 7.0, 1e6])
-@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces"])
+@pytest.mark.parametrize("pool", ["columns", "products", "stumps", "pieces", "hinges"])
 def test_a_model_times_a_constant_is_the_same_model(pool, factor):
     X, y = fitted_problem(m=300, d=5, k=3)
     predictor = ShareBoostClassifier(4, pool=pool, loss="log").fit(X, y).predictor_

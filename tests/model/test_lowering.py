@@ -14,11 +14,12 @@ from sklearn.tree import DecisionTreeClassifier
 from laconic import Predictor, TotalQBoostClassifier
 from laconic.model.atoms import ColumnsMap, FilledMap, ProductsMap, StumpsMap
 from laconic.model.feature_maps import map_scores
+from laconic.model.hinges import Hinge
 from laconic.model.lowering import LoweredMap, lowered
 from laconic.model.mixed import MixedMap
 from laconic.model.patches import PatchesMap
 from laconic.model.pieces import PiecesMap
-from laconic.model.primitives import Gather, Hinge, Multiply
+from laconic.model.primitives import Gather, Multiply
 from laconic.model.regions import AllColumns, RegionsMap
 
 D = 6
@@ -228,7 +229,7 @@ class Shapes(LoweredMap):
     """Two hinges and two columns. Everything but the names comes from the primitives."""
 
     def lower(self):
-        return [Hinge([0, 2], [1.0, -1.0], [1, -1]), Gather([5, 2])]
+        return [Hinge([1, 1], [0, 2], [1.0, -1.0], [1.0, 1.0]), Gather([5, 2])]
 
     def names(self, feature_names=None, categories=None):
         return ["a", "b", "c", "d"]
@@ -301,7 +302,7 @@ def test_a_map_of_primitives_alone_predicts_and_knows_its_cost():
     np.testing.assert_allclose(made.scores(X), expected @ weights, atol=1e-12)
     cost = made.cost()
     assert (cost.features, cost.operations) == (3, 2 * 2 + 4 * 3)
-    assert cost.bytes == 8 * (4 * 3 + 3) + 8 * (2 * 3 + 2)
+    assert cost.bytes == 8 * (4 * 3 + 3) + 8 * (2 * 4 + 2)
     assert "4 atoms" in repr(made)
 
 

@@ -39,7 +39,7 @@ def assert_same(one, other, X):
         assert getattr(one, name).dtype.kind in (getattr(other, name).dtype.kind, "O")
 
 
-@pytest.mark.parametrize("pool", [*POOLS, "pieces", "bumps"])
+@pytest.mark.parametrize("pool", [*POOLS, "pieces", "bumps", "hinges"])
 def test_sparse_matrices_of_every_format_have_scores(pool):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.5)

@@ -9,7 +9,8 @@ from naive_primitives import naive
 from scipy import sparse
 
 from laconic.model.balls import Balls
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.hinges import Hinge
+from laconic.model.primitives import Compare, Filled, Gather, LookUp, Multiply
 from laconic.model.route import Route
 from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
@@ -65,7 +66,11 @@ def made(name, rng):
     if name == "Multiply":
         return Multiply(feature, rng.permutation(feature))
     if name == "Hinge":
-        return Hinge(feature, rng.integers(-3, 4, 9), rng.choice([-1, 1], 9))
+        return Hinge([1] * 9, feature, rng.choice([-1, 1], 9), rng.integers(-3, 4, 9))
+    if name == "Hinge of directions":
+        length, feature = [3, 0, 1, 3, 2], np.r_[feature[:3], 4, feature[:3], 5, 1]
+        value = np.r_[1.0, 2.0, -1.0, -1.0, 1.0, 2.0, -1.0, 3.0, 0.0]
+        return Hinge(length, feature, value, [1.0, -2.0, 0.0, -1.0, 2.0])
     if name == "LookUp":
         return LookUp(feature, rng.standard_normal((9, 3)))
     if name == "Balls":
@@ -88,10 +93,11 @@ def made(name, rng):
 
 NAMES = [
     "Gather", "Gather of all", "Gather of some", "Filled", "Compare", "Both", "Multiply", "Hinge",
+    "Hinge of directions",
     "LookUp", "Balls", "Balls of one centre and one origin", "soft Balls", "WindowMaximum", "Route",
     "Route of infinite radius", "nested Route",
 ]  # fmt: skip
-TAKES_GAPS = ["Gather", "Filled", "Compare", "Both", "Hinge", "LookUp"]
+TAKES_GAPS = ["Gather", "Filled", "Compare", "Both", "Hinge", "Hinge of directions", "LookUp"]
 EMPTY = {
     "Gather": Gather([]),
     "Gather of none": Gather(range(0)),
@@ -99,7 +105,7 @@ EMPTY = {
     "Compare": Compare([], [], []),
     "Both": Both([], [], [], [], [], []),
     "Multiply": Multiply([], []),
-    "Hinge": Hinge([], [], []),
+    "Hinge": Hinge([], [], [], []),
     "LookUp": LookUp([], np.empty((0, 3))),
     "Balls": Balls(np.empty((0, 6)), [], np.zeros((1, 6)), True),
     "WindowMaximum": WindowMaximum([2, 3], [], [], [], np.empty((0, 2)), []),
@@ -221,14 +227,14 @@ def test_reads_are_the_features_that_matter(name):
 
 def test_operations_are_multiplications_and_comparisons():
     rng = np.random.default_rng(5)
-    counts = {name: made(name, rng).operations() for name in NAMES[:12]}
+    counts = {name: made(name, rng).operations() for name in NAMES[:13]}
     assert counts == {
         "Gather": 0, "Gather of all": 0, "Gather of some": 0, "Filled": 9, "Compare": 9,
         "Both": 18,
-        "Multiply": 9, "Hinge": 18, "LookUp": 9, "Balls": 4 * 6 + 4,
+        "Multiply": 9, "Hinge": 18, "Hinge of directions": 9 + 5, "LookUp": 9, "Balls": 4 * 6 + 4,
         "Balls of one centre and one origin": 6 + 4, "soft Balls": 4 * 6 + 4,
     }  # fmt: skip
-    for name in NAMES[:8]:
+    for name in NAMES[:9]:
         primitive = made(name, rng)
         assert primitive.score_operations(4) == primitive.operations() + 4 * primitive.n_columns
 
@@ -268,7 +274,7 @@ def test_every_yields_what_is_inside():
     kinds = [type(inner).__name__ for inner in primitive.every()]
     inside = ["Route", "Gather", "Balls", "Hinge"]
     assert kinds == ["Route", "Gather", *inside, *inside]
-    assert len(primitive.arrays()) == 2 + 1 + 2 * (2 + 1 + 4 + 3)
+    assert len(primitive.arrays()) == 2 + 1 + 2 * (2 + 1 + 4 + 4)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +284,10 @@ def test_every_yields_what_is_inside():
         (lambda: Compare([0, 1], [0.0], [0, 0]), r"Compare .* value \(1,\)"),
         (lambda: Compare([0], [0.0], [3]), "test must hold 0, 1 or 2, not 3"),
         (lambda: Multiply([0], [0, 1]), r"Multiply .* second \(2,\)"),
-        (lambda: Hinge([0], [0.0, 1.0], [1]), r"Hinge .* knot \(2,\)"),
-        (lambda: Hinge([0], [0.0], [0.5]), "sign must hold 1 or -1, not 0.5"),
+        (lambda: Hinge([1], [0], [1.0], [0.0, 1.0]), r"Hinge .* knot \(2,\)"),
+        (lambda: Hinge([1], [0, 1], [1.0], [0.0]), r"Hinge .* value \(1,\)"),
+        (lambda: Hinge([1, 2], [0, 1], [1.0, 1.0], [0.0, 0.0]), "the lengths add up to 3"),
+        (lambda: Hinge([3, -1], [0, 1], [1.0, 1.0], [0.0, 0.0]), "number of terms"),
         (lambda: LookUp([0, 1], [[1.0, 2.0]]), "one line per feature"),
         (lambda: LookUp([0], 1.0), "one line per feature"),
         (lambda: Balls(np.zeros((2, 3)), [1.0], np.zeros((1, 3)), False), "balls do not fit"),

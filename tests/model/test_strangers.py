@@ -32,6 +32,7 @@ def models():
         "rules": ShareBoostClassifier(2, pool="rules").fit(X, y).predictor_,
         "pieces": ShareBoostClassifier(2, pool="pieces").fit(X, y).predictor_,
         "bumps": ShareBoostClassifier(2, pool="bumps").fit(X, y).predictor_,
+        "hinges": ShareBoostClassifier(2, pool="hinges").fit(X, y).predictor_,
         "mixed": ShareBoostClassifier(
             3, pool=["columns", "products"], include=[Column(0), Product(0, 1), Column(2)]
         )
@@ -238,7 +239,7 @@ def test_balls_of_hardly_any_radius_hold_their_centre_or_nothing(models, tmp_pat
 
 
 @pytest.mark.parametrize("large", [1e306, 1.7e308])
-@pytest.mark.parametrize("kind", ["columns", "pieces", "bumps", "regions"])
+@pytest.mark.parametrize("kind", ["columns", "pieces", "bumps", "hinges", "regions"])
 def test_numbers_near_the_largest_float_are_an_error_or_an_answer(models, tmp_path, kind, large):
     """Sums overflow: of weights and rows, of constants, of the intercept, and in descriptions."""
     header, arrays = parts_of(models[kind], tmp_path)

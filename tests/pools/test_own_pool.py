@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from laconic import HolePunchingClassifier, ShareBoostClassifier, TotalQBoostClassifier
+from laconic.model.hinges import Hinge
 from laconic.model.lowering import LoweredMap, columns_of, lowered
-from laconic.model.primitives import Hinge, LookUp
+from laconic.model.primitives import LookUp
 from laconic.pools import BoundPool
 
 KNOTS = np.array([-0.5, 0.0, 0.5])
@@ -28,7 +29,7 @@ class Bend(NamedTuple):
         return (self.feature,)
 
     def primitive(self):
-        return Hinge([self.feature], [self.knot], [self.sign])
+        return Hinge([1], [self.feature], [self.sign], [self.sign * self.knot])
 
 
 class Table(NamedTuple):

@@ -76,7 +76,7 @@ def test_blocks_depend_on_rows_and_outputs_alone():
 
 @pytest.mark.parametrize("loss", ["margin", "log"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("pool", ["columns", "stumps", "bumps"])
+@pytest.mark.parametrize("pool", ["columns", "stumps", "bumps", "hinges"])
 def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 12)).astype(dtype)

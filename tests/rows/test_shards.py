@@ -22,6 +22,7 @@ from laconic.numeric.threads import Threads
 from laconic.pools import (
     Bumps,
     Columns,
+    Hinges,
     Mixed,
     Patches,
     Pieces,
@@ -82,6 +83,11 @@ POOLS = {
     "rules named": (Rules(2, 3, categorical=[1]), (table(missing=True)[0][:, 2:5], table()[1])),
     "rules csr": (Rules(2), (sparse.csr_matrix(table()[0][:, 1:4]), table()[1])),
     "bumps": (Bumps(3, 2), (table()[0][:, 2:4], table()[1])),
+    "hinges": (Hinges(3, 3), (table()[0][:, 2:4], table()[1])),
+    "hinges csr": (
+        Hinges(3, 2, n_inputs=1, scale="std"),
+        (sparse.csr_matrix(table()[0][:, :4]), table()[1]),
+    ),
     "patches": (Patches((6, 5), 2, 3, (2, 1), 1.0), images()),
     "mixed": (Mixed([Columns("std"), Products(), Stumps(3)]), table()),
     "mixed with rules": (
@@ -90,6 +96,10 @@ POOLS = {
     ),
     "mixed with pieces": (
         Mixed([Columns(), Pieces(3, 2, slope=0.1), Stumps(2)]),
+        (table()[0][:, 2:4], table()[1]),
+    ),
+    "mixed with hinges": (
+        Mixed([Stumps(2), Hinges(3, 2, scale="max")]),
         (table()[0][:, 2:4], table()[1]),
     ),
     "mixed with patches": (Mixed([Patches((6, 5), 1, (3, 2), 1, 1.0), Columns("std")]), images()),

@@ -78,9 +78,9 @@ class CompactClassifier(LaconicClassifier):
     pools : "auto" or list, default="auto"
         Pools of atoms: names, pool objects, or lists of them for atoms of several kinds in one
         model. ``"patches"`` are patches of images. ``"auto"`` tries columns, products, stumps,
-        bumps, pieces, mixes of the first three, and patches if rows are images. For tables with
-        missing values or categories, it tries stumps, and up to 100 columns also rules, alone and
-        together with stumps.
+        bumps, hinges of all inputs and of four, pieces, mixes of the first three, and patches if
+        rows are images. For tables with missing values or categories, it tries stumps, and up to
+        100 columns also rules, alone and together with stumps.
     alphas : list, default=("auto", 1e-3)
         Strengths of the penalty.
     averages : int or tuple of int, default=1

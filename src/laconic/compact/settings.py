@@ -11,12 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from laconic.compact.averages import can_be_averaged
-from laconic.pools import Patches, make_pool
+from laconic.pools import Hinges, Patches, make_pool
 from laconic.registry import allows_missing
 
 # Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
-OF_NUMBERS = ("columns", "products", "stumps", "bumps", "pieces", ["columns", "products"],
+OF_NUMBERS = ("columns", "products", "stumps", "bumps", "hinges", "pieces", ["columns", "products"],
               ["columns", "products", "stumps"])  # fmt: skip
+# Hinges of all inputs are tried, and hinges of so many. They are better in few bytes.
+FEW_INPUTS = 4
 # Only these pools take categories and missing values.
 OF_TABLES = ("stumps", "rules", ["stumps", "rules"])
 # Rules need two features. The time of a round grows with the square of their number.
@@ -197,7 +199,8 @@ def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any
     if categorical or np.isnan(values).any():
         return list(OF_TABLES) if 1 < X.shape[1] <= MOST_OF_RULES else ["stumps"]
     images = image_shape not in ("auto", None) or (image_shape == "auto" and looks_like_images(X))
-    return [*OF_NUMBERS, *(["patches"] if images else [])]
+    short = [Hinges(n_inputs=FEW_INPUTS)] if X.shape[1] > FEW_INPUTS else []
+    return [*OF_NUMBERS, *short, *(["patches"] if images else [])]
 
 
 def looks_like_images(X: Any) -> bool:

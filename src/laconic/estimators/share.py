@@ -50,11 +50,12 @@ class ShareBoostClassifier(BoostedClassifier):
     ----------
     max_atoms : int, default=20
         Largest number of atoms, T in the paper. The path also holds every smaller size.
-    pool : {"columns", "stumps", "rules", "products", "pieces", "bumps"}, pool object or list, \
-            default="columns"
+    pool : {"columns", "stumps", "rules", "products", "pieces", "bumps", "hinges"}, pool object \
+            or list, default="columns"
         The atoms to choose from: input columns, decision stumps on them (section 3.1), rules of two
-        conditions, products of two columns, balls with a linear function inside (section 3.2), or
-        soft balls. To change the settings of a pool, give an object of `laconic.pools`.
+        conditions, products of two columns, balls with a linear function inside (section 3.2), soft
+        balls, or hinges max(0, v·x − b). To change the settings of a pool, give an object of
+        `laconic.pools`.
         A list of names and objects mixes pools: each round chooses the best atom of all of them. Of
         a mix, ``rule="projection"`` compares atoms of different scales better; see
         `laconic.pools.Mixed`.

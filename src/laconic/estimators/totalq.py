@@ -64,8 +64,8 @@ class TotalQBoostClassifier(PricedClassifier):
         the margin y f(x), for two classes. The others give every class a score. Every atom then has
         a group of weights, which are in or out together. The same holds for a
         `laconic.losses.Loss` of your own.
-    pool : {"stumps", "rules", "columns", "products", "pieces", "bumps"}, pool object, list or \
-            classifier, default="stumps"
+    pool : {"stumps", "rules", "columns", "products", "pieces", "bumps", "hinges"}, pool object, \
+            list or classifier, default="stumps"
         The atoms to choose from. ``"stumps"`` has every threshold.
         ``laconic.pools.Stumps(bins=255)`` is faster on many rows. A scikit-learn classifier is
         fitted to the weights u in every round. A list of names and objects mixes pools. In a mix,

@@ -55,7 +55,7 @@ class TrainingInMemory(NamedTuple):
         limits: Limits,
     ) -> Rows:
         """Bind a pool to the rows, and return their shards; see `Training.rows`."""
-        bounds = bind_parts(pool, limits.parts(self.X, self.weight), threads)
+        bounds = bind_parts(pool, limits.parts(self.X, self.codes, self.weight), threads)
         if signs:
             bounds = [as_signs(bound) for bound in bounds]
         settings = n_outputs, threads, intercept, limits

@@ -28,7 +28,7 @@ def asked_tuning(estimator: Any) -> Tuning | None:
     if not getattr(pool, "tunable", False):
         raise TypeError(
             f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
-            "use laconic.pools.Patches"
+            'use pool="hinges" or laconic.pools.Patches'
         )
     return Tuning() if tune is True else tune
 

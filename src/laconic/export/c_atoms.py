@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from laconic.export.c_code import Code, indented, loop
+from laconic.export.c_hinges import hinge_lines
 from laconic.export.c_lines import add, add_if, input_of, line_of, shifted, table
 from laconic.export.c_rules import rule_lines
 from laconic.export.c_windows import window_lines
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
-from laconic.model.segments import Segment
+from laconic.model.segments import Segment, ends_of
 
 
 def segment_lines(code: Code, segment: Segment) -> list[str]:
@@ -75,23 +74,10 @@ def _missing(code: Code, segment: Segment) -> list[str]:
     return [given, *add_if(code, segment, "given != given")]
 
 
-def _hinge(code: Code, segment: Segment) -> list[str]:
-    kind, zero = ("float", "0.0f") if code.integers is None else ("int32_t", "0")
-    knot = table(code, segment, "knot", "Knots.")
-    sign = table(code, segment, "sign", "1: above the knot; -1: below it.")
-    lines = [
-        f"{kind} t = ({kind}){input_of(code, segment)} - ({knot});",
-        f"if ({sign} < 0) {{",
-        "    t = -t;",
-        "}",
-    ]
-    return [*lines, *add(code, segment, f"t > {zero} ? t : {zero}")]
-
-
 def _look_up(code: Code, segment: Segment) -> list[str]:
     tables, feature = segment.tables, input_of(code, segment)
     first = code.constant(
-        "look_up_first", np.cumsum([0, *tables["length"]])[:-1], "j", "First value of each atom."
+        "look_up_first", ends_of(tables["length"])[:-1], "j", "First value of each atom."
     )
     length = table(code, segment, "length", "Number of values of each atom.")
     values = code.rom.table(
@@ -190,7 +176,7 @@ _LINES: dict[str, Callable[[Code, Segment], list[str]]] = {
     "equals": _equals,
     "missing": _missing,
     "rules": rule_lines,
-    "hinge": _hinge,
+    "hinge": hinge_lines,
     "look_up": _look_up,
     "balls": _balls,
     "soft_balls": _balls,

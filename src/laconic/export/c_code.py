@@ -25,7 +25,7 @@ TITLES = {
     "equals": "Inputs that equal a value.",
     "missing": "Inputs that are missing.",
     "rules": "Pairs of conditions that both hold.",
-    "hinge": "Distances above or below a knot.",
+    "hinge": "Hinges: what a sum of inputs is above a knot.",
     "look_up": "Values of categories.",
     "balls": "Linear functions in balls.",
     "soft_balls": "Linear functions in soft balls.",

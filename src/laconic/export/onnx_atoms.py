@@ -18,7 +18,7 @@ from laconic.model.conditions import AT_MOST, EQUAL, MISSING
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import FALL_BITS, HEIGHT_BITS
 from laconic.model.program import Program
-from laconic.model.segments import SIDES, Segment
+from laconic.model.segments import SIDES, Segment, ends_of
 
 
 class GraphRows(NamedTuple):
@@ -158,10 +158,14 @@ def _answer(rows: GraphRows, test: int, x: str, value: np.ndarray) -> str:
 
 
 def _hinge(rows: GraphRows, tables: Any) -> str:
-    graph, knot = rows.graph, tables["knot"].astype(np.float64)
-    value = graph("Sub", _taken(rows, tables["feature"]), knot)
-    value = graph("Mul", value, np.sign(tables["sign"]).astype(np.float64))
-    return graph("Where", graph("Less", value, 0.0), 0.0, value)  # a missing value stays missing
+    graph, n = rows.graph, len(tables["knot"])
+    features, place = np.unique(tables["feature"], return_inverse=True)
+    directions = np.zeros((len(features), n))
+    np.add.at(directions, (place, np.repeat(np.arange(n), tables["length"])), tables["value"])
+    value = graph("MatMul", _taken(rows, features), directions)
+    value = graph("Sub", value, tables["knot"].astype(np.float64))
+    value = graph("Where", graph("Less", value, 0.0), 0.0, value)  # a missing value stays missing
+    return value if rows.inputs is None else graph.down(value, tables["rescale"])
 
 
 def _look_up(rows: GraphRows, tables: Any) -> str:
@@ -173,7 +177,7 @@ def _look_up(rows: GraphRows, tables: Any) -> str:
     known = graph("And", graph("GreaterOrEqual", x, 0.0), graph("Less", x, length.astype(float)))
     known = graph("And", known, graph("Equal", x, graph("Floor", x)))
     place = graph.cast(graph("Where", known, x, 0.0), np.int64)
-    first = np.cumsum([0, *length])[:-1]
+    first = ends_of(length)[:-1]
     place = graph("Where", known, graph("Add", place, first), 0)
     value = graph("Gather", tables["value"].astype(np.float64), place, axis=0)
     return graph("Where", known, value, 0.0)

@@ -47,7 +47,7 @@ class Layout:
         most = 2.0 ** (self.bits or 0) / 2.0
         total = np.zeros(self.program.n_leaves)
         for segment in self.program.segments:
-            size = {"gather": 256.0**self.code / 2, "hinge": 256.0**self.code}
+            size = {"gather": 256.0**self.code / 2}
             size |= dict.fromkeys(COMPARED, 1.0)
             each = size.get(segment.kind, 2.0**15)
             if segment.kind == "filled" and self.code > 1:
@@ -119,7 +119,6 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
         "equals": layout.index() + layout.code,
         "missing": layout.index() + (0 if layout.bits is None else layout.code),
         "rules": 2 * (layout.index(PLACES) + layout.code),
-        "hinge": layout.index() + 4 + 1,
     }
     if segment.kind in per_atom:
         total = per_atom[segment.kind] * n + weights + shift
@@ -127,6 +126,8 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
             total += n if layout.code > 1 else 0
             total += 2 * layout.code * n if layout.given == "float" else 0
         return total
+    if segment.kind == "hinge":
+        return _hinge_bytes(segment, layout) + weights + shift
     if segment.kind == "look_up":
         size = tables["value"].size
         places = 2 * smallest(np.array([size, int(tables["length"].max(initial=0))])).itemsize
@@ -141,6 +142,19 @@ def _segment_bytes(segment: Segment, layout: Layout) -> int:
     slopes = segment.weights[:, :-1].size
     constants = layout.score * segment.weights[:, -1].size
     return spheres + layout.weight * slopes + constants
+
+
+def _hinge_bytes(segment: Segment, layout: Layout) -> int:
+    """Return a bound on the bytes of directions, knots and shifts."""
+    length, feature = segment.tables["length"], segment.tables["feature"]
+    n_terms, every = len(feature), np.arange(layout.program.n_features)
+    total = (4 if layout.bits is None else 5) * segment.n_atoms + layout.weight * n_terms
+    in_order = np.array_equal(feature, np.tile(every, segment.n_atoms))
+    if not in_order or (length != len(every)).any():
+        total += layout.index() * n_terms
+    if (length != length[0]).any():
+        total += smallest(np.array([n_terms])).itemsize * (segment.n_atoms + 1)
+    return total
 
 
 def _window_bytes(segment: Segment, layout: Layout) -> int:

@@ -6,6 +6,7 @@ the bias. The weights are rounded later (`laconic.model.quantise`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from laconic.model.compared_codes import Comparer, without_missing
 from laconic.model.distances import squared_distances
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import (
+    DIRECTION,
     FALL_BITS,
     HEIGHT_BITS,
     LARGEST_OF_BYTES,
@@ -26,8 +28,15 @@ from laconic.model.integers import (
     squares,
 )
 from laconic.model.program import Program, Routing
-from laconic.model.proof import largest_distances, pixel_range, product_sizes, responses
-from laconic.model.segments import Segment, Tables
+from laconic.model.proof import (
+    code_sizes,
+    direction_ends,
+    largest_distances,
+    pixel_range,
+    product_sizes,
+    responses,
+)
+from laconic.model.segments import Segment, Tables, ends_of
 
 # Rows on which thresholds and radii are compared.
 SAMPLE = 8000
@@ -110,18 +119,42 @@ class _Coder:
         return coded
 
     def hinge(self, segment: Segment) -> Segment:
-        of, sign = segment.tables["feature"], segment.tables["sign"]
-        weights = segment.weights / self.scale[of, None]
-        exact = (segment.tables["knot"] - self.origin[of]) * self.scale[of]
-        knots = np.clip(exact, self.inputs.low[of], self.inputs.high[of])
-        # With a knot beyond all codes, a hinge is 0 or a straight line with a constant.
-        constant = np.maximum(sign * (knots - exact), 0.0)
-        self._add_to_bias(segment, weights * constant[:, None])
-        tables = segment.tables | {"knot": np.rint(knots).astype(np.int64)}
-        return segment._replace(tables=tables, weights=weights)
+        """Return hinges whose directions and knots are in codes.
+
+        Let u = Σ_t v_t x_t be the projection of a row. In codes it is unit · (Σ_t w_t q_t) plus a
+        constant, with whole numbers w_t. A value is (Σ_t w_t q_t − knot) >> rescale where that is
+        positive. Half of a step is in the knot, so that the shift rounds.
+        """
+        tables, ends = segment.tables, ends_of(segment.tables["length"])
+        of = tables["feature"]
+        exact = tables["value"] / self.scale[of]
+        unit, whole = np.ones(segment.n_atoms), np.empty(len(of), dtype=np.int64)
+        constant = np.empty(segment.n_atoms)
+        sizes = code_sizes(self.inputs)[of].astype(np.float64)
+        for j, (a, b) in enumerate(itertools.pairwise(ends)):
+            top = float(np.abs(exact[a:b]).max(initial=0.0)) or 1.0
+            # Partial sums must fit 32 bits, so wide directions of 16 bits get smaller numbers.
+            room = (DIRECTION - sizes[a:b].sum()) * top
+            most = min(self.most, int(room / max(np.abs(exact[a:b]) @ sizes[a:b], top)))
+            unit[j] = top / max(most, 1)
+            whole[a:b] = np.rint(exact[a:b] / unit[j])
+            constant[j] = tables["value"][a:b] @ self.origin[of[a:b]]
+        tables = tables | {"value": whole}
+        knots = (segment.tables["knot"] - constant) / unit
+        low, high = direction_ends(tables, self.inputs)
+        # With a knot below all rows, a hinge is a straight line with a constant.
+        amounts = segment.weights * (unit * np.maximum(low - knots, 0.0))[:, None]
+        self._add_to_bias(segment, amounts)
+        held = np.rint(np.clip(knots, low, high)).astype(np.int64)
+        down = np.zeros(segment.n_atoms, dtype=np.int64)
+        while (over := (high - held + ((1 << down) >> 1)) >> down > LARGEST_VALUE).any():
+            down += over
+        tables |= {"knot": held - ((1 << down) >> 1), "rescale": down}
+        worth = np.ldexp(unit, down)
+        return segment._replace(tables=tables, weights=segment.weights * worth[:, None])
 
     def look_up(self, segment: Segment) -> Segment:
-        ends = np.cumsum([0, *segment.tables["length"]])
+        ends = ends_of(segment.tables["length"])
         unit, parts = np.ones(segment.n_atoms), []
         for j in range(segment.n_atoms):
             own = segment.tables["value"][ends[j] : ends[j + 1]]

@@ -37,7 +37,7 @@ NUMBERS: dict[str, dict[str, tuple[int, int] | None]] = {
     "at_most": {"value": None},
     "equals": {"value": None},
     "rules": {"first_value": None, "second_value": None},
-    "hinge": {"knot": None},
+    "hinge": {"value": (-(2**15), 2**15), "knot": (-(2**31), 2**31), "rescale": (0, 30)},
     "look_up": {"value": (-(2**15), 2**15)},
     "balls": _BALLS,
     "soft_balls": _SOFT,
@@ -183,7 +183,7 @@ def _segment(segment: Segment, number: int, arrays: dict[str, np.ndarray], bits:
     if np.abs(limited).max(initial=0) > most:
         raise ValueError(f"its weights do not fit {bits} bits")
     for name in ("pixel", "value"):
-        if segment.kind in ("windows", "look_up") and name in own and (
+        if segment.kind in ("windows", "look_up", "hinge") and name in own and (
             np.abs(own[name]).max(initial=0) > most
         ):  # fmt: skip
             raise ValueError(f"its table of {name}s does not fit {bits} bits")

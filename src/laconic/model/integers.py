@@ -18,7 +18,7 @@ import numpy as np
 from laconic.model.conditions import ABOVE, EQUAL
 from laconic.model.input_codes import Inputs
 from laconic.model.program import Program
-from laconic.model.segments import PLACED, SIDES, Segment
+from laconic.model.segments import PLACED, SIDES, Segment, ends_of
 from laconic.model.single import leaves_of
 
 # Whole numbers up to this are exact in float64.
@@ -27,6 +27,8 @@ EXACT = 2**53
 LARGEST_VALUE = 2**15 - 1
 # Products of two bytes are never negative, so they have one bit more. They are not rescaled.
 LARGEST_OF_BYTES = 2**16 - 1
+# Bound on the size of the projection of codes on the direction of a hinge.
+DIRECTION = 2**30 - 2**17
 # A mask has weights from 0 to MASK. The masked response is divided by 2^MASK_BITS.
 MASK, MASK_BITS = 255, 8
 # Bits of the height of a soft ball or a bump, by the bits of a weight.
@@ -81,9 +83,9 @@ def part_of(segment: Segment, leaf: int) -> Segment:
     if first == 0 and last == segment.n_atoms:
         return segment
     tables = dict(segment.tables)
-    if segment.kind == "look_up":
-        ends = np.cumsum([0, *tables["length"]])
-        tables["value"] = tables["value"][ends[first] : ends[last]]
+    for name in PER_ENTRY.get(segment.kind, ()):
+        ends = ends_of(tables["length"])
+        tables[name] = tables[name][ends[first] : ends[last]]
     for name in PER_ATOM[segment.kind]:
         tables[name] = tables[name][first:last]
     starts = np.array([0, last - first])
@@ -105,7 +107,7 @@ PER_ATOM: dict[str, tuple[str, ...]] = {
         "second_test",
         "shift",
     ),
-    "hinge": ("feature", "knot", "sign", "shift"),
+    "hinge": ("length", "knot", "rescale", "shift"),
     "look_up": ("feature", "length", "shift"),
     "balls": ("centre", "limit", "shift"),
     "soft_balls": ("centre", "limit", "fall", "drop", "shift"),
@@ -113,6 +115,9 @@ PER_ATOM: dict[str, tuple[str, ...]] = {
     "windows": (*PLACED, "shift"),
 }
 """Tables that have one entry for each atom, by kind of segment."""
+
+PER_ENTRY = {"look_up": ("value",), "hinge": ("feature", "value")}
+"""Tables that have as many entries for each atom as its ``length`` says, by kind of segment."""
 
 
 def rescale(values: np.ndarray, bits: np.ndarray | int) -> np.ndarray:
@@ -180,13 +185,17 @@ def _rules(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 
 def _hinge(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
-    return np.maximum(tables["sign"] * (codes[:, tables["feature"]] - tables["knot"]), 0)
+    start = np.repeat(np.arange(len(tables["length"])), tables["length"])
+    directions = np.zeros((codes.shape[1], len(tables["length"])))
+    np.add.at(directions, (tables["feature"], start), tables["value"])
+    above = (codes.astype(np.float64) @ directions).astype(np.int64) - tables["knot"]
+    return np.maximum(above, 0) >> tables["rescale"]
 
 
 def _look_up(tables: Any, codes: np.ndarray, inputs: Inputs) -> np.ndarray:
     index = codes[:, tables["feature"]] - inputs.zero[tables["feature"]]
     known = (index >= 0) & (index < tables["length"])
-    first = np.cumsum([0, *tables["length"]])[:-1]
+    first = ends_of(tables["length"])[:-1]
     return np.where(known, tables["value"][np.where(known, index, 0) + first], 0)
 
 

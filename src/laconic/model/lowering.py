@@ -119,12 +119,12 @@ class LoweredMap:
 
     Examples
     --------
-    >>> from laconic.model.primitives import Hinge
+    >>> from laconic.model.hinges import Hinge
     >>> class Above(LoweredMap):
     ...     def __init__(self, knot):
     ...         self.knot = knot
     ...     def lower(self):
-    ...         return [Hinge([0], [self.knot], [1])]
+    ...         return [Hinge([1], [0], [1.0], [self.knot])]
     ...     def names(self, feature_names=None, categories=None):
     ...         return [f"excess over {self.knot}"]
     >>> map = Above(2.0)

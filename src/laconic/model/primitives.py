@@ -216,39 +216,6 @@ class Multiply(Primitive):
         return len(self.first)
 
 
-class Hinge(_PerFeature):
-    """Hinges: column j is max(0, sign[j] · (x[feature[j]] − knot[j])).
-
-    Parameters
-    ----------
-    feature, knot : array of shape (n_columns,)
-    sign : array of shape (n_columns,)
-        1 or -1: whether the column grows above or below the knot.
-    """
-
-    fields = ("feature", "knot", "sign")
-
-    def __init__(self, feature: Any, knot: Any, sign: Any) -> None:
-        self.feature = whole(feature)
-        self.knot = np.asarray(knot, dtype=np.float64)
-        self.sign = np.asarray(sign, dtype=np.float64)
-        check_lengths(self, feature=self.feature, knot=self.knot, sign=self.sign)
-        if not (np.abs(self.sign) == 1.0).all():
-            wrong = self.sign[np.abs(self.sign) != 1.0][0]
-            raise ValueError(f"sign must hold 1 or -1, not {wrong:g}")
-
-    def columns(self, X: Any) -> np.ndarray:
-        """Return the values on new rows in float64. A missing value stays missing."""
-        v = take(X, self.feature).astype(np.float64)
-        v -= self.knot
-        v *= self.sign
-        return np.maximum(v, 0.0, out=v)
-
-    def operations(self) -> int:
-        """Count a subtraction and a comparison per hinge."""
-        return 2 * len(self.feature)
-
-
 class LookUp(_PerFeature):
     """Tables of values: column j is table[j, x] for the whole number x = x[feature[j]].
 

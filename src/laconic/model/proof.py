@@ -14,7 +14,7 @@ import numpy as np
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import EXACT, FALL_BITS, HEIGHT_BITS, MASK, MASK_BITS
 from laconic.model.program import Program
-from laconic.model.segments import Segment
+from laconic.model.segments import Segment, Tables, ends_of
 
 
 class Bound(NamedTuple):
@@ -63,11 +63,10 @@ def value_sizes(segment: Segment, inputs: Inputs) -> np.ndarray:
         sizes = product_sizes(tables["first"], tables["second"], inputs) + half
         sizes = sizes >> tables["rescale"]
     elif segment.kind == "hinge":
-        of, knot = tables["feature"], tables["knot"]
-        above = [tables["sign"] * (code[of] - knot) for code in _ends(inputs)]
-        sizes = np.maximum(np.max(above, axis=0), 0)
+        above = direction_ends(tables, inputs)[1] - tables["knot"]
+        sizes = np.maximum(above, 0) >> tables["rescale"]
     elif segment.kind == "look_up":
-        ends = np.cumsum([0, *tables["length"]])
+        ends = ends_of(tables["length"])
         parts = [tables["value"][a:b] for a, b in itertools.pairwise(ends)]
         sizes = np.array([np.abs(part).max(initial=0) for part in parts], dtype=np.int64)
     elif segment.kind == "windows":
@@ -86,6 +85,21 @@ def product_sizes(first: np.ndarray, second: np.ndarray, inputs: Inputs) -> np.n
     """Return the largest sizes of products of two features."""
     ends = [code - inputs.zero for code in _ends(inputs)]
     return np.abs([a[first] * b[second] for a in ends for b in ends]).max(axis=0, initial=0)
+
+
+def direction_ends(tables: Tables, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest projections of codes on the direction of every hinge."""
+    terms = np.sort([tables["value"] * code[tables["feature"]] for code in _ends(inputs)], axis=0)
+    sums = np.concatenate([np.zeros((2, 1), dtype=np.int64), np.cumsum(terms, axis=1)], axis=1)
+    low, high = np.diff(sums[:, ends_of(tables["length"])], axis=1)
+    return low, high
+
+
+def direction_sizes(tables: Tables, inputs: Inputs) -> np.ndarray:
+    """Return a bound on every partial sum of a hinge: its terms, and then its knot."""
+    terms = np.abs(tables["value"]) * code_sizes(inputs)[tables["feature"]]
+    sizes: np.ndarray = np.diff(np.cumsum([0, *terms.tolist()])[ends_of(tables["length"])])
+    return sizes + np.abs(tables["knot"])
 
 
 def responses(segment: Segment, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
@@ -160,6 +174,11 @@ def bounds(program: Program, inputs: Inputs, bits: int, accumulator: int) -> lis
             sizes = value_sizes(segment, inputs)
             signed = inputs.given != "uint8"
             out.append(Bound("rescaled product", int(sizes.max(initial=0)), 16, signed))
+        elif segment.kind == "hinge":
+            sizes = direction_sizes(tables, inputs)
+            out.append(Bound("projection on a direction", int(sizes.max(initial=0)), 32))
+            sizes = value_sizes(segment, inputs)
+            out.append(Bound("rescaled hinge", int(sizes.max(initial=0)), 16))
         elif segment.kind == "windows":
             sizes, values = responses(segment, inputs)
             top = int(values.max(initial=0)) >> int(tables["down"][0])

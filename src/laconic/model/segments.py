@@ -13,8 +13,9 @@ import numpy as np
 
 from laconic.model.balls import Balls, Heights
 from laconic.model.conditions import ABOVE, AT_MOST, EQUAL, MISSING
+from laconic.model.hinges import Hinge
 from laconic.model.masks import mask_weights
-from laconic.model.primitives import Compare, Filled, Gather, Hinge, LookUp, Multiply
+from laconic.model.primitives import Compare, Filled, Gather, LookUp, Multiply
 from laconic.model.rules import Both
 from laconic.model.windows import WindowMaximum
 
@@ -150,9 +151,13 @@ def _rules(p: Any, weights: np.ndarray) -> Iterator[Any]:
 
 
 def _hinge(p: Any, weights: np.ndarray) -> Iterator[Any]:
-    sign = np.sign(p.sign).astype(np.int64)
-    tables = {"feature": np.asarray(p.feature), "knot": np.asarray(p.knot), "sign": sign}
-    yield ("hinge",), tables, weights
+    yield ("hinge",), p.arrays(), weights
+
+
+def ends_of(length: np.ndarray) -> np.ndarray:
+    """Return where the entries of each atom begin in a table, and where the last ones end."""
+    ends: np.ndarray = np.cumsum([0, *length.tolist()])
+    return ends
 
 
 def _look_up(p: Any, weights: np.ndarray) -> Iterator[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from laconic.model.conditions import EQUAL, passes
 from laconic.model.program import Program
-from laconic.model.segments import SIDES, Segment, by_template
+from laconic.model.segments import SIDES, Segment, by_template, ends_of
 
 F32 = np.float32
 # Rows that are computed together.
@@ -156,9 +156,11 @@ def _rules(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
 
 
 def _hinge(segment: Segment, j: int, X: np.ndarray, scores: np.ndarray) -> None:
-    tables = segment.tables
-    value = X[:, tables["feature"][j]] - F32(tables["knot"][j])
-    value = -value if tables["sign"][j] < 0 else value
+    tables, ends = segment.tables, ends_of(segment.tables["length"])
+    value = np.zeros(len(X), dtype=F32)
+    for t in range(ends[j], ends[j + 1]):
+        value = value + F32(tables["value"][t]) * X[:, tables["feature"][t]]
+    value = value - F32(tables["knot"][j])
     _add_value(segment, j, np.where(value > 0, value, F32(0)), scores)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from laconic.pools.base import BoundPool, Choice, Pool
 from laconic.pools.bumps import Bumps
 from laconic.pools.columns import Columns
+from laconic.pools.hinges import Hinges
 from laconic.pools.local_columns import LocalColumns
 from laconic.pools.mixed import NOT_MIXED, Mixed
 from laconic.pools.parts import Place, PoolOfParts, Unfinished, bind_parts
@@ -18,9 +19,9 @@ from laconic.pools.stumps import Stumps
 from laconic.registry import POOLS, find
 
 __all__ = [
-    "POOLS", "BoundPool", "Bumps", "Choice", "Columns", "LocalColumns", "Mixed", "Patches",
-    "Pieces", "Place", "Pool", "PoolOfParts", "Products", "Rules", "Stumps", "Unfinished",
-    "bind_parts", "make_pool",
+    "POOLS", "BoundPool", "Bumps", "Choice", "Columns", "Hinges", "LocalColumns", "Mixed",
+    "Patches", "Pieces", "Place", "Pool", "PoolOfParts", "Products", "Rules", "Stumps",
+    "Unfinished", "bind_parts", "make_pool",
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.numeric.threads import Threads
 from laconic.pools.base import Pool, WeakLearner
 from laconic.pools.bound_mixed import BoundMixed
-from laconic.pools.parts import Place, Unfinished, checked_bound, of_parts
+from laconic.pools.parts import Place, Unfinished, bind_whole, checked_bound, of_parts
 
 
 class MixedKnown(NamedTuple):
@@ -75,6 +75,11 @@ class Mixed:
     def keeps_only_codes(self) -> bool:
         """Whether the bound pools keep codes of the rows, and not the rows themselves."""
         return all(getattr(pool, "keeps_only_codes", False) for pool in self.pools)
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether any of the pools learns its atoms from labels."""
+        return any(getattr(pool, "uses_labels", False) for pool in self.pools)
 
     def with_categories(self, features: Sequence[int]) -> Mixed:
         """Return the same pools with these features as categories, where a pool knows them."""
@@ -140,7 +145,7 @@ class Mixed:
         bounds = []
         for number, pool in enumerate(self.pools):
             if survey is None:
-                bound = pool.bind(X, weight, threads)
+                bound = bind_whole(pool, X, weight, threads, place)
             elif survey[number] is None:
                 raise TypeError(
                     f"{type(pool).__name__}.merge must return a merged survey, not None"

@@ -34,6 +34,8 @@ class Place(NamedTuple):
     """Random seed for pools without a seed of their own. It is drawn once for all parts."""
     known: Any = None
     """Results of earlier surveys of all parts; see `Unfinished`."""
+    labels: np.ndarray | None = None
+    """The class codes of the part's rows, for pools that learn their atoms from labels."""
 
     def sample(self, n_rows: int, most: int) -> np.ndarray:
         """Return which of the part's ``n_rows`` rows are in a sample of all rows.
@@ -61,6 +63,10 @@ class PoolOfParts(Pool, Protocol):
     It may also have a method ``count(X, place, threads)``. This is called for every part before any
     part is surveyed. It returns an array for every part, or ``None`` for every part. The arrays are
     added up, and `survey` finds the sums in its ``place``.
+
+    A pool that learns its atoms from labels finds the class codes of the rows in the ``place`` of
+    `survey`. With ``uses_labels = True``, it also gets a ``place`` with them when it is bound to
+    rows in one memory, without a survey.
     """
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> Any:
@@ -84,20 +90,31 @@ class PoolOfParts(Pool, Protocol):
         """Prepare once for a part, with the merged survey, or for all rows without a survey."""
 
 
-def bind_parts(
-    pool: Pool, parts: Sequence[tuple[Any, np.ndarray]], threads: Threads
-) -> list[BoundPool]:
-    """Bind a pool to rows in parts, each ``(X, weight)``, and check the bound pools."""
-    if not all(len(weight) for _, weight in parts):
+def bind_parts(pool: Pool, parts: Sequence[tuple[Any, ...]], threads: Threads) -> list[BoundPool]:
+    """Bind a pool to rows in parts, and check the bound pools.
+
+    Each part is ``(X, weight)`` or ``(X, class codes, weight)``.
+    """
+    if not all(map(_length, parts, [threads] * len(parts))):
         raise ValueError("every part must have at least one row")
     if len(parts) > 1:
         bound = BoundInPlace(pool, Here(parts, threads)).parts
         return [item[0] for item in bound.ask(_itself)]
-    [(X, weight)] = parts
-    only = checked_bound(pool, pool.bind(X, weight, threads))
+    [part] = parts
+    place = Place(0, _length(part, threads), labels=_labels(part))
+    only = checked_bound(pool, bind_whole(pool, part[0], part[-1], threads, place))
     if (late := only.late()) is not None:
         only.settle([late])
     return [only]
+
+
+def bind_whole(
+    pool: Pool, X: Any, weight: np.ndarray, threads: Threads, place: Place | None
+) -> BoundPool:
+    """Bind a pool to all rows, without a survey. Only pools that use labels get their place."""
+    if getattr(pool, "uses_labels", False):
+        return of_parts(pool).bind(X, weight, threads, None, place)
+    return pool.bind(X, weight, threads)
 
 
 class BoundInPlace:
@@ -107,7 +124,8 @@ class BoundInPlace:
     ----------
     pool : Pool
     parts : Parts
-        A part is a tuple that begins with X and ends with the weights of its rows.
+        A part is a tuple that begins with X and ends with the weights of its rows. The class codes
+        of the rows may be between them.
 
     Attributes
     ----------
@@ -154,6 +172,11 @@ def _length(part: Any, threads: Threads) -> int:
     return len(part[-1])
 
 
+def _labels(part: Any) -> np.ndarray | None:
+    """Return the class codes of a part, if it has any."""
+    return part[1] if len(part) == 3 else None
+
+
 def _first_row(part: Any, threads: Threads) -> Any:
     return part[0][:1], *(column[:1].copy() for column in part[1:])
 
@@ -163,7 +186,8 @@ def _count(part: Any, threads: Threads, pool: Any, place: Place) -> Any:
 
 
 def _survey(part: Any, threads: Threads, pool: PoolOfParts, known: Any, place: Place) -> Any:
-    return pool.survey(part[0], part[-1], place._replace(known=known), threads)
+    place = place._replace(known=known, labels=_labels(part))
+    return pool.survey(part[0], part[-1], place, threads)
 
 
 def _bound(part: Any, threads: Threads, pool: PoolOfParts, merged: Any, place: Place) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from laconic.numeric.namespaces import is_tensor
 
@@ -66,7 +67,9 @@ class Batches:
         for start in range(0, n, self._size):
             chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
-            yield Batch(X[chosen], self._codes[chosen], weight)
+            rows = X[chosen]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            yield Batch(rows, self._codes[chosen], weight)
 
 
 def _on_host(array: Any) -> np.ndarray:

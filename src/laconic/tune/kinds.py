@@ -21,11 +21,17 @@ class TunableKind(Protocol):
         negative. With ``free``, atoms may take more operations and bytes than the chosen ones.
         """
 
-    def tunable(self, given: Any, threads: Threads, device: Any, free: bool) -> Tunable:
-        """Return the atoms of a map as functions, on a device or, with None, on the processor."""
+    def tunable(self, given: Any, X: Any, threads: Threads, device: Any, free: bool) -> Tunable:
+        """Return the atoms of a map as functions, on a device or, with None, on the processor.
+
+        X are the rows that they are tuned on.
+        """
 
 
-KINDS = {"patches": "laconic.tune.patch_kind:PatchKind"}
+KINDS = {
+    "hinges": "laconic.tune.hinges:HingeKind",
+    "patches": "laconic.tune.patch_kind:PatchKind",
+}
 """Kinds of maps with what makes them functions of their parameters."""
 
 

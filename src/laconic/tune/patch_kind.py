@@ -35,7 +35,9 @@ class PatchKind:
         parts["centre"][known], parts["sigma"][known] = tuned.centre[source], tuned.sigma[source]
         return PatchesMap(**parts)
 
-    def tunable(self, given: PatchesMap, threads: Threads, device: Any, free: bool) -> Tunable:
+    def tunable(
+        self, given: PatchesMap, X: Any, threads: Threads, device: Any, free: bool
+    ) -> Tunable:
         """Return the patches as functions of their parameters. With ``free``, places move, too."""
         here = TunedPatches(given, threads, free)
         if device is None:

@@ -86,8 +86,8 @@ class Tuner:
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
         start = kind.start(entry.map, before.map if before else None, own, self._free)
-        atoms = kind.tunable(start, given.threads, given.device, self._free)
         X = self._rows_there(given.training)
+        atoms = kind.tunable(start, X, given.threads, given.device, self._free)
         chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept))
         first = chosen if before is None else self._solved(entry, start, X, None)
         frame, model = self._framed(first, atoms.start)
