@@ -6,8 +6,8 @@ w is 1, and c does not change. The derivatives are
 
     ∂z/∂w = c · 1[z > 0] (x − μ)/s,   ∂z/∂β = −c · 1[z > 0].
 
-A hinge keeps its inputs: an entry of w whose input the hinge does not read stays zero. The same code
-runs for arrays and for tensors.
+A hinge keeps its inputs: an entry of w whose input the hinge does not read stays zero. The same
+code runs for arrays and for tensors.
 """
 
 from __future__ import annotations

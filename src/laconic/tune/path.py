@@ -88,8 +88,8 @@ class Tuner:
         start = kind.start(entry.map, before.map if before else None, own, self._free)
         X = self._rows_there(given.training)
         atoms = kind.tunable(start, X, given.threads, given.device, self._free)
-        chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept))
-        first = chosen if before is None else self._solved(entry, start, X, None)
+        chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept), entry.means)
+        first = chosen if before is None else self._solved(entry, start, X)
         frame, model = self._framed(first, atoms.start)
         batches = self._batches(X)
 
@@ -101,17 +101,19 @@ class Tuner:
         made = atoms.map(model.parameters)
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
-        solved = self._solved(entry, made, X, weights)
+        of_descent = weights, first.means
+        solved = self._solved(entry, made, X, *of_descent)
         found, last = [solved], batches.rows(epochs - 1)
-        found.append(self._solved(entry, made, last, weights, moves=False))
+        found.append(self._solved(entry, made, last, *of_descent, moves=False))
         if self._tuning.copies is not None:
-            found.append(self._solved(entry, made, last, weights))
+            found.append(self._solved(entry, made, last, *of_descent))
         best = min(found, key=given.held.loss)
         if not given.held.loss(best) < given.held.loss(chosen):
             return None
         if best is solved:
             start = weights_of(best, given.intercept)
-            best = self._solved(entry, made, self._rows_there(given.every), start, of=given.every)
+            every = self._rows_there(given.every)
+            best = self._solved(entry, made, every, start, best.means, of=given.every)
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
 
@@ -151,17 +153,23 @@ class Tuner:
         entry: PathEntry,
         made: FeatureMap,
         X: Any,
-        start: np.ndarray | None,
+        start: np.ndarray | None = None,
+        means: Any = 0.0,
         moves: bool = True,
         of: Any = None,
     ) -> PathEntry:
         """Return an entry with the atoms of a map. Weights are solved, or kept if not ``moves``.
 
-        X are the rows of the training ``of``, by default of those that are not held out.
+        ``start`` are weights over columns with the means ``means``. X are the rows of the training
+        ``of``, by default of those that are not held out.
         """
         given = self._given
         rows = self._columns(made, X, entry.scales, of or given.training)
-        start = np.zeros((rows.n_columns, given.n_outputs)) if start is None else start
+        if start is None:
+            start = np.zeros((rows.n_columns, given.n_outputs))
+        elif given.intercept:  # the same function, over columns with other means
+            start = start.copy()
+            start[0] += (rows.means[1:] - means) @ start[1:]
         solver = Newton(given.tol) if moves else Newton(given.tol, max_iter=0)
         solution: Solution = solver.solve(rows, given.penalty, start)
         free = int(given.intercept)
