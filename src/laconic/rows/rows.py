@@ -8,7 +8,7 @@ which shard answers first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -231,6 +231,14 @@ class Rows:
         """Return what finds steps where the rows are, or None; see `laconic.correct.steps`."""
         steps = getattr(self._shard, "steps", None)
         return None if steps is None else steps()
+
+    def whole_hessian(self) -> Callable[[], np.ndarray] | None:
+        """Return what returns the Hessian of the loss in the order of ``W.ravel()``, or None.
+
+        None means that products are cheaper. The Hessian may be estimated from some of the rows.
+        """
+        whole = getattr(self._shard, "whole_hessian", None)
+        return None if whole is None else whole()
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``; see `AnyShard.hessian`."""
