@@ -38,7 +38,7 @@ class Steps(Protocol):
 def steps_of(objective: Objective) -> Steps:
     """Return how the steps of an objective are found.
 
-    A problem may have a method ``whole_hessian``. It returns a function that returns the Hessian of
+    A problem may have a method ``cheap_hessian``. It returns a function that returns the Hessian of
     the loss in all weights, or None if products are cheaper. If there is a Hessian and if the
     penalty is not ``quadratic``, each step goes to the minimum of a model with the exact penalty.
 
@@ -46,9 +46,9 @@ def steps_of(objective: Objective) -> Steps:
     rows are, or None. It can be used if the curvature of the penalty is ``diagonal``.
     """
     problem, penalty = objective.problem, objective.penalty
-    whole = _asked(problem, "whole_hessian")
-    if whole is not None and not getattr(penalty, "quadratic", False):
-        return StepsOfModel(objective, whole)
+    cheap = _asked(problem, "cheap_hessian")
+    if cheap is not None and not getattr(penalty, "quadratic", False):
+        return StepsOfModel(objective, cheap)
     there = _asked(problem, "steps")
     if there is not None and getattr(penalty, "diagonal", False):
         return StepsThere(objective, there)

@@ -251,7 +251,7 @@ class Far:
         """Return whether the Hessian in all weights is small enough to travel."""
         return self._all_written and self._n_weights <= self._rows.limits.travelling
 
-    def whole_hessian(self) -> Callable[[], np.ndarray] | None:
+    def cheap_hessian(self) -> Callable[[], np.ndarray] | None:
         """Return what returns the Hessian in all weights; None if it is too large to travel."""
         return partial(self._whole_hessian, exact=False) if self._is_small() else None
 

@@ -51,7 +51,7 @@ class FarHessian:
 
     def call(self, n_weights: int, exact: bool) -> Call:
         """Return the question for the Hessian in so many weights."""
-        few = max(self._limits.travelling_rows * n_weights, self._limits.least_rows)
+        few = self._limits.rows_for_hessian(n_weights)
         everything = exact or 2 * few >= self._n_rows
         return Call("whole_hessian", (None if everything else self._mass / few,))
 
