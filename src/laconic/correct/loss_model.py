@@ -33,7 +33,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from laconic.correct.conjugate import conjugate_gradients
 from laconic.correct.objective import Objective
-from laconic.numeric.newton_steps import backtrack
+from laconic.numeric.newton_steps import backtrack, not_too_far
 
 # The model counts as minimised if the next step gains at most this part of the gain so far.
 ENOUGH = 1e-3
@@ -66,9 +66,9 @@ class LossModel:
         objective, d = self._objective, np.zeros_like(self._W)
         slopes, gained = objective.loss_gradient, 0.0
         noise = 4.0 * float(np.finfo(np.float64).eps) * (1.0 + abs(self._start))
-        objective.damp = 1.0
+        damp = 1.0
         for _ in range(STEPS):
-            move = self._newton_step(self._W + d, slopes)
+            move = self._newton_step(self._W + d, slopes, damp)
             bent = self._curve(move)
             moved = self._search(d, move, slopes, bent, noise)
             if moved is None:
@@ -77,9 +77,10 @@ class LossModel:
             d = d + t * move
             slopes = slopes + t * bent
             gained += fall
-            objective.ease(fall, abs(self._start) + gained)
-            if t == 1.0 and fall <= ENOUGH * gained + noise:
+            if t == 1.0 and damp < 1.0 and fall <= ENOUGH * gained + noise:
                 break
+            # If a step gains little, the damping may be why.
+            damp = min(1.0, max(fall, 0.0) / max(gained, noise))
         return d
 
     def change(self, d: np.ndarray) -> tuple[float, float]:
@@ -105,13 +106,13 @@ class LossModel:
         blocks -= blocks.mean(axis=3, keepdims=True)
         return blocks.reshape(n * k, n * k)
 
-    def _newton_step(self, at: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def _newton_step(self, at: np.ndarray, slopes: np.ndarray, damp: float) -> np.ndarray:
         """Return a Newton step of the model. ``slopes`` are those of its quadratic part."""
         objective, free = self._objective, self._objective.free
         held = at[free:]
+        damping = damp * objective.penalty.damping(held)
         bend = np.zeros_like(at)
-        bend[free:] = objective.penalty_curvature(at)
-        damping = objective.damp * objective.penalty.damping(held)
+        bend[free:] = objective.penalty.curvature(held) + damping
         downhill = -slopes
         downhill[free:] -= objective.penalty.gradient(held)
         unit, factor = self._factor(bend)
@@ -169,5 +170,5 @@ class LossModel:
             change = t * linear + t * t * quadratic + self._penalty(at + t * move) - here
             return change, t * (linear + pull), None
 
-        found = backtrack(trial, 1.0, 0.0, noise)
+        found = backtrack(trial, not_too_far(at, move), 0.0, noise)
         return None if found is None else (found[0], -found[1])

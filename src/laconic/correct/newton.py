@@ -19,7 +19,7 @@ import numpy as np
 
 from laconic.correct.objective import Objective, Problem, Solution
 from laconic.correct.steps import Step, steps_of
-from laconic.numeric.newton_steps import backtrack
+from laconic.numeric.newton_steps import backtrack, not_too_far
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
 # A solve is given up if its target is further away than this many times the predicted gain of the
@@ -83,7 +83,8 @@ class Newton:
             objective.ease(decrement, value)
             if centred != objective.centred:
                 continue  # the step left out a direction in which Φ can still fall
-            if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
+            # A gain is below zero only if something went wrong.
+            if self.gradient_tol is None and abs(decrement) <= self.tol * max(value, 1e-3):
                 converged = True
                 break
         return objective.solution(W, value, gradient, decrement, converged)
@@ -97,8 +98,7 @@ class Newton:
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Halve the step until Φ falls enough; return ``None`` if it never does."""
         noise = objective.noise(value)
-        # Where Φ is almost flat, a Newton step can be far too long.
-        t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step.move).max(), 1e-300))
+        t = not_too_far(W, step.move)
 
         def trial(t: float) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
             candidate = W + t * step.move
