@@ -14,7 +14,9 @@ from dask_rows import CUTS, array_of, frame_of, in_memory
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES
+from laconic.penalties import PENALTIES
 from laconic.pools import Stumps
+from problems import random_problem
 from rows.test_shards import POOLS, RULES, SETTINGS, assert_same_paths, in_shards, table
 
 # -- the same model --------------------------------------------------------------------------------
@@ -53,6 +55,20 @@ def test_losses_on_a_cluster(loss, cluster):
     [one] = in_shards(model, X, y, [CUTS])
     with cluster.as_current():
         assert_same_paths([one, clone(model).fit(array_of(X), array_of(y))])
+
+
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_penalties_on_a_cluster_take_few_exchanges(penalty, cluster):
+    X, y = random_problem(m=2000, d=20, k=4, noise=3.0)
+    model = ShareBoostClassifier(8, penalty=penalty, alpha=1e-3, n_jobs=1)
+    one = clone(model).fit(X, y)
+    with cluster.as_current():
+        there = clone(model).fit(array_of(X, (500, 1300)), array_of(y, (500, 1300)))
+    assert there.atoms_ == one.atoms_
+    assert there.exchanges_.count <= 6 * 8
+    for a, b in zip(one.path_, there.path_, strict=True):
+        assert a.certificate.gap >= 0 <= b.certificate.gap
+        assert b.loss == pytest.approx(a.loss, rel=1e-3)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -82,7 +82,8 @@ def joined_here(
     assert isinstance(bound, Here)
     shards: list[Shard] = []
     while bound.items:  # what a shard does not keep is given up before the next one is made
-        shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits))
+        first = sum(shard.n_rows for shard in shards)
+        shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits, first))
     return Together(shards, sum(shard.n_rows for shard in shards) <= limits.gathered)
 
 

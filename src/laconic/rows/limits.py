@@ -47,11 +47,15 @@ class Limits(NamedTuple):
     """Most weights whose Hessian is written down. With more, conjugate gradients are faster."""
     travelling: int = 600
     """Most weights whose whole Hessian travels from shards that are far away (`laconic.rows.far`).
-    With more, each product with it is an exchange."""
+    With more, each product with it is an exchange. It is also the most weights whose whole Hessian
+    is estimated in memory (`laconic.rows.sampled_hessian`)."""
     travelling_rows: int = 256
-    """Rows per weight from which a Hessian that travels is estimated."""
+    """Rows per weight from which a whole Hessian is estimated."""
     least_rows: int = 16384
     """Least number of rows that such an estimate takes."""
+    sampled: int = 8
+    """In memory, such an estimate is made if it takes at most one row in so many. Otherwise,
+    products with the Hessian are cheaper."""
     gathered: int = 1 << 20
     """Most rows on a cluster or in files whose columns of signs are gathered where the loop runs.
     With more, the subset search asks for sums."""
@@ -60,6 +64,10 @@ class Limits(NamedTuple):
     rows: int | None = None
     """Number of rows that the cuts are for. Other numbers of rows, as those of a fold, are cut in
     proportion. None means that the cuts are for any number of rows."""
+
+    def rows_for_hessian(self, n_weights: int) -> int:
+        """Return how many rows an estimate of the Hessian in so many weights takes."""
+        return max(self.travelling_rows * n_weights, self.least_rows)
 
     def rows_of_block(self, n_rows: int, n_outputs: int, compiled: bool) -> int:
         """Return the number of rows of a block.

@@ -104,6 +104,11 @@ class Shard:
         """Number of columns that are in."""
         return self._design.n_columns
 
+    @property
+    def has_locals(self) -> bool:
+        """Whether some of them belong to local atoms."""
+        return bool(self._design.locals)
+
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
         return self.rest.shares
