@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
 from laconic.data.kinds import Facts, kinds_of, part_facts
-from laconic.data.labels import check_labels
+from laconic.data.labels import check_labels, with_plain_type
 from laconic.numeric.threads import Threads
 
 
@@ -122,7 +122,7 @@ def first_row(X: Any) -> Any:
 
 def labels_of(y: Any) -> np.ndarray:
     """Return the labels of a part as an array."""
-    labels = np.asarray(y)
+    labels = np.asarray(with_plain_type(y))
     if labels.shape[1:] not in ((), (1,)):
         raise ValueError(f"y must be a single column; it has {labels.shape[1]}")
     return labels.reshape(-1)

@@ -119,6 +119,20 @@ def normalised_weights(
     return (X if keep is None else X[keep]), codes, weight / total, whole
 
 
+def with_plain_type(y: Any) -> Any:
+    """Return labels of pandas' nullable numbers or Arrow's with the type of NumPy for them.
+
+    scikit-learn would turn whole numbers and truth values of these types into floats. Labels with
+    gaps stay as they are, and so do all others.
+    """
+    kinds = list(y.dtypes) if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else []
+    own = kinds[0] if len(kinds) == 1 else getattr(y, "dtype", None)
+    plain = getattr(own, "numpy_dtype", None)
+    if not isinstance(plain, np.dtype) or plain.kind not in "biuf" or np.any(y.isna()):
+        return y
+    return y.astype(plain)
+
+
 def check_labels(y: Any) -> None:
     """Refuse labels that are missing or cannot be sorted."""
     labels = np.asarray(y)
