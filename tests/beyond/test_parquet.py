@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from laconic import ShareBoostClassifier
+from laconic.beyond.parquet import ParquetRows
 from laconic.rows.limits import Limits
 from rows.test_shards import table
 
@@ -113,10 +114,16 @@ TYPES = {
     "timestamp with zone": pa.array(np.arange(N) * 10**6, pa.timestamp("us", "UTC")),
     "duration": pa.array(np.arange(N) * 10**6, pa.duration("ms")),
     "large string": pa.array(["x", "y", None] * (N // 3), pa.large_string()),
+    "string": pa.array(["x", "y", None] * (N // 3)),
     "dictionary": pa.array(["x", "y", "z"] * (N // 3)).dictionary_encode(),
+    "dictionary of large strings": pa.array(["x", "y", None] * (N // 3), pa.large_string())
+    .dictionary_encode(),
     "all missing": pa.nulls(N, pa.float64()),
     "null": pa.nulls(N),
 }
+VIEWS = hasattr(pa, "string_view")  # older versions of Arrow have none
+if VIEWS:
+    TYPES["string view"] = pa.array(["x", "y", None] * (N // 3), pa.string_view())
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -128,6 +135,29 @@ def test_arrow_types(kind, parquet_file, assert_identical):
     one.fit(rows.drop_columns("label"), y)
     other = from_files(parquet_file(rows))
     assert_identical(one, other)
+
+
+@pytest.mark.parametrize("kind", [name for name in ("string_view", "large_string") if VIEWS])
+def test_text_of_every_type_gives_the_same_model(kind, parquet_file, assert_identical):
+    rows, weight = pa.Table.from_pandas(frame(), preserve_index=False), np.arange(120) % 3
+    rows = rows.append_column("weight", pa.array(weight))
+    one = from_files(parquet_file(rows), weight="weight")
+    for name in ("text", "label"):
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, name, rows.column(name).cast(getattr(pa, kind)()))
+    assert_identical(one, from_files(parquet_file(rows, "b.parquet"), weight="weight"))
+    rows = ParquetRows([parquet_file(rows)], categories=["text"])
+    assert_identical(one, from_files(rows, weight="weight"))
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", *["binary_view"][: int(VIEWS)]])
+def test_bytes_are_refused_as_in_memory(kind, parquet_file):
+    values = pa.array([b"x", None, b"y"] * 40, getattr(pa, kind)())
+    rows = pa.table({"value": values, "other": np.arange(120.0), "label": np.arange(120) % 2})
+    with pytest.raises(ValueError, match="column 'value' of X holds objects of type bytes; turn"):
+        ShareBoostClassifier(2, pool="stumps").fit(rows.drop_columns("label"), np.arange(120) % 2)
+    with pytest.raises(ValueError, match="column 'value' of X holds objects of type bytes; turn"):
+        from_files(parquet_file(rows))
 
 
 @pytest.mark.parametrize("labels", [
