@@ -277,6 +277,20 @@ def test_numbers_beside_text(anywhere):
             fit(rows[["a"]], rows["y"], pool="stumps")
 
 
+def test_dates_of_several_time_zones(anywhere):
+    times = pd.Series(pd.date_range("2024", periods=60, freq="h", tz="UTC"))
+    parts = [
+        pd.DataFrame({"when": times.dt.tz_convert(zone), "y": np.arange(60) % 2})
+        for zone in ("UTC", "Europe/Oslo")
+    ]
+    tasks = [dask.delayed(part) for part in parts]
+    rows = dd.from_delayed(tasks, meta=parts[0].iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match="'when' of X has Europe/Oslo and UTC in different parts"):
+        fit(rows[["when"]], rows["y"], pool="stumps")
+    same = dd.from_delayed([tasks[0], tasks[0]], meta=parts[0].iloc[:0])
+    assert fit(same[["when"]], same["y"], pool="stumps").n_atoms_ == 2
+
+
 def test_what_only_looks_like_dask_is_an_array():
     """Arrays of other libraries know Dask's protocol, and may hold NumPy's arrays."""
 
