@@ -442,7 +442,7 @@ class TotalQBoostClassifier(PricedClassifier):
             always = terms.include if self.search is not None else None
             propose = Violated(rows, self.l1, self.tol, terms.admissible, always)
         watch = None if ready.held is None else ready.held.again()
-        return Loop(propose, settle, record, watch, list(self.callbacks or []))
+        return Loop(propose, settle, record, watch, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def rounds(state: State) -> int:
