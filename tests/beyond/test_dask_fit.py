@@ -1,5 +1,7 @@
 """Dask collections give the same model as the same rows in memory."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -293,6 +295,23 @@ def test_categories_of_each_partition_may_differ(anywhere):
     in_memory(one, whole[["colour", "whole"]], whole.label, (50,))
     other.fit(given[["colour", "whole"]], given.label)
     assert_same_paths([one, other])
+
+
+def test_columns_of_a_frame_that_dask_reads_from_files(anywhere, tmp_path):
+    """Dask joins more files when it reads fewer columns."""
+    pytest.importorskip("pyarrow")
+    import dask.dataframe as dd
+
+    X, y = table()
+    rows = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, w=np.arange(120) % 3 + 1)
+    for number, (first, last) in enumerate(pairwise([0, *CUTS, 120])):
+        rows[first:last].to_parquet(tmp_path / f"{number}.parquet")
+    given, names = dd.read_parquet(tmp_path), list("abcdef")
+    one, other = (ShareBoostClassifier(4, pool="stumps", n_jobs=1) for _ in range(2))
+    in_memory(one, rows[names], y, sample_weight=rows.w)
+    other.fit(given[names], given["y"], sample_weight=given["w"])
+    assert_same_paths([one, other])
+    assert other.score(given[names], given["y"]) == pytest.approx(one.score(rows[names], y))
 
 
 def test_unknown_chunk_sizes(anywhere):
