@@ -98,6 +98,26 @@ def test_scores_are_those_of_memory(name, models, anywhere):
     assert found == pytest.approx(model.score(rows, y, sample_weight=weight), abs=1e-12)
 
 
+WRONG = {
+    "whole numbers": Y,
+    "truth values": Y > 0,
+    "other numbers": X[:, 0],
+    "missing": np.where(Y > 0, NAMES, None),
+    "NaN": np.where(Y > 0, np.nan, 1.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_score_refuses_what_it_refuses_in_memory(name, anywhere):
+    """Labels of another kind would all count as errors."""
+    model, y = ShareBoostClassifier(3).fit(X, NAMES), WRONG[name]
+    with pytest.raises((TypeError, ValueError)):
+        model.score(X, y)
+    with pytest.raises(ValueError, match=r"(?s)(Mix of|no label|NaN|mix of).*\(in part \d of X\)"):
+        model.score(array_of(X), array_of(y))
+
+
 def test_models_with_groups_of_labels_score_dask(anywhere):
     groups = {"not yes": ["no", "perhaps"], "yes": ["yes"]}
     model = ErrorClumpingClassifier(label_groups=groups, max_iter=5).fit(X, NAMES)
