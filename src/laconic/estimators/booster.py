@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.costs import Costs
 from laconic.boost.held_out import HeldOut
-from laconic.boost.loop import Loop
+from laconic.boost.loop import Hook, Loop
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
@@ -58,6 +58,8 @@ class Ready(NamedTuple):
     held: HeldOut | None
     target: Target | None
     """What the bytes of a model are counted for, if they have a cap."""
+    hooks: tuple[Hook, ...] = ()
+    """Are called after every round, before the user's callbacks."""
 
 
 class Terms(NamedTuple):
@@ -135,6 +137,10 @@ class BoostedClassifier(PathClassifier):
     def _fingerprinted(self) -> dict[str, Any]:
         """Return what the result depends on besides the settings."""
         return {}
+
+    def _hooks(self, ready: Ready) -> list[Hook]:
+        """Return what is called after every round."""
+        return [*ready.hooks, *(self.callbacks or ())]
 
     def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
         """Run the loop, and any steps after it."""
@@ -249,7 +255,8 @@ class BoostedClassifier(PathClassifier):
         found = prepared(self, X, y, sample_weight)
         check_repeatable(found.pool, self.checkpoint)
         loss, target = self._loss_of(found.total), self._target(found.first)
-        return Ready(None, np.empty(0), found.pool, loss, found.training, None, target)
+        seen = None, np.empty(0)
+        return Ready(*seen, found.pool, loss, found.training, None, target, found.hooks)
 
     def _target(self, X: Any) -> Target | None:
         """Return what the bytes of a model are counted for, if they have a cap."""

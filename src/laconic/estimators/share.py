@@ -408,7 +408,7 @@ class ShareBoostClassifier(BoostedClassifier):
         corrector, record = Newton(self.tol), Recorder(rows, terms.costs)
         model = CorrectAll(record, corrector, penalty, self.max_atoms, terms.include)
         propose = ByRule(find_rule(self.rule, penalty, corrector), model, terms.admissible)
-        return Loop(propose, model, record, ready.held, list(self.callbacks or []))
+        return Loop(propose, model, record, ready.held, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def steps(state: State) -> int:

@@ -206,7 +206,9 @@ class TotalQBoostClassifier(PricedClassifier):
         With ``cv``, the scores of the prices, highest price first, or of the sizes.
     exchanges_ : Exchanges
         After a fit on a Dask cluster: how often the loop asked the workers (``count``), and the
-        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times.
+        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times. After
+        `fit_path`, the counts of all models add up to those of the path. What models share counts
+        for the first that is fitted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -440,7 +442,7 @@ class TotalQBoostClassifier(PricedClassifier):
             always = terms.include if self.search is not None else None
             propose = Violated(rows, self.l1, self.tol, terms.admissible, always)
         watch = None if ready.held is None else ready.held.again()
-        return Loop(propose, settle, record, watch, list(self.callbacks or []))
+        return Loop(propose, settle, record, watch, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def rounds(state: State) -> int:
