@@ -75,7 +75,9 @@ def _moved_in_pieces(array: np.ndarray, device: torch.device) -> Tensor:
     shape, dtype = array.shape, torch.from_numpy(array[:1].copy()).dtype
     out = torch.empty(shape, dtype=dtype, device=device)
     n_rows = max(MOVED * shape[0] // array.nbytes, 1)
-    pieces = [torch.empty((n_rows, *shape[1:]), dtype=dtype, pin_memory=True) for _ in range(2)]
+    piece_shape = n_rows, *shape[1:]
+    pinned = {"dtype": dtype, "device": "cpu", "pin_memory": True}
+    pieces = [torch.empty(piece_shape, **pinned) for _ in range(2)]
     sent = [torch.cuda.Event(), torch.cuda.Event()]
     stream = torch.cuda.current_stream(device)  # copies go there, whatever the current device is
     for number, s in enumerate(row_blocks(shape[0], n_rows)):
