@@ -272,6 +272,29 @@ class OfArrays(LogLoss):
         return np.asarray(state.astype(float)) * weight
 
 
+class OfNumPy(ExponentialLoss):
+    """A loss of the user with one method that calls NumPy, which reads tensors on the processor."""
+
+    name = "of NumPy"
+
+
+class AtOfNumPy(OfNumPy):
+    @staticmethod
+    def at(margin):
+        return 2 * (np.exp(-margin),)
+
+
+class BendOfNumPy(OfNumPy):
+    @staticmethod
+    def bend(u):
+        return np.abs(u)
+
+
+class Asks(OfNumPy):
+    def curvature(self, weight, state):
+        return torch.from_numpy(state.numpy() * weight.numpy())
+
+
 class OfBoth(BinaryLoss):
     """A loss of the user for both: e^−margin without a limit."""
 
@@ -297,6 +320,9 @@ def test_own_losses(device):
     X, y = random_problem(0, k=2)
     with pytest.raises(TypeError, match="'of arrays' does not take tensors"):
         ShareBoostClassifier(2, loss=OfArrays(), device=device).fit(X, y)
+    for loss in (AtOfNumPy(), BendOfNumPy(), Asks()):
+        with pytest.raises(TypeError, match="'of NumPy' does not take tensors"):
+            ShareBoostClassifier(2, loss=loss, device=device).fit(X, y)
     model = ShareBoostClassifier(3, loss=OfBoth())
     same_path(clone(model).set_params(device=device).fit(X, y), model.fit(X, y))
 
