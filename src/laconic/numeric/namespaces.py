@@ -48,6 +48,19 @@ def numbers_like(values: Any, array: Any) -> Any:
     return array.new_tensor(values) if is_tensor(array) else np.asarray(values)
 
 
+def check_tensor(X: Any) -> None:
+    """Refuse a tensor of rows that cannot be read. Anything else is not looked at."""
+    if not is_tensor(X):
+        return
+    if str(X.layout) != "torch.strided":
+        raise TypeError("X is a sparse tensor, and tensors must be dense; give X.to_dense()")
+    if X.is_meta:
+        raise ValueError('X has no data, because it is a tensor on the device "meta"')
+    if X.is_quantized or (X.is_floating_point() and X.element_size() == 1):
+        remedy = "X.dequantize()" if X.is_quantized else "X.float()"
+        raise TypeError(f"X is a tensor of {X.dtype}, which is not read; give {remedy}")
+
+
 def to_host(values: Any) -> Any:
     """Return a tensor as an array of NumPy. Anything else comes back as it is.
 
