@@ -45,11 +45,6 @@ def few_rows(X: Tensor) -> np.ndarray:
     return few
 
 
-def as_floats(X: Tensor) -> Tensor:
-    """Return rows as float32 or float64, as the check of an array does."""
-    return X if X.dtype in (torch.float32, torch.float64) else X.double()
-
-
 class LabelsThere(NamedTuple):
     """Labels and weights on a device. Rows of weight zero are left out."""
 

@@ -20,7 +20,7 @@ from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
 from laconic.notebook import MOST_ROWS, box, show
-from laconic.numeric.namespaces import is_tensor, to_host
+from laconic.numeric.namespaces import check_tensor, is_tensor, to_host
 
 
 def _has_probabilities(self: LaconicClassifier) -> bool:
@@ -71,6 +71,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
         """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
+        check_tensor(X)
         if is_elsewhere(X):
             raise TypeError(self._refused(X, reset))
         if is_on_device(X):
