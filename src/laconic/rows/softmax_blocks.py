@@ -1,6 +1,6 @@
-"""Evaluations and Hessian products of a softmax loss on a block of rows, in one or two long calls.
+"""Evaluations and Hessian products of a softmax loss on a block of rows, in one long call.
 
-Each call takes and gives back the interpreter's lock once. So many threads hardly wait for it. The
+A call takes and gives back the interpreter's lock once. So many threads hardly wait for it. The
 kernels call other kernels: if one of those is changed, the cache on disk must be deleted. This
 module imports Numba, so it is imported at first use.
 """
@@ -24,11 +24,9 @@ def evaluate_numbers(
 
     ``lines`` has the columns, (columns, rows). The state is left for the residual and the curve.
     """
-    true, room, values, value = _made(state)
-    _shift_numbers(lines, W, state.dtype.type(margin), target, state, true, room)
-    np.exp(state, out=state)
-    total = np.zeros(W.shape)
-    _settle_numbers(lines, target, weight, state, true, room, values, value, total)
+    margin, value, total = state.dtype.type(margin), np.zeros(1), np.zeros(W.shape)
+    rooms = (*loss.rooms(state), np.empty_like(state))
+    _evaluate_numbers(lines, W, margin, target, weight, state, *rooms, value, total)
     return float(value[0]), total
 
 
@@ -36,9 +34,8 @@ def curve_numbers(
     lines: np.ndarray, V: np.ndarray, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian in the scores times V (k, n)."""
-    _, room, values, _ = _made(state)
     total = np.zeros(V.shape)
-    _curve_numbers(lines, V, weight, state, room, values, total)
+    _curve_numbers(lines, V, weight, state, loss.rooms(state)[0], np.empty_like(state), total)
     return total
 
 
@@ -51,12 +48,10 @@ def evaluate_bits(
     state: np.ndarray,
 ) -> tuple[float, np.ndarray]:
     """Return the loss, and the sums of columns times the residual; see `bits.add_up_into`."""
-    true, room, values, value = _made(state)
-    _shift_bits(codes, *factors, state.dtype.type(margin), target, state, true, room)
-    np.exp(state, out=state)
-    places = factors.places
-    totals, found = bits.room_for_sums(len(state), places)
-    _settle_bits(codes, places, target, weight, state, true, room, values, value, totals, found)
+    margin, value = state.dtype.type(margin), np.zeros(1)
+    rooms = (*loss.rooms(state), np.empty_like(state))
+    totals, found = bits.room_for_sums(len(state), factors.places)
+    _evaluate_bits(codes, *factors, margin, target, weight, state, *rooms, value, totals, found)
     return float(value[0]), found
 
 
@@ -64,39 +59,28 @@ def curve_bits(
     codes: np.ndarray, factors: bits.Factors, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian product; see `bits.add_up_into`."""
-    _, room, values, _ = _made(state)
     totals, found = bits.room_for_sums(len(state), factors.places)
+    room, values = loss.rooms(state)[0], np.empty_like(state)
     _curve_bits(codes, *factors, weight, state, room, values, totals, found)
     return found
 
 
-def _made(state: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return room for the scores of the true classes, for a kernel, for values, and for a sum."""
-    true, room = np.empty(state.shape[1], state.dtype), np.empty(loss.ROWS, state.dtype)
-    return true, room, np.empty_like(state), np.zeros(1)
-
-
 @compiled
-def _shift_numbers(
-    lines: Any, W: Any, margin: Any, target: Any, state: Any, true: Any, room: Any
-) -> None:
-    tall.multiply_into(lines, W, state)
-    loss.shift_into(margin, state, target, state, true, room)
-
-
-@compiled
-def _settle_numbers(
+def _evaluate_numbers(
     lines: Any,
+    W: Any,
+    margin: Any,
     target: Any,
     weight: Any,
     state: Any,
-    true: Any,
     room: Any,
+    terms: Any,
     values: Any,
     value: Any,
     total: Any,
 ) -> None:
-    loss.normalise_into(state, true, weight, room, value)
+    tall.multiply_into(lines, W, state)
+    loss.settle_into(margin, state, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     tall.add_up_into(lines, values, total)
 
@@ -111,7 +95,7 @@ def _curve_numbers(
 
 
 @compiled
-def _shift_bits(
+def _evaluate_bits(
     codes: Any,
     places: Any,
     weights: Any,
@@ -119,29 +103,17 @@ def _shift_bits(
     tables: Any,
     margin: Any,
     target: Any,
-    state: Any,
-    true: Any,
-    room: Any,
-) -> None:
-    bits.multiply_into(codes, places, weights, shift, tables, state)
-    loss.shift_into(margin, state, target, state, true, room)
-
-
-@compiled
-def _settle_bits(
-    codes: Any,
-    places: Any,
-    target: Any,
     weight: Any,
     state: Any,
-    true: Any,
     room: Any,
+    terms: Any,
     values: Any,
     value: Any,
     totals: Any,
     found: Any,
 ) -> None:
-    loss.normalise_into(state, true, weight, room, value)
+    bits.multiply_into(codes, places, weights, shift, tables, state)
+    loss.settle_into(margin, state, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     bits.add_up_into(codes, places, values, totals, found)
 
