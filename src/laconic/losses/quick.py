@@ -16,7 +16,7 @@ def quick(loss: Loss) -> Loss:
     """
     usual = all(
         getattr(type(loss), name, None) is getattr(SoftmaxLoss, name)
-        for name in ("evaluate", "residual", "curve")
+        for name in ("evaluate", "residual", "curve", "curvature")
     )
     return QuickSoftmax(loss) if usual else loss
 
@@ -38,6 +38,12 @@ class QuickSoftmax:
         from laconic.losses import softmax_kernels
 
         return softmax_kernels.residual(target, weight, state)
+
+    def curvature(self, weight: Any, state: Any) -> Any:
+        """Return the diagonal of the second derivative in the scores."""
+        from laconic.losses import softmax_kernels
+
+        return softmax_kernels.curvature(weight, state)
 
     def curve(self, weight: Any, state: Any, direction: Any) -> Any:
         """Return the second derivative in the scores times ``direction``."""

@@ -45,6 +45,13 @@ def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.nd
     return out
 
 
+def curvature(weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the weight times ρ (1 − ρ)."""
+    out = np.empty_like(state)
+    curvature_into(weight, state, out)
+    return out
+
+
 # Places are unsigned, because a negative index counts from the end, and the check for it keeps the
 # compiler from using vectors.
 
@@ -121,6 +128,27 @@ def residual_into(target: Any, weight: Any, state: Any, out: Any) -> None:
             out[c, i] = -weight[i] * state[c, i]
     for i in range(m):
         out[np.uintp(target[i]), i] += weight[i]
+
+
+@compiled
+def residual_to_rows(target: Any, weight: Any, state: Any, out: Any) -> None:
+    """Write the weight times (e_y − ρ) to ``out``, (rows, k)."""
+    k, m = state.shape
+    for i in range(m):
+        at = np.uintp(i)
+        for c in range(k):
+            out[at, np.uintp(c)] = -weight[at] * state[np.uintp(c), at]
+        out[at, np.uintp(target[at])] += weight[at]
+
+
+@compiled
+def curvature_into(weight: Any, state: Any, out: Any) -> None:
+    """Write the weight times ρ (1 − ρ) to ``out``."""
+    k, m = state.shape
+    for c in range(k):
+        for i in range(m):
+            at = np.uintp(i)
+            out[c, at] = (state[c, at] - state[c, at] * state[c, at]) * weight[at]
 
 
 @compiled

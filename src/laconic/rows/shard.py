@@ -263,8 +263,8 @@ class Shard:
         return self._hessians().diagonal(among)
 
     def _hessians(self) -> Hessians:
-        limits = self.rest.limits
-        return Hessians(self.loss, self.n_outputs, self._blocks, self._design, limits, self._map)
+        rest, parts = self.rest, (self._blocks, self._design)
+        return Hessians(rest.work, self.n_outputs, *parts, rest.limits, self._map, rest.compiled)
 
     def gram_product(self, t: np.ndarray) -> np.ndarray:
         """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""
@@ -310,7 +310,13 @@ class Shard:
         def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
-            out[s] = self.rest.work.residual(block.target, block.weight, block.state).T
+            rest = (block.target, block.weight, block.state)
+            if self.rest.compiled:
+                from laconic.losses.softmax_kernels import residual_to_rows  # it imports Numba
+
+                residual_to_rows(*rest, out[s])
+            else:
+                out[s] = self.loss.residual(*rest).T
 
         list(self._map(one, self._pieces(), 0))
         return out
