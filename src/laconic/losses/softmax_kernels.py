@@ -22,7 +22,8 @@ def evaluate(
 ) -> float:
     """Return the weighted sum of the losses, and store ρ in ``state``."""
     value = np.zeros(1)
-    settle_into(scores.dtype.type(margin), scores, target, weight, state, *rooms(state), value)
+    state[:] = scores
+    settle_into(scores.dtype.type(margin), target, weight, state, *rooms(state), value)
     return float(value[0])
 
 
@@ -40,8 +41,8 @@ def residual(target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.nd
 
 def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return the weight times (ρ ∘ z − ρ ⟨ρ, z⟩)."""
-    out, room = np.empty_like(state), np.empty(ROWS, dtype=state.dtype)
-    curve_into(weight, state, direction, room, out)
+    out = np.array(direction, dtype=state.dtype)
+    curve_into(weight, state, rooms(state)[0], out)
     return out
 
 
@@ -58,21 +59,14 @@ def curvature(weight: np.ndarray, state: np.ndarray) -> np.ndarray:
 
 @compiled
 def settle_into(
-    margin: Any,
-    scores: Any,
-    target: Any,
-    weight: Any,
-    state: Any,
-    room: Any,
-    terms: Any,
-    value: Any,
+    margin: Any, target: Any, weight: Any, state: Any, room: Any, terms: Any, value: Any
 ) -> None:
-    """Write ρ to ``state``, which may be ``scores``, and the weighted sum of the losses to value.
+    """Turn the scores in ``state`` into ρ, and write the weighted sum of the losses to ``value``.
 
     The largest score of a row is subtracted before its exponentials. Losses of some rows are added
     in pairs. What rounding takes from the sum of the pairs is added to the next one (Kahan).
     """
-    k, m = scores.shape
+    k, m = state.shape
     nothing = margin * 0
     whole, missing = 0.0, 0.0
     for low in range(0, m, ROWS):
@@ -80,7 +74,7 @@ def settle_into(
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                state[c, at] = scores[c, at] + (margin if target[at] != c else nothing)
+                state[c, at] += margin if target[at] != c else nothing
         for i in range(n):
             room[np.uintp(i)] = state[0, np.uintp(low + i)]
         for c in range(1, k):
@@ -152,8 +146,11 @@ def curvature_into(weight: Any, state: Any, out: Any) -> None:
 
 
 @compiled
-def curve_into(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None:
-    """Write the weight times (ρ ∘ z − ρ ⟨ρ, z⟩) to ``out``, which may be the direction z."""
+def curve_into(weight: Any, state: Any, room: Any, out: Any) -> None:
+    """Turn the direction z in ``out`` into the weight times (ρ ∘ z − ρ ⟨ρ, z⟩).
+
+    If the direction were another argument that may be the same array, nothing would be vectorised.
+    """
     k, m = state.shape
     for low in range(0, m, ROWS):
         n = min(ROWS, m - low)
@@ -162,9 +159,8 @@ def curve_into(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> 
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                room[np.uintp(i)] += state[c, at] * direction[c, at]
+                room[np.uintp(i)] += state[c, at] * out[c, at]
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                bent = state[c, at] * (direction[c, at] - room[np.uintp(i)])
-                out[c, at] = bent * weight[at]
+                out[c, at] = state[c, at] * (out[c, at] - room[np.uintp(i)]) * weight[at]

@@ -80,7 +80,7 @@ def _evaluate_numbers(
     total: Any,
 ) -> None:
     tall.multiply_into(lines, W, state)
-    loss.settle_into(margin, state, target, weight, state, room, terms, value)
+    loss.settle_into(margin, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     tall.add_up_into(lines, values, total)
 
@@ -90,7 +90,7 @@ def _curve_numbers(
     lines: Any, V: Any, weight: Any, state: Any, room: Any, values: Any, total: Any
 ) -> None:
     tall.multiply_into(lines, V, values)
-    loss.curve_into(weight, state, values, room, values)
+    loss.curve_into(weight, state, room, values)
     tall.add_up_into(lines, values, total)
 
 
@@ -113,7 +113,7 @@ def _evaluate_bits(
     found: Any,
 ) -> None:
     bits.multiply_into(codes, places, weights, shift, tables, state)
-    loss.settle_into(margin, state, target, weight, state, room, terms, value)
+    loss.settle_into(margin, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     bits.add_up_into(codes, places, values, totals, found)
 
@@ -133,5 +133,5 @@ def _curve_bits(
     found: Any,
 ) -> None:
     bits.multiply_into(codes, places, weights, shift, tables, values)
-    loss.curve_into(weight, state, values, room, values)
+    loss.curve_into(weight, state, room, values)
     bits.add_up_into(codes, places, values, totals, found)
