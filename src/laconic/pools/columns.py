@@ -14,12 +14,20 @@ from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
-from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, needs_double
+from laconic.pools.scaling import (
+    COMPILED,
+    ColumnsSurvey,
+    ScaledPool,
+    column_scales,
+    needs_double,
+)
 
-# Number of stored entries of a sparse matrix that one task sums: a few milliseconds of work.
-SPARSE_TASK = 1 << 21
+# Least number of stored entries of a sparse matrix in a task.
+SPARSE_TASK = 1 << 16
 # Number of tasks of a sparse matrix, unless they would be very small.
 TASKS = 32
+# Sums of all tasks from which threads share adding them up, and sums in a task of that.
+ADDED = 1 << 20, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -136,14 +144,23 @@ class BoundColumns(BoundPool):
             residual = residual.astype(np.float64)
         if not sparse.issparse(X):
             return transpose_product(X, residual, self._threads)
-        task = min(self._task, max(X.nnz // TASKS, 1 << 16))
         if X.format == "csc":
-            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X, task))
+            views = _column_views(X, _task(X, self._task))
+            parts = list(self._threads.map(lambda c: c.T @ residual, views))
             return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
         total = np.zeros((X.shape[1], residual.shape[1]))
-        views = _row_views(X, task)
-        for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], views):
-            total += part
+        # A task has more entries than sums. So adding sums up takes less time than finding them.
+        cuts = _cuts(X.indptr, max(_task(X, self._task), total.size))
+        one = _compiled_sums if X.nnz >= COMPILED else _sums_of_rows
+        parts = list(self._threads.map(lambda cut: one(X, slice(*cut), residual), cuts))
+
+        def add_up(columns: slice) -> None:
+            for part in parts:
+                total[columns] += part[columns]
+
+        shared = total.size * len(parts) >= ADDED[0]
+        length = max(ADDED[1] // residual.shape[1], 1) if shared else len(total)
+        list(self._threads.map(add_up, row_blocks(len(total), length)))
         return total
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
@@ -156,11 +173,16 @@ class BoundColumns(BoundPool):
             return np.asfortranarray(taken * factors, dtype=self.dtype)
         out = np.empty((self._X.shape[0], len(features)), dtype=self.dtype, order="F")
 
-        def write(view: tuple[slice, Any]) -> None:
-            rows, own = view
-            out[rows] = own[:, features].toarray() * factors
+        compiled = self._X.nnz >= COMPILED and self._X.has_canonical_format
 
-        list(self._threads.map(write, _row_views(self._X, self._task)))
+        def write(cut: tuple[int, int]) -> None:
+            rows = slice(*cut)
+            if compiled:
+                _write_columns(self._X, rows, features, factors, out[rows])
+            else:
+                out[rows] = _rows_view(self._X, *cut)[:, features].toarray() * factors
+
+        list(self._threads.map(write, _cuts(self._X.indptr, _task(self._X, self._task))))
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
@@ -244,8 +266,34 @@ def _column_views(X: Any, task: int) -> list[Any]:
     return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in cuts]
 
 
-def _row_views(X: Any, task: int) -> list[tuple[slice, Any]]:
-    return [
-        (slice(a, b), _view(X, a, b, sparse.csr_matrix, (b - a, X.shape[1])))
-        for a, b in _cuts(X.indptr, task)
-    ]
+def _rows_view(X: Any, first: int, last: int) -> Any:
+    """Return some rows of a CSR matrix. They share its stored entries."""
+    return _view(X, first, last, sparse.csr_matrix, (last - first, X.shape[1]))
+
+
+def _task(X: Any, least: int) -> int:
+    """Return the number of stored entries of a task."""
+    return max(X.nnz // TASKS, least)
+
+
+def _sums_of_rows(X: Any, rows: slice, residual: np.ndarray) -> np.ndarray:
+    return np.asarray(_rows_view(X, rows.start, rows.stop).T @ residual[rows])
+
+
+def _compiled_sums(X: Any, rows: slice, residual: np.ndarray) -> np.ndarray:
+    from laconic.pools.sparse_kernels import add_rows_into  # here, because it imports Numba
+
+    sums = np.zeros((X.shape[1], residual.shape[1]))
+    indptr = X.indptr[rows.start : rows.stop + 1]
+    add_rows_into(indptr, X.indices, X.data, np.ascontiguousarray(residual[rows]), sums)
+    return sums
+
+
+def _write_columns(
+    X: Any, rows: slice, features: np.ndarray, factors: np.ndarray, out: np.ndarray
+) -> None:
+    from laconic.pools.sparse_kernels import column_into
+
+    indptr = X.indptr[rows.start : rows.stop + 1]
+    for feature, factor, line in zip(features.tolist(), factors.tolist(), out.T, strict=True):
+        column_into(indptr, X.indices, X.data, feature, factor, line)
