@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from laconic.numeric.sparse_rows import rows_between
 
 # With so many rows, every thread gets several blocks, so that none waits for the last one.
-MANY_ROWS = 1 << 17
+MANY_ROWS = 1 << 19
 # Least number of scores of a compiled block.
 LEAST_SCORES = 1 << 13
 
