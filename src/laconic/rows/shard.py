@@ -23,7 +23,7 @@ from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.passes import Passes
 from laconic.rows.stores import Packed, Store, Written
-from laconic.rows.sums import sums_by_class, total, whole
+from laconic.rows.sums import total, weighted_by_class, whole
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -155,8 +155,8 @@ class Shard:
             s, block, held = item
             columns = block.columns.written(held)
             block.columns.put(first, columns, means)
-            weighted = (columns - shift).T * block.weight
-            by_class = sums_by_class(y[s], weighted, n_classes, self.rest.compiled)
+            how = (shift, block.weight, n_classes, self.rest.compiled)
+            weighted, by_class = weighted_by_class(y[s], columns, *how)
             return by_class, block.columns.sums(weighted, last).T
 
         self._design.n_written = last
