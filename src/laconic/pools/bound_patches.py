@@ -28,6 +28,8 @@ class BoundPatches(BoundPool):
     value counts ``_steps`` steps.
     """
 
+    loads_numba = True
+
     def __init__(
         self,
         X: Any,

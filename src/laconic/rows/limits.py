@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     compiled: int = 1 << 18
     """Rows times outputs from which the work on blocks is compiled. With fewer, loading Numba may
     take longer than a fit."""
-    loaded: int = 1 << 16
+    loaded: int = 1 << 15
     """The same for pools that load Numba anyway. With fewer, compiling more kernels at the first
     fit on a machine would take longer than it saves."""
     multiplied: int = 1_000_000

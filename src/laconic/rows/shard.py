@@ -385,7 +385,7 @@ def in_memory(
         Number of the first row among the rows of all shards.
     """
     limits = limits or Limits()
-    loads_numba = pool.binary or pool.signs or pool.local_atoms
+    loads_numba = pool.loads_numba or pool.binary or pool.signs or pool.local_atoms
     many = limits.loaded if loads_numba else limits.compiled
     work = quick(loss) if len(y) * n_outputs >= many else loss
     compiled = work is not loss

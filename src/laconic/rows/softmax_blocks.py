@@ -24,19 +24,20 @@ def evaluate_numbers(
 
     ``lines`` has the columns, (columns, rows). The state is left for the residual and the curve.
     """
-    margin, value, total = state.dtype.type(margin), np.zeros(1), np.zeros(W.shape)
+    margin, value = state.dtype.type(margin), np.zeros(1)
+    total = np.zeros((_summed(state), W.shape[1]))
     rooms = (*loss.rooms(state), np.empty_like(state))
     _evaluate_numbers(lines, W, margin, target, weight, state, *rooms, value, total)
-    return float(value[0]), total
+    return float(value[0]), _of_all(total, state)
 
 
 def curve_numbers(
     lines: np.ndarray, V: np.ndarray, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian in the scores times V (k, n)."""
-    total = np.zeros(V.shape)
+    total = np.zeros((_summed(state), V.shape[1]))
     _curve_numbers(lines, V, weight, state, loss.rooms(state)[0], np.empty_like(state), total)
-    return total
+    return _of_all(total, state)
 
 
 def evaluate_bits(
@@ -50,19 +51,32 @@ def evaluate_bits(
     """Return the loss, and the sums of columns times the residual; see `bits.add_up_into`."""
     margin, value = state.dtype.type(margin), np.zeros(1)
     rooms = (*loss.rooms(state), np.empty_like(state))
-    totals, found = bits.room_for_sums(len(state), factors.places)
+    totals, found = bits.room_for_sums(_summed(state), factors.places)
     _evaluate_bits(codes, *factors, margin, target, weight, state, *rooms, value, totals, found)
-    return float(value[0]), found
+    return float(value[0]), _of_all(found, state)
 
 
 def curve_bits(
     codes: np.ndarray, factors: bits.Factors, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian product; see `bits.add_up_into`."""
-    totals, found = bits.room_for_sums(len(state), factors.places)
+    totals, found = bits.room_for_sums(_summed(state), factors.places)
     room, values = loss.rooms(state)[0], np.empty_like(state)
     _curve_bits(codes, *factors, weight, state, room, values, totals, found)
-    return found
+    return _of_all(found, state)
+
+
+def _summed(state: np.ndarray) -> int:
+    """Return for how many outputs sums over rows are computed.
+
+    What is summed adds up to zero over the outputs of a row. So with two outputs, one is enough.
+    """
+    return 1 if len(state) == 2 else len(state)
+
+
+def _of_all(sums: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the sums of all outputs."""
+    return np.concatenate([sums, -sums]) if len(state) == 2 else sums
 
 
 @compiled

@@ -67,7 +67,10 @@ def multiply_into(lines: Any, weights: Any, out: Any) -> None:
 
 @compiled(fastmath={"contract", "reassoc"})
 def add_up_into(lines: Any, values: Any, total: Any) -> None:
-    """Add the sums of the first columns times ``values`` to ``total``, four outputs at a time."""
+    """Add the sums of the first columns times ``values`` to ``total``, four outputs at a time.
+
+    Values of more outputs than ``total`` has are not read.
+    """
     m = lines.shape[1]
     k, n = total.shape
     for low in range(0, m, ROWS):
