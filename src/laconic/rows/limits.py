@@ -23,10 +23,10 @@ class Limits(NamedTuple):
 
     block_rows: int | None = None
     """Rows in a block. None means a number that depends on all rows; see `rows_of_block`."""
-    serial: int = 1 << 22
-    """Multiplications for each thread. With fewer, handing blocks to threads costs more than it
-    saves."""
-    waiting: int = 16
+    serial: int = 1 << 18
+    """Multiplications in the time that waking a thread takes. The number of threads is the square
+    root of the work in this unit."""
+    waiting: int = 64
     """So many times more multiplications are needed if blocks are not compiled. Threads then wait
     for each other, because each of many small calls needs the interpreter's lock."""
     compiled: int = 1 << 18

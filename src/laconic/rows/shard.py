@@ -7,6 +7,7 @@ float64, in the order of the blocks. So no answer depends on the number of threa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isqrt
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 # The loss of a score takes about as long as so many multiplications.
 OF_SCORE = 16
+# Calls for a block with local columns, instead of one.
+LOCAL_CALLS = 4
 # Numbers in written columns for each thread. With fewer, handing them out costs more than it saves.
 WRITTEN = 1 << 18
 
@@ -349,12 +352,14 @@ class Shard:
     ) -> Iterator[T]:
         limits = self.rest.limits
         grain = limits.serial if self.rest.compiled else limits.serial * limits.waiting
-        if self._design.locals:  # each takes several calls
-            grain *= limits.waiting
+        if self._design.locals:
+            grain *= LOCAL_CALLS
         # A score takes as long as some multiplications.
         n = self.n_columns if n_columns is None else n_columns
         work = self.n_rows * (n + OF_SCORE) * self.n_outputs
-        return self._threads.map(function, items, most=work // max(grain, 1))
+        # With n threads, the work takes work / n plus the time to wake n threads. That is least
+        # for a number that grows like the square root of the work.
+        return self._threads.map(function, items, most=isqrt(work // max(grain, 1)))
 
 
 def in_memory(
