@@ -59,8 +59,8 @@ def test_blocks_depend_on_rows_and_outputs_alone():
     limits = Limits()
     assert limits.rows_of_block(1_000_000, 3, compiled=False) == 4096
     rows = {n: limits.rows_of_block(n, 10, compiled=True) for n in (5_000, 60_000, 10**6, 10**9)}
-    assert rows == {5_000: 1024, 60_000: 3776, 10**6: 31_296, 10**9: 65_536}
-    assert limits.rows_of_block(5_000, 2, compiled=True) == 4096
+    assert rows == {5_000: 1638, 60_000: 3776, 10**6: 31_296, 10**9: 65_536}
+    assert limits.rows_of_block(5_000, 2, compiled=True) == 8192
     assert Limits(block_rows=7).rows_of_block(60_000, 10, compiled=True) == 7
 
 

@@ -26,6 +26,8 @@ from laconic.pools.scaling import (
 SPARSE_TASK = 1 << 16
 # Number of tasks of a sparse matrix, unless they would be very small.
 TASKS = 32
+# Rows of a dense matrix whose columns are written together.
+ROWS = 1 << 15
 # Sums of all tasks from which threads share adding them up, and sums in a task of that.
 ADDED = 1 << 20, 1 << 13
 
@@ -167,22 +169,27 @@ class BoundColumns(BoundPool):
         """Return the scaled training columns."""
         features = self._features(atoms)
         factors = self._factors[features]
-        if not sparse.issparse(self._X) or self._X.format == "csc":
-            taken = self._X[:, features]
-            taken = taken.toarray() if sparse.issparse(taken) else taken
+        if sparse.issparse(self._X) and self._X.format == "csc":
+            taken = self._X[:, features].toarray()
             return np.asfortranarray(taken * factors, dtype=self.dtype)
         out = np.empty((self._X.shape[0], len(features)), dtype=self.dtype, order="F")
-
-        compiled = self._X.nnz >= COMPILED and self._X.has_canonical_format
+        is_sparse = sparse.issparse(self._X)
+        compiled = is_sparse and self._X.nnz >= COMPILED and self._X.has_canonical_format
 
         def write(cut: tuple[int, int]) -> None:
             rows = slice(*cut)
             if compiled:
                 _write_columns(self._X, rows, features, factors, out[rows])
-            else:
+            elif is_sparse:
                 out[rows] = _rows_view(self._X, *cut)[:, features].toarray() * factors
+            else:
+                out[rows] = self._X[rows][:, features] * factors
 
-        list(self._threads.map(write, _cuts(self._X.indptr, _task(self._X, self._task))))
+        if is_sparse:
+            cuts = list(_cuts(self._X.indptr, _task(self._X, self._task)))
+        else:
+            cuts = [(rows.start, rows.stop) for rows in row_blocks(len(out), ROWS)]
+        list(self._threads.map(write, cuts))
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:

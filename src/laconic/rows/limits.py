@@ -10,7 +10,7 @@ from laconic.numeric.sparse_rows import rows_between
 # With so many rows, every thread gets several blocks, so that none waits for the last one.
 MANY_ROWS = 1 << 19
 # Least number of scores of a compiled block.
-LEAST_SCORES = 1 << 13
+LEAST_SCORES = 1 << 14
 
 
 class Limits(NamedTuple):
@@ -65,7 +65,7 @@ class Limits(NamedTuple):
         """Return the number of rows of a block.
 
         Compiled blocks are few and long, so that threads seldom need the interpreter's lock: 16
-        blocks, or 32 if there are many rows. Other blocks are long enough to hide Python's
+        blocks, or 32 if there are very many rows. Other blocks are long enough to hide Python's
         overhead, and short enough for a core's cache.
         """
         if self.block_rows is not None:

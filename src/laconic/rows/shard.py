@@ -31,7 +31,9 @@ T = TypeVar("T")
 
 
 # The loss of a score takes about as long as so many multiplications.
-OF_SCORE = 16
+OF_SCORE = 8
+# Columns of bits take as long as so many, if there are fewer; see `laconic.numeric.bits`.
+OF_BITS = 32
 # Calls for a block with local columns, instead of one.
 LOCAL_CALLS = 4
 # Numbers in written columns for each thread. With fewer, handing them out costs more than it saves.
@@ -356,6 +358,8 @@ class Shard:
             grain *= LOCAL_CALLS
         # A score takes as long as some multiplications.
         n = self.n_columns if n_columns is None else n_columns
+        if n and (self.pool.binary or self.pool.signs):
+            n = max(n, OF_BITS)
         work = self.n_rows * (n + OF_SCORE) * self.n_outputs
         # With n threads, the work takes work / n plus the time to wake n threads. That is least
         # for a number that grows like the square root of the work.
