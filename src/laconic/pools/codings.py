@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from laconic.numeric.compiled import compiled
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
+from laconic.pools.ranks import encode, is_new
 from laconic.pools.stump_limits import StumpLimits
 
 _CODED = 1 << 17  # rows that a worker codes together
-_RANKED = 1 << 12  # values that are ranked at a time, so that their ranks stay in cache
 _SURVEY = 255  # distinct values that are listed without sorting if there are no bins
 
 
@@ -273,52 +272,10 @@ def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: n
         low, step = 0, 2 * most  # many lists are full after a few rows
         while low < len(values) and counts[f] < most:
             part, known = values[low : low + step], listed[f, : counts[f]]
-            fresh = part[_is_new(part, known)] if len(known) else part
+            fresh = part[is_new(part, known)] if len(known) else part
             fresh = fresh[~np.isnan(fresh)]
             if len(fresh):
                 merged = np.unique(np.append(known, fresh))[:most]
                 counts[f] = len(merged)
                 listed[f, : len(merged)] = merged
             low, step = low + step, len(values)
-
-
-def _is_new(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return which values are not in a sorted list. The list must not be empty."""
-    ranks = np.empty(len(values), dtype=np.uint32)
-    _rank(values, known, ranks)
-    return np.asarray(known.take(ranks, mode="clip") != values)
-
-
-def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) -> None:
-    """Write the codes of the values of one feature: the number of cuts below, or ``missing``."""
-    _encode(values, cuts, missing, np.empty(_RANKED, dtype=np.uint32), out)
-
-
-@compiled
-def _rank(values: Any, listed: Any, ranks: Any) -> None:
-    """Count the entries of an ascending list that are below each value. NaN gets any count.
-
-    All values do their binary search in step. So there is no branch to mispredict, and the loop
-    vectorises.
-    """
-    for i in range(values.size):
-        ranks[i] = 0
-    n = listed.size
-    while n > 0:
-        half = (n + 1) >> 1
-        for i in range(values.size):
-            at = ranks[i]
-            above = at + half
-            ranks[i] = above if listed[above - 1] < values[i] else at
-        n -= half
-
-
-@compiled
-def _encode(values: Any, cuts: Any, missing: int, ranks: Any, out: Any) -> None:
-    """Write the codes of all values in one call, a few of them at a time."""
-    for low in range(0, values.size, _RANKED):
-        high = min(low + _RANKED, values.size)
-        _rank(values[low:high], cuts, ranks[: high - low])
-        for i in range(low, high):
-            at = np.uintp(i)
-            out[at] = missing if values[at] != values[at] else ranks[at - np.uintp(low)]

@@ -14,22 +14,11 @@ from laconic.numeric.skinny import transpose_product
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
-from laconic.pools.scaling import (
-    COMPILED,
-    ColumnsSurvey,
-    ScaledPool,
-    column_scales,
-    needs_double,
-)
+from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, needs_double
+from laconic.pools.sparse_passes import TASK, SparsePasses
 
-# Least number of stored entries of a sparse matrix in a task.
-SPARSE_TASK = 1 << 16
-# Number of tasks of a sparse matrix, unless they would be very small.
-TASKS = 32
 # Rows of a dense matrix whose columns are written together.
 ROWS = 1 << 15
-# Sums of all tasks from which threads share adding them up, and sums in a task of that.
-ADDED = 1 << 20, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -107,13 +96,13 @@ class BoundColumns(BoundPool):
         factors: np.ndarray,
         members: list[np.ndarray] | None,
         threads: Threads,
-        task: int = SPARSE_TASK,
+        task: int = TASK,
     ) -> None:
         self._X: Any = X if sparse.issparse(X) else np.asarray(X)
         self._factors = factors
         self._members = members
         self._threads = threads
-        self._task = task
+        self._passes = SparsePasses(self._X, threads, task)
         self.dtype = self._X.dtype
         self._double = needs_double(self._X, factors)
         self.n_columns = self._X.shape[1]
@@ -144,52 +133,22 @@ class BoundColumns(BoundPool):
     def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
         if self._double or sparse.issparse(X):  # SciPy sums all rows in the dtype it is given
             residual = residual.astype(np.float64)
-        if not sparse.issparse(X):
-            return transpose_product(X, residual, self._threads)
-        if X.format == "csc":
-            views = _column_views(X, _task(X, self._task))
-            parts = list(self._threads.map(lambda c: c.T @ residual, views))
-            return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
-        total = np.zeros((X.shape[1], residual.shape[1]))
-        # A task has more entries than sums. So adding sums up takes less time than finding them.
-        cuts = _cuts(X.indptr, max(_task(X, self._task), total.size))
-        one = _compiled_sums if X.nnz >= COMPILED else _sums_of_rows
-        parts = list(self._threads.map(lambda cut: one(X, slice(*cut), residual), cuts))
-
-        def add_up(columns: slice) -> None:
-            for part in parts:
-                total[columns] += part[columns]
-
-        shared = total.size * len(parts) >= ADDED[0]
-        length = max(ADDED[1] // residual.shape[1], 1) if shared else len(total)
-        list(self._threads.map(add_up, row_blocks(len(total), length)))
-        return total
+        if sparse.issparse(X):
+            return self._passes.sums(residual)
+        return transpose_product(X, residual, self._threads)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the scaled training columns."""
         features = self._features(atoms)
         factors = self._factors[features]
-        if sparse.issparse(self._X) and self._X.format == "csc":
-            taken = self._X[:, features].toarray()
-            return np.asfortranarray(taken * factors, dtype=self.dtype)
+        if sparse.issparse(self._X):
+            return self._passes.columns(features, factors, self.dtype)
         out = np.empty((self._X.shape[0], len(features)), dtype=self.dtype, order="F")
-        is_sparse = sparse.issparse(self._X)
-        compiled = is_sparse and self._X.nnz >= COMPILED and self._X.has_canonical_format
 
-        def write(cut: tuple[int, int]) -> None:
-            rows = slice(*cut)
-            if compiled:
-                _write_columns(self._X, rows, features, factors, out[rows])
-            elif is_sparse:
-                out[rows] = _rows_view(self._X, *cut)[:, features].toarray() * factors
-            else:
-                out[rows] = self._X[rows][:, features] * factors
+        def write(rows: slice) -> None:
+            out[rows] = self._X[rows][:, features] * factors
 
-        if is_sparse:
-            cuts = list(_cuts(self._X.indptr, _task(self._X, self._task)))
-        else:
-            cuts = [(rows.start, rows.stop) for rows in row_blocks(len(out), ROWS)]
-        list(self._threads.map(write, cuts))
+        list(self._threads.map(write, row_blocks(len(out), ROWS)))
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
@@ -249,58 +208,3 @@ class BoundColumns(BoundPool):
         if self._members is None:
             return np.asarray(atoms, dtype=np.int64)
         return np.concatenate([self._members[a] for a in atoms] or [np.empty(0, dtype=np.int64)])
-
-
-def _cuts(indptr: np.ndarray, task: int) -> Iterator[tuple[int, int]]:
-    """Cut the major axis of a sparse matrix into runs of about ``task`` stored entries."""
-    marks = np.arange(task, int(indptr[-1]) + task, task)
-    edges = np.unique(np.r_[0, np.searchsorted(indptr, marks), len(indptr) - 1])
-    edges = edges[edges < len(indptr)]
-    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-
-
-def _view(X: Any, a: int, b: int, make: Any, shape: tuple[int, int]) -> Any:
-    """Return lines a to b of the major axis. The result shares the stored entries of X."""
-    low, high = X.indptr[a], X.indptr[b]
-    out = make(shape, dtype=X.dtype)
-    out.data, out.indices = X.data[low:high], X.indices[low:high]
-    out.indptr = X.indptr[a : b + 1] - low
-    return out
-
-
-def _column_views(X: Any, task: int) -> list[Any]:
-    cuts = _cuts(X.indptr, task)
-    return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in cuts]
-
-
-def _rows_view(X: Any, first: int, last: int) -> Any:
-    """Return some rows of a CSR matrix. They share its stored entries."""
-    return _view(X, first, last, sparse.csr_matrix, (last - first, X.shape[1]))
-
-
-def _task(X: Any, least: int) -> int:
-    """Return the number of stored entries of a task."""
-    return max(X.nnz // TASKS, least)
-
-
-def _sums_of_rows(X: Any, rows: slice, residual: np.ndarray) -> np.ndarray:
-    return np.asarray(_rows_view(X, rows.start, rows.stop).T @ residual[rows])
-
-
-def _compiled_sums(X: Any, rows: slice, residual: np.ndarray) -> np.ndarray:
-    from laconic.pools.sparse_kernels import add_rows_into  # here, because it imports Numba
-
-    sums = np.zeros((X.shape[1], residual.shape[1]))
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    add_rows_into(indptr, X.indices, X.data, np.ascontiguousarray(residual[rows]), sums)
-    return sums
-
-
-def _write_columns(
-    X: Any, rows: slice, features: np.ndarray, factors: np.ndarray, out: np.ndarray
-) -> None:
-    from laconic.pools.sparse_kernels import column_into
-
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    for feature, factor, line in zip(features.tolist(), factors.tolist(), out.T, strict=True):
-        column_into(indptr, X.indices, X.data, feature, factor, line)
