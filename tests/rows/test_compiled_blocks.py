@@ -67,10 +67,11 @@ def test_blocks_depend_on_rows_and_outputs_alone():
 @pytest.mark.parametrize("loss", ["margin", "log"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("pool", ["columns", "stumps", "bumps"])
-def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool):
+@pytest.mark.parametrize("cuts", [[0.0], [-1.0, 0.0, 1.0]])
+def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool, cuts):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 12)).astype(dtype)
-    y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), [-1.0, 0.0, 1.0])
+    y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), cuts)
     fits = []
     for limit in (1, 1 << 40):
         for n_jobs in (1, 3):
