@@ -8,10 +8,10 @@ from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.boost.measures import Operations
+from laconic.model import windows
 from laconic.model.masks import mask_weights
 from laconic.model.patch_responses import BoxLimits
 from laconic.model.patches import Patch, PatchesMap
-from laconic.model import windows
 from laconic.model.windows import WindowMaximum
 from laconic.numeric.threads import Threads
 from laconic.pools import Patches
