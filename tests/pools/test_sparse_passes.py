@@ -36,7 +36,8 @@ def test_sums_and_columns_are_those_of_dense_rows(limit, monkeypatch, dtype, mak
     features, factors = np.array([16, 6, 0]), np.array([0.5, 3.0, 0.25])
     with Threads(n_jobs) as threads:
         passes = SparsePasses(make(X), threads, task)
-        np.testing.assert_array_equal(passes.sums(residual), X.T @ residual)  # integers: exact
+        for given in (residual, residual.astype(np.float32)):
+            np.testing.assert_array_equal(passes.sums(given), X.T @ residual)  # integers: exact
         columns = passes.columns(features, factors, dtype)
         np.testing.assert_array_equal(columns, (X[:, features] * factors).astype(dtype))
         assert columns.flags.f_contiguous

@@ -131,10 +131,10 @@ class BoundColumns(BoundPool):
         return total
 
     def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
-        if self._double or sparse.issparse(X):  # SciPy sums all rows in the dtype it is given
-            residual = residual.astype(np.float64)
         if sparse.issparse(X):
             return self._passes.sums(residual)
+        if self._double:
+            residual = residual.astype(np.float64)
         return transpose_product(X, residual, self._threads)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:

@@ -18,7 +18,7 @@ from laconic.pools.scaling import COMPILED
 # Least number of stored entries in a task.
 TASK = 1 << 16
 # Number of tasks, unless they would be very small.
-TASKS = 32
+TASKS = 16
 # Sums of all tasks from which threads share adding them up, and sums in a task of that.
 ADDED = 1 << 20, 1 << 13
 
@@ -31,14 +31,17 @@ class SparsePasses(NamedTuple):
     task: int = TASK
 
     def sums(self, residual: np.ndarray) -> np.ndarray:
-        """Return the column sums Xᵀ residual of a float64 residual."""
+        """Return the column sums Xᵀ residual in float64. All terms are added in float64."""
         X, task = self.X, self._task()
+        compiled = X.format == "csr" and X.nnz >= COMPILED
+        if not compiled:  # SciPy sums all rows in the dtype it is given
+            residual = residual.astype(np.float64, copy=False)
         if X.format == "csc":
             views = [_columns(X, a, b) for a, b in _cuts(X.indptr, task)]
             parts = list(self.threads.map(lambda view: np.asarray(view.T @ residual), views))
             return np.vstack(parts).astype(np.float64, copy=False)
         total = np.zeros((X.shape[1], residual.shape[1]))
-        one = _compiled_sums if X.nnz >= COMPILED else _sums_of_rows
+        one = _compiled_sums if compiled else _sums_of_rows
         # A task has more entries than sums. So adding sums up takes less time than finding them.
         cuts = _cuts(X.indptr, max(task, total.size))
         parts = list(self.threads.map(lambda cut: one(X, *cut, residual), cuts))
