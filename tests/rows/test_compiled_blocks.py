@@ -69,18 +69,19 @@ def test_blocks_depend_on_rows_and_outputs_alone():
     limits = Limits()
     assert limits.rows_of_block(1_000_000, 3, compiled=False) == 4096
     rows = {n: limits.rows_of_block(n, 10, compiled=True) for n in (5_000, 60_000, 10**6, 10**9)}
-    assert rows == {5_000: 1024, 60_000: 3776, 10**6: 31_296, 10**9: 65_536}
-    assert limits.rows_of_block(5_000, 2, compiled=True) == 4096
+    assert rows == {5_000: 1638, 60_000: 3776, 10**6: 31_296, 10**9: 65_536}
+    assert limits.rows_of_block(5_000, 2, compiled=True) == 8192
     assert Limits(block_rows=7).rows_of_block(60_000, 10, compiled=True) == 7
 
 
 @pytest.mark.parametrize("loss", ["margin", "log"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("pool", ["columns", "stumps", "bumps"])
-def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool):
+@pytest.mark.parametrize("cuts", [[0.0], [-1.0, 0.0, 1.0]])
+def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool, cuts):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 12)).astype(dtype)
-    y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), [-1.0, 0.0, 1.0])
+    y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), cuts)
     fits = []
     for limit in (1, 1 << 40):
         for n_jobs in (1, 3):

@@ -24,7 +24,9 @@ def kept_rows(
     Set ``classes_`` and ``class_prior_``, the share of each class in the total weight. Classes that
     occur only in rows of weight zero are left out.
     """
-    check_classification_targets(y)
+    whole = np.asarray(y).dtype.kind in "biu" and np.ndim(y) == 1
+    if not whole:
+        check_classification_targets(y)
     sample_weight = to_host(sample_weight)
     check_mask(sample_weight, "sample_weight")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -36,6 +38,8 @@ def kept_rows(
     if len(classes) < 2:
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    if whole and 2 * len(classes) > len(codes):  # it warns of many classes, and takes long
+        check_classification_targets(y)
     warn_of_amounts(classes, len(codes))
     estimator.classes_ = classes
     # Scale first, because the sum of huge weights would overflow. A power of two changes no digit.

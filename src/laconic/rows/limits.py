@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from laconic.numeric.sparse_rows import rows_between
 
 # With so many rows, every thread gets several blocks, so that none waits for the last one.
-MANY_ROWS = 1 << 17
+MANY_ROWS = 1 << 19
 # Least number of scores of a compiled block.
-LEAST_SCORES = 1 << 13
+LEAST_SCORES = 1 << 14
 
 
 class Limits(NamedTuple):
@@ -23,16 +23,16 @@ class Limits(NamedTuple):
 
     block_rows: int | None = None
     """Rows in a block. None means a number that depends on all rows; see `rows_of_block`."""
-    serial: int = 1 << 22
-    """Multiplications for each thread. With fewer, handing blocks to threads costs more than it
-    saves."""
-    waiting: int = 16
+    serial: int = 1 << 18
+    """Multiplications in the time that waking a thread takes. The number of threads is the square
+    root of the work in this unit."""
+    waiting: int = 64
     """So many times more multiplications are needed if blocks are not compiled. Threads then wait
     for each other, because each of many small calls needs the interpreter's lock."""
     compiled: int = 1 << 18
     """Rows times outputs from which the work on blocks is compiled. With fewer, loading Numba may
     take longer than a fit."""
-    loaded: int = 1 << 16
+    loaded: int = 1 << 15
     """The same for pools that load Numba anyway. With fewer, compiling more kernels at the first
     fit on a machine would take longer than it saves."""
     multiplied: int = 1_000_000
@@ -73,7 +73,7 @@ class Limits(NamedTuple):
         """Return the number of rows of a block.
 
         Compiled blocks are few and long, so that threads seldom need the interpreter's lock: 16
-        blocks, or 32 if there are many rows. Other blocks are long enough to hide Python's
+        blocks, or 32 if there are very many rows. Other blocks are long enough to hide Python's
         overhead, and short enough for a core's cache.
         """
         if self.block_rows is not None:
