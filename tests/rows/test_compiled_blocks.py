@@ -6,7 +6,7 @@ import pytest
 from laconic import ShareBoostClassifier
 from laconic.losses import LogLoss, MarginLoss
 from laconic.losses.quick import QuickSoftmax, quick
-from laconic.losses.softmax_kernels import ROWS
+from laconic.losses.softmax_kernels import ROWS, residual_to_rows
 from laconic.pools import Bumps
 from laconic.rows.limits import Limits
 
@@ -36,9 +36,8 @@ def test_a_residual_can_be_written_row_by_row(dtype):
     rng = np.random.default_rng(0)
     state, target = rng.random((3, 700)).astype(dtype), rng.integers(0, 3, 700)
     weight, rows = rng.random(700).astype(dtype), np.empty((700, 3), dtype=dtype)
-    loss = quick(LogLoss())
-    loss.residual(target, weight, state, rows.T)
-    np.testing.assert_array_equal(rows, loss.residual(target, weight, state).T)
+    residual_to_rows(target, weight, state, rows)
+    np.testing.assert_array_equal(rows, quick(LogLoss()).residual(target, weight, state).T)
 
 
 def test_scores_beyond_the_range_of_exponentials_have_a_finite_loss():
