@@ -33,8 +33,8 @@ class Limits(NamedTuple):
     """Rows times outputs from which the work on blocks is compiled. With fewer, loading Numba may
     take longer than a fit."""
     loaded: int = 1 << 15
-    """The same for pools that load Numba anyway. With fewer, compiling more kernels at the first
-    fit on a machine would take longer than it saves."""
+    """The same for pools that load Numba anyway. The first such fit on a machine compiles more
+    kernels, for about two seconds. With fewer numbers, that would hardly ever pay."""
     multiplied: int = 1_000_000
     """Most multiplications in one call of BLAS in single precision. Up to this number OpenBLAS
     multiplies in place. Above it, OpenBLAS first packs the factors, which takes half the time of
