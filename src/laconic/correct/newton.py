@@ -11,6 +11,9 @@ The preconditioner is the class-diagonal of the Hessian, Σ_i ρ_ic (1 − ρ_ic
 class c, between projections onto weights that sum to zero over the classes. A shift common to all
 classes does not change the softmax, and so not the loss. Only the penalty has curvature in that
 direction. A preconditioner that ignores this takes ten times as many products.
+
+If the Hessian of the loss is at hand, and if the penalty is not quadratic, a step goes to the
+minimum of a model with the exact penalty instead (`laconic.correct.loss_model`).
 """
 
 from __future__ import annotations
