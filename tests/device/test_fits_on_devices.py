@@ -20,7 +20,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
-from laconic.device import place
+from laconic.device import check, place
 from laconic.losses import BinaryLoss, ExponentialLoss, LogLoss, sigmoid
 from laconic.numeric.namespaces import namespace
 from laconic.pools import Columns, Mixed, Patches, Products, Stumps
@@ -219,6 +219,15 @@ def test_a_checkpoint_knows_its_fit_on_any_device(there, device, tmp_path):
                   known)  # fmt: skip
     with pytest.raises(ValueError, match="other data"):
         ShareBoostClassifier(3, checkpoint=file, device=device, alpha=1e-4).fit(2 * X, y)
+
+
+def test_sums_of_classes_over_several_blocks(device, monkeypatch):
+    monkeypatch.setattr(check, "LOOKED_AT", 4096)
+    rng = np.random.default_rng(0)
+    codes, weight = rng.integers(0, 3, 5000), rng.random(5000)
+    there = (torch.from_numpy(array).to(device) for array in (codes, weight))
+    found = check._class_sums(*there, 4)
+    np.testing.assert_allclose(found, np.bincount(codes, weight, 4), rtol=1e-13)
 
 
 # -- what is refused -------------------------------------------------------------------------------

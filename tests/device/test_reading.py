@@ -23,9 +23,10 @@ from laconic.pools import Pieces
 from problems import of_every_kind, random_problem
 
 RNG = np.random.default_rng(0)
-WINDOWS = WindowMaximum(
-    (5, 4), [2, 3], RNG.standard_normal(13), [0, 0, 1, 1, 0],
-    RNG.uniform(1, 3, (5, 2)), [0.7, 1.0, 2.0, 0.9, 5.0],
+CENTRES = RNG.uniform(1, 3, (5, 2))
+WINDOWS = WindowMaximum(  # the second column and the last one are the same
+    (5, 4), [2, 3], RNG.standard_normal(13), [0, 0, 1, 1, 0, 0],
+    [*CENTRES, CENTRES[1]], [0.7, 1.0, 2.0, 0.9, 5.0, 1.0],
 )  # fmt: skip
 PRIMITIVES = {
     "gather": Gather([3, 0, 3]),

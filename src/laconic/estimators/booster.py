@@ -42,6 +42,7 @@ from laconic.losses import Loss
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool, make_pool
+from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
 
 Self = TypeVar("Self", bound="BoostedClassifier")
@@ -266,7 +267,7 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        return ready.training.rows(ready.pool, self._signs, ready.loss, *settings)
+        return ready.training.rows(RowsAsked(ready.pool, self._signs, ready.loss, *settings))
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""

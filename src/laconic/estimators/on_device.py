@@ -15,11 +15,9 @@ from laconic.data.elsewhere import in_words, is_elsewhere, is_on_device
 from laconic.data.fingerprint import fingerprint
 from laconic.data.labels import held_out_rows
 from laconic.device.names import check_name
-from laconic.losses import Loss
 from laconic.numeric.namespaces import check_tensor, is_tensor, to_host
-from laconic.numeric.threads import Threads
-from laconic.pools import Pool, make_pool
-from laconic.rows.limits import Limits
+from laconic.pools import make_pool
+from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
 
 # What installs torch, for messages.
@@ -34,16 +32,7 @@ class TrainingOnDevice(NamedTuple):
     weight: Any
     device: Any
 
-    def rows(
-        self,
-        pool: Pool,
-        signs: bool,
-        loss: Loss,
-        n_outputs: int,
-        threads: Threads,
-        intercept: bool,
-        limits: Limits,
-    ) -> Rows:
+    def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows on the device; see `laconic.estimators.training.Training`."""
         from laconic.device.place import moved
         from laconic.device.pool import device_pool
@@ -51,10 +40,10 @@ class TrainingOnDevice(NamedTuple):
         from laconic.device.signs import as_device_signs
 
         X, codes, weight = (moved(given, self.device) for given in self[:3])
-        bound = device_pool(pool, X, weight, threads)
-        bound = as_device_signs(bound) if signs else bound
-        shard = on_device(bound, loss, codes, weight, n_outputs, limits)
-        return Rows(shard, intercept, threads)
+        bound = device_pool(asked.pool, X, weight, asked.threads)
+        bound = as_device_signs(bound) if asked.signs else bound
+        shard = on_device(bound, asked.loss, codes, weight, asked.n_outputs, asked.limits)
+        return Rows(shard, asked.intercept, asked.threads)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings, rows, labels and weights, wherever they are."""
