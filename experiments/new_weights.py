@@ -22,6 +22,7 @@ from laconic.losses import find_loss
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Columns
+from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 
@@ -68,4 +69,6 @@ def rows_of(values: np.ndarray, codes: np.ndarray, threads: Threads, device: str
         training = TrainingOnDevice(*given, find_device(device))
     loss = find_loss("margin")
     n_outputs = loss.n_outputs(int(codes.max()) + 1)
-    return training.rows(Columns(), False, loss, n_outputs, threads, True, Limits())
+    asked = RowsAsked(Columns(), False, loss, n_outputs, threads, True, Limits())
+    rows: Rows = training.rows(asked)
+    return rows

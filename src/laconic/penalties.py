@@ -40,6 +40,10 @@ class Penalty(Protocol):
     diagonal: bool = False
     """Whether ∇²Ω(W) is diagonal, so that ``curve`` is ``curvature`` times V. This attribute is
     optional. If it is set, Newton's steps can be found where the rows are."""
+    quadratic: bool = False
+    """Whether Ω is quadratic, so that a quadratic model of the objective is exact in Ω. This
+    attribute is optional. If it is not set, and if the Hessian of the loss is at hand, Newton's
+    steps keep Ω exact (`laconic.correct.loss_model`)."""
 
     @property
     def kink(self) -> float:
@@ -116,6 +120,7 @@ class L2:
     kink = 0.0
     diagonal = True
     centred = True
+    quadratic = True
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -159,6 +164,7 @@ class L1:
 
     centred = False
     diagonal = True
+    quadratic = False
 
     def __init__(self, alpha: float, beta: float = 1.0) -> None:
         self.alpha = alpha
@@ -206,6 +212,7 @@ class SmoothL1:
     kink = 0.0
     diagonal = True
     centred = False
+    quadratic = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha
@@ -257,6 +264,7 @@ class SmoothLinfL1:
     kink = 0.0
     centred = False
     diagonal = False
+    quadratic = False
 
     def __init__(self, alpha: float, beta: float) -> None:
         self.alpha = alpha

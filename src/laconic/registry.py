@@ -53,6 +53,7 @@ TO_C = "laconic.export.header:to_c"
 TO_ONNX = "laconic.export.onnx_model:to_onnx"
 """What a predictor can be turned into. Nothing of it is imported before it is asked for."""
 
+TENSOR_ANSWER = "laconic.device.answers:answer"
 TENSOR_SCORES = "laconic.device.reading:scores"
 TENSOR_COLUMNS = "laconic.device.reading:columns"
 TENSOR_LABELS = "laconic.device.reading:labels"

@@ -115,6 +115,22 @@ def test_rows_in_this_process_make_no_exchanges(cluster):
         assert fit(MODELS["columns"]).exchanges_.count > 0
 
 
+@pytest.mark.parametrize("of", [{"price": [0.05, 0.002]}, {"l1": [0.002, 0.05]}])
+def test_a_path_counts_each_exchange_once(of, cluster, monkeypatch):
+    asked, ask = [], on_cluster.ClusterCarrier.ask
+    monkeypatch.setattr(
+        on_cluster.ClusterCarrier, "ask", lambda *own: asked.append(own[2]) or ask(*own)
+    )
+    model = clone(MODELS["subsets"]).set_params(hot_start=2)
+    with cluster.as_current():
+        path = model.fit_path(array_of(X, CUTS), array_of(Y, CUTS), **of)
+    told = [one.exchanges_ for one in path]
+    assert sum(one.count for one in told) == len(asked)
+    assert all(one.count > 0 and one.sent > 0 and one.received > 0 for one in told)
+    path = model.fit_path(array_of(X, CUTS), array_of(Y, CUTS), **of)
+    assert not any(hasattr(one, "exchanges_") for one in path)
+
+
 # -- checkpoints and Ctrl-C ------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """Dask collections give the same model as the same rows in memory."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,9 @@ from dask_rows import CUTS, array_of, frame_of, in_memory
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES
+from laconic.penalties import PENALTIES
 from laconic.pools import Stumps
+from problems import random_problem
 from rows.test_shards import POOLS, RULES, SETTINGS, assert_same_paths, in_shards, table
 
 # -- the same model --------------------------------------------------------------------------------
@@ -53,6 +57,20 @@ def test_losses_on_a_cluster(loss, cluster):
     [one] = in_shards(model, X, y, [CUTS])
     with cluster.as_current():
         assert_same_paths([one, clone(model).fit(array_of(X), array_of(y))])
+
+
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_penalties_on_a_cluster_take_few_exchanges(penalty, cluster):
+    X, y = random_problem(m=2000, d=20, k=4, noise=3.0)
+    model = ShareBoostClassifier(8, penalty=penalty, alpha=1e-3, n_jobs=1)
+    one = clone(model).fit(X, y)
+    with cluster.as_current():
+        there = clone(model).fit(array_of(X, (500, 1300)), array_of(y, (500, 1300)))
+    assert there.atoms_ == one.atoms_
+    assert there.exchanges_.count <= 6 * 8
+    for a, b in zip(one.path_, there.path_, strict=True):
+        assert a.certificate.gap >= 0 <= b.certificate.gap
+        assert b.loss == pytest.approx(a.loss, rel=1e-3)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -295,6 +313,23 @@ def test_categories_of_each_partition_may_differ(anywhere):
     assert_same_paths([one, other])
 
 
+def test_columns_of_a_frame_that_dask_reads_from_files(anywhere, tmp_path):
+    """Dask joins more files when it reads fewer columns."""
+    pytest.importorskip("pyarrow")
+    import dask.dataframe as dd
+
+    X, y = table()
+    rows = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, w=np.arange(120) % 3 + 1)
+    for number, (first, last) in enumerate(pairwise([0, *CUTS, 120])):
+        rows[first:last].to_parquet(tmp_path / f"{number}.parquet")
+    given, names = dd.read_parquet(tmp_path), list("abcdef")
+    one, other = (ShareBoostClassifier(4, pool="stumps", n_jobs=1) for _ in range(2))
+    in_memory(one, rows[names], y, sample_weight=rows.w)
+    other.fit(given[names], given["y"], sample_weight=given["w"])
+    assert_same_paths([one, other])
+    assert other.score(given[names], given["y"]) == pytest.approx(one.score(rows[names], y))
+
+
 def test_unknown_chunk_sizes(anywhere):
     rows = shop()
     given = frame_of(rows)
@@ -331,6 +366,52 @@ def test_forms_of_labels(form, assert_identical):
     names = np.array(["x", "y", "z"])[y]
     one, other = (ShareBoostClassifier(2, pool="stumps") for _ in range(2))
     assert_identical(one.fit(array_of(X), array_of(names)), other.fit(array_of(X), form(names)))
+
+
+LABELS = {
+    "Int64": [3, 1], "UInt8": [3, 1], "Float64": [2.0, 1.0], "boolean": [True, False],
+    "int32[pyarrow]": [3, 1], "bool[pyarrow]": [True, False], "string": ["y", "x"],
+    "category": [3, 1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [pd.Series, pd.array, pd.DataFrame])
+@pytest.mark.parametrize("dtype", LABELS)
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+def test_labels_of_nullable_types_are_those_of_memory(dtype, form):
+    """Whole numbers stay whole numbers, and truth values stay truth values."""
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    X, y = table()
+    two = LABELS[dtype]
+    plain, labels = np.array(two)[y % 2], form(pd.Series(np.array(two)[y % 2], dtype=dtype))
+    plain = plain if dtype != "string" else plain.astype(object)
+    one, other, third = (ShareBoostClassifier(2, pool="stumps") for _ in range(3))
+    one.fit(X, labels)
+    assert one.classes_.tolist() == sorted(two)
+    assert list(map(type, one.classes_.tolist())) == list(map(type, sorted(two)))
+    assert one.score(X, labels) == one.score(X, plain)
+    rows = frame_of(pd.DataFrame(X).rename(columns=str))
+    if form is not pd.array:
+        other.fit(rows, frame_of(labels))
+        third.fit(array_of(X), labels)
+        for model in (other, third):
+            assert model.classes_.tolist() == one.classes_.tolist()
+            assert model.classes_.dtype == one.classes_.dtype
+        assert other.score(rows, frame_of(labels)) == one.score(X, plain)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "string"])
+def test_missing_labels_of_nullable_types_are_refused(dtype):
+    X, y = table()
+    labels = pd.Series(y > 0).astype("string" if dtype == "string" else "boolean").astype(dtype)
+    labels[70] = pd.NA
+    rows = frame_of(pd.DataFrame(X).rename(columns=str))
+    with pytest.raises(ValueError, match=r"y .*(no label|contains NaN).*\(in part 2 of X\)"):
+        ShareBoostClassifier(2).fit(rows, frame_of(labels))
+    with pytest.raises(ValueError, match=r"y .*(no label|contains NaN)"):
+        ShareBoostClassifier(2).fit(X, labels)
 
 
 def test_chunks_of_features_are_joined(assert_identical):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from laconic import ShareBoostClassifier
+from laconic.beyond.parquet import ParquetRows
 from laconic.rows.limits import Limits
 from rows.test_shards import table
 
@@ -113,10 +114,17 @@ TYPES = {
     "timestamp with zone": pa.array(np.arange(N) * 10**6, pa.timestamp("us", "UTC")),
     "duration": pa.array(np.arange(N) * 10**6, pa.duration("ms")),
     "large string": pa.array(["x", "y", None] * (N // 3), pa.large_string()),
+    "string": pa.array(["x", "y", None] * (N // 3)),
     "dictionary": pa.array(["x", "y", "z"] * (N // 3)).dictionary_encode(),
+    "dictionary of large strings": pa.array(
+        ["x", "y", None] * (N // 3), pa.large_string()
+    ).dictionary_encode(),
     "all missing": pa.nulls(N, pa.float64()),
     "null": pa.nulls(N),
 }
+VIEWS = hasattr(pa, "string_view")  # older versions of Arrow have none
+if VIEWS:
+    TYPES["string view"] = pa.array(["x", "y", None] * (N // 3), pa.string_view())
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -128,6 +136,29 @@ def test_arrow_types(kind, parquet_file, assert_identical):
     one.fit(rows.drop_columns("label"), y)
     other = from_files(parquet_file(rows))
     assert_identical(one, other)
+
+
+@pytest.mark.parametrize("kind", [name for name in ("string_view", "large_string") if VIEWS])
+def test_text_of_every_type_gives_the_same_model(kind, parquet_file, assert_identical):
+    rows, weight = pa.Table.from_pandas(frame(), preserve_index=False), np.arange(120) % 3
+    rows = rows.append_column("weight", pa.array(weight))
+    one = from_files(parquet_file(rows), weight="weight")
+    for name in ("text", "label"):
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, name, rows.column(name).cast(getattr(pa, kind)()))
+    assert_identical(one, from_files(parquet_file(rows, "b.parquet"), weight="weight"))
+    rows = ParquetRows([parquet_file(rows)], categories=["text"])
+    assert_identical(one, from_files(rows, weight="weight"))
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", *["binary_view"][: int(VIEWS)]])
+def test_bytes_are_refused_as_in_memory(kind, parquet_file):
+    values = pa.array([b"x", None, b"y"] * 40, getattr(pa, kind)())
+    rows = pa.table({"value": values, "other": np.arange(120.0), "label": np.arange(120) % 2})
+    with pytest.raises(ValueError, match="column 'value' of X holds objects of type bytes; turn"):
+        ShareBoostClassifier(2, pool="stumps").fit(rows.drop_columns("label"), np.arange(120) % 2)
+    with pytest.raises(ValueError, match="column 'value' of X holds objects of type bytes; turn"):
+        from_files(parquet_file(rows))
 
 
 @pytest.mark.parametrize("labels", [
@@ -272,3 +303,44 @@ def test_a_column_without_values_fits_any_kind(order, gaps, column, parquet_file
     one = in_memory(whole.astype({column: rows[column].dtype}, errors="ignore"), (60,))
     assert sorted(one.atoms_) == sorted(model.atoms_)
     assert one._categories == model._categories
+
+
+ZONES = ["UTC", "Europe/Oslo", None]
+
+
+def zoned(zone, unit="us"):
+    """Times of a zone as a column of Arrow."""
+    return pa.array(np.arange(60) * 10**9, pa.timestamp("us")).cast(pa.timestamp(unit, zone))
+
+
+@pytest.mark.parametrize("one", ZONES)
+@pytest.mark.parametrize("other", ZONES)
+def test_a_column_of_dates_has_one_time_zone(one, other, parquet_file):
+    """In memory, such tables cannot be joined."""
+    tables = [pa.table({"when": zoned(z), "label": np.arange(60) % 2}) for z in (one, other)]
+    files = [parquet_file(table, f"{at}.parquet") for at, table in enumerate(tables)]
+    if one == other:
+        assert from_files(files).n_atoms_ == 5
+        return
+    with pytest.raises(pa.ArrowInvalid):
+        pa.concat_tables(tables)
+    names = " and ".join(sorted(zone or "no time zone" for zone in (one, other)))
+    with pytest.raises(ValueError, match=f"column 'when' of X has {names} in different parts of"):
+        from_files(files)
+
+
+def test_zones_of_parts_without_dates_and_other_names_of_a_zone_do_not_matter(parquet_file):
+    label = np.arange(60) % 2
+    empty = pa.nulls(60, pa.timestamp("us", "Europe/Oslo"))
+    columns = [zoned("UTC"), empty, zoned("Etc/UTC"), zoned("+00:00", "ms")]
+    files = [
+        parquet_file(pa.table({"when": column, "label": label}), f"{at}.parquet")
+        for at, column in enumerate(columns)
+    ]
+    model = from_files(files)
+    assert model._units == {0: "days since 1970-01-01"}
+    whole = pa.concat_arrays([column.cast(pa.timestamp("us")) for column in columns])
+    one = ShareBoostClassifier(5, pool="stumps")
+    one._limits = Limits(cuts=[50, 60, 110, 120, 170, 180, 230])
+    one.fit(pa.table({"when": whole}), np.tile(label, 4))
+    assert one.atoms_ == model.atoms_

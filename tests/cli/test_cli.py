@@ -135,7 +135,7 @@ def test_demo_without_matplotlib_and_without_a_compiler(few_digits, tmp_path, ca
     monkeypatch.setenv("CC", "no-such-compiler")
     assert run("demo", "--max-atoms", 1, "--out", tmp_path) == 0
     shown = capsys.readouterr().out
-    assert 'pip install "laconic[plot]"' in shown
+    assert 'pip install ".[plot]"' in shown
     assert not (tmp_path / "pareto.png").exists()
     assert "The C code was not run" in shown
 
@@ -371,9 +371,9 @@ def test_fit_errors_before_the_fit(table, tmp_path, capsys, monkeypatch):
     empty.write_text("")
     error_of(capsys, "fit", empty, "--target", "a")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "laconic[plot]" in error_of(capsys, *fit, "--plot", tmp_path / "p.png")
+    assert '".[plot]"' in error_of(capsys, *fit, "--plot", tmp_path / "p.png")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert 'pip install "laconic[data]"' in error_of(capsys, *fit)
+    assert 'pip install ".[data]"' in error_of(capsys, *fit)
 
 
 def test_parquet_without_its_reader(capsys, monkeypatch):

@@ -319,5 +319,5 @@ def test_wrong_options_of_onnx_models_are_named(saved, tmp_path, capsys, monkeyp
     assert "--chip measures a C header" in wrong(*file, "--chip", "avr")
     assert "--name must not be empty" in wrong(*file, "--name", "")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert 'this needs onnx: pip install "laconic[onnx]"' in wrong(*file)
+    assert 'this needs onnx: pip install ".[onnx]"' in wrong(*file)
     assert not (tmp_path / "m.onnx").exists()

@@ -139,12 +139,12 @@ def assert_passes(read, X, weights, bend, weight):
 
 
 def few_windows():
-    """Templates of two sizes with some of three masks."""
+    """Templates of two sizes with some of three masks. The last column is one of the others."""
     rng = np.random.default_rng(0)
     size = np.array([3, 3, 3, 3, 3, 2])
-    template = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5])
+    template = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 1])
     places = np.array([[2.0, 2.0], [4.0, 3.0], [3.0, 1.0]])
-    mask = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1])
+    mask = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 1])
     sigma = np.array([1.0, 1.5, np.inf])[mask]
     drawn = rng.standard_normal(int((size**2).sum()))
     return WindowMaximum((7, 6), size, drawn, template, places[mask], sigma)

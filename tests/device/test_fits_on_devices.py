@@ -11,6 +11,7 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from laconic import (
     CompactClassifier,
@@ -19,6 +20,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.device import check, place
 from laconic.losses import BinaryLoss, ExponentialLoss, LogLoss, sigmoid
 from laconic.numeric.namespaces import namespace
 from laconic.pools import Columns, Mixed, Patches, Products, Stumps
@@ -219,6 +221,15 @@ def test_a_checkpoint_knows_its_fit_on_any_device(there, device, tmp_path):
         ShareBoostClassifier(3, checkpoint=file, device=device, alpha=1e-4).fit(2 * X, y)
 
 
+def test_sums_of_classes_over_several_blocks(device, monkeypatch):
+    monkeypatch.setattr(check, "LOOKED_AT", 4096)
+    rng = np.random.default_rng(0)
+    codes, weight = rng.integers(0, 3, 5000), rng.random(5000)
+    there = (torch.from_numpy(array).to(device) for array in (codes, weight))
+    found = check._class_sums(*there, 4)
+    np.testing.assert_allclose(found, np.bincount(codes, weight, 4), rtol=1e-13)
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
@@ -241,8 +252,25 @@ def test_pools_without_a_form_there(pool, device):
         lambda: clone(model).set_params(device=device).fit(X, y),
         lambda: model.fit(torch.from_numpy(X).to(device), y),
     ):
-        with pytest.raises(TypeError, match="does not run on a device; use one of Columns"):
+        with pytest.raises(TypeError, match='does not run on a device; use "columns", "products"'):
             fit()
+
+
+@pytest.mark.parametrize(("pool", "told"), [
+    ("rules", 'the pool "rules" does'), (["pieces"], 'the pool "pieces" does'),
+    (Own(), "the pool Own does"), (["stumps", "columns"], "a list of pools does"),
+    (DecisionTreeClassifier(), "the pool DecisionTreeClassifier does"),
+])  # fmt: skip
+def test_pools_that_are_refused_are_called_as_given(pool, told, device):
+    X, y = random_problem(0, k=2)
+    with pytest.raises(TypeError, match=told):
+        TotalQBoostClassifier(2, pool=pool, device=device).fit(X, y)
+
+
+def test_a_list_of_one_pool_is_that_pool(device):
+    X, y = random_problem(0)
+    model = ShareBoostClassifier(2, pool=["stumps"], device=device).fit(X, y)
+    same_path(model, ShareBoostClassifier(2, pool="stumps").fit(X, y))
 
 
 @pytest.mark.parametrize(
@@ -274,6 +302,29 @@ class OfArrays(LogLoss):
         return np.asarray(state.astype(float)) * weight
 
 
+class OfNumPy(ExponentialLoss):
+    """A loss of the user with one method that calls NumPy, which reads tensors on the processor."""
+
+    name = "of NumPy"
+
+
+class AtOfNumPy(OfNumPy):
+    @staticmethod
+    def at(margin):
+        return 2 * (np.exp(-margin),)
+
+
+class BendOfNumPy(OfNumPy):
+    @staticmethod
+    def bend(u):
+        return np.abs(u)
+
+
+class Asks(OfNumPy):
+    def curvature(self, weight, state):
+        return torch.from_numpy(state.numpy() * weight.numpy())
+
+
 class OfBoth(BinaryLoss):
     """A loss of the user for both: e^−margin without a limit."""
 
@@ -299,19 +350,40 @@ def test_own_losses(device):
     X, y = random_problem(0, k=2)
     with pytest.raises(TypeError, match="'of arrays' does not take tensors"):
         ShareBoostClassifier(2, loss=OfArrays(), device=device).fit(X, y)
+    for loss in (AtOfNumPy(), BendOfNumPy(), Asks()):
+        with pytest.raises(TypeError, match="'of NumPy' does not take tensors"):
+            ShareBoostClassifier(2, loss=loss, device=device).fit(X, y)
     model = ShareBoostClassifier(3, loss=OfBoth())
     same_path(clone(model).set_params(device=device).fit(X, y), model.fit(X, y))
 
 
 def test_devices_that_cannot_be_used(monkeypatch):
     X, y = random_problem(0)
-    with pytest.raises(ValueError, match="device must be None"):
-        ShareBoostClassifier(2, device="disk").fit(X, y)
-    with pytest.raises(ValueError, match="device must be None"):
-        ShareBoostClassifier(2, device=[1]).fit(X, y)
+    names = "disk", "gpu", "mps", "xpu:0", "meta", "cuda:x", "cpu:one", [1], torch.device("mps")
+    for device in names:
+        with pytest.raises(ValueError, match='device must be None, "cuda", "cuda:0" or "cpu"'):
+            ShareBoostClassifier(2, device=device).fit(X, y)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="torch finds none"):
-        TotalQBoostClassifier(2, device="cuda").fit(X, y)
+    for device in ("cuda", "cuda:1", 0):
+        with pytest.raises(ValueError, match="torch finds none"):
+            TotalQBoostClassifier(2, device=device).fit(X, y)
+
+
+@pytest.mark.usefixtures("there")
+def test_rows_on_a_device_of_another_type(monkeypatch):
+    X, y = random_problem(0)
+    monkeypatch.setattr(place, "TYPES", ("cuda",))
+    with pytest.raises(ValueError, match=r"X is on the device .*give X.cpu\(\)"):
+        ShareBoostClassifier(2).fit(torch.from_numpy(X), y)
+
+
+def test_names_are_checked_before_torch_is_imported(monkeypatch):
+    X, y = random_problem(0)
+    monkeypatch.setitem(sys.modules, "laconic.device.place", None)
+    with pytest.raises(ValueError, match="device must be None"):
+        ShareBoostClassifier(2, device="gpu").fit(X, y)
+    with pytest.raises(ImportError, match=r'pip install "\.\[gpu\]"'):
+        ShareBoostClassifier(2, device="cuda").fit(X, y)
 
 
 def broken(X, at):

@@ -1,6 +1,7 @@
 """A lowered map read on a device has the columns, scores and labels of the processor."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -23,9 +24,10 @@ from laconic.pools import Pieces
 from problems import of_every_kind, random_problem
 
 RNG = np.random.default_rng(0)
-WINDOWS = WindowMaximum(
-    (5, 4), [2, 3], RNG.standard_normal(13), [0, 0, 1, 1, 0],
-    RNG.uniform(1, 3, (5, 2)), [0.7, 1.0, 2.0, 0.9, 5.0],
+CENTRES = RNG.uniform(1, 3, (5, 2))
+WINDOWS = WindowMaximum(  # the second column and the last one are the same
+    (5, 4), [2, 3], RNG.standard_normal(13), [0, 0, 1, 1, 0, 0],
+    [*CENTRES, CENTRES[1]], [0.7, 1.0, 2.0, 0.9, 5.0, 1.0],
 )  # fmt: skip
 PRIMITIVES = {
     "gather": Gather([3, 0, 3]),
@@ -226,6 +228,84 @@ def test_a_saved_predictor_reads_tensors(device, tmp_path):
     np.testing.assert_array_equal(predictor.predict(given).cpu(), predictor.predict(X))
     found = predictor.predict_proba(given)
     np.testing.assert_allclose(found.cpu(), predictor.predict_proba(X), rtol=1e-12)
+
+
+@pytest.fixture
+def of_counts():
+    """Rows of whole numbers, and a saved predictor of them."""
+    X = np.random.default_rng(4).integers(0, 9, (90, 4))
+    y = (X[:, 1] + X[:, 2] > 8).astype(int)
+    return X, ShareBoostClassifier(3, pool=["columns", "stumps"]).fit(X, y).predictor_
+
+
+SHORT = (torch.int64, torch.uint8, torch.bool, torch.float16, torch.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", SHORT, ids=str)
+@pytest.mark.parametrize("place", ["processor", "there"])
+@pytest.mark.parametrize("integers", [False, True], ids=["floats", "integers"])
+def test_a_predictor_answers_tensors_of_any_type_in_kind(
+    dtype, place, integers, of_counts, device, request
+):
+    if place == "there":
+        request.getfixturevalue("there")
+    X, predictor = of_counts
+    predictor = predictor.quantise(X) if integers else predictor
+    given = torch.from_numpy(X).to(device, dtype)
+    rows = given.double().cpu().numpy()
+    for answer in ("predict", "scores", "predict_proba", "corrected_proba"):
+        found, known = getattr(predictor, answer)(given), getattr(predictor, answer)(rows)
+        assert isinstance(found, torch.Tensor)
+        assert found.device == given.device
+        np.testing.assert_allclose(found.cpu(), known, rtol=1e-12)
+
+
+def test_a_predictor_of_dates_answers_in_kind(device):
+    X, y = random_problem(1)
+    table = pd.DataFrame(X).rename(columns=str)
+    table["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.round(100 * X[:, 0]), "D")
+    predictor = ShareBoostClassifier(4).fit(table[["when", "1", "2"]], y).predictor_
+    days = np.c_[np.arange(len(y)) + 19000.0, X[:, 1:3]]
+    found = predictor.scores(torch.from_numpy(days).to(device))
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_allclose(found.cpu(), predictor.scores(days), rtol=1e-12)
+
+
+UNREAD = {
+    "sparse": (lambda X: X.to_sparse(), r"give X.to_dense\(\)"),
+    "meta": (lambda X: X.to("meta"), "X has no data"),
+    "eight bits": (lambda X: X.to(torch.float8_e4m3fn), r"give X.float\(\)"),
+    "quantised": (
+        lambda X: torch.quantize_per_tensor(X.float(), 0.1, 0, torch.quint8),
+        r"give X.dequantize\(\)",
+    ),
+    "complex": (lambda X: X + 1j, "(?i)complex"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*quant")
+@pytest.mark.parametrize("name", UNREAD)
+def test_tensors_that_cannot_be_read(name, of_counts):
+    change, message = UNREAD[name]
+    X, predictor = of_counts
+    y = predictor.predict(X)
+    given = change(torch.from_numpy(X).double())
+    model = ShareBoostClassifier(2).fit(X, y)
+    asked = [ShareBoostClassifier(2), TotalQBoostClassifier(2), ErrorClumpingClassifier()]
+    asked = [lambda own=own: own.fit(given, y) for own in asked]
+    if name != "complex":
+        asked.append(lambda: ShareBoostClassifier(2, device="cpu").fit(given, y))
+    asked += [lambda own=own: own.predict(given) for own in (model, predictor)]
+    asked.append(lambda: predictor.quantise(X).predict(given))
+    for ask in asked:
+        with pytest.raises((TypeError, ValueError), match=message):
+            ask()
+
+
+def test_complex_arrays_are_refused(of_counts):
+    X, predictor = of_counts
+    with pytest.raises(ValueError, match="complex"):
+        predictor.predict(X + 1j)
 
 
 def test_tensors_of_the_processor_share_their_memory():

@@ -94,6 +94,55 @@ def test_a_kernel_is_compiled_once_per_machine(kernel, tmp_path):
     assert hits(again) == 1
 
 
+INNER = """
+from laconic.numeric.compiled import compiled
+
+@compiled
+def times(x):
+    return {factor} * x
+"""
+BETWEEN = """
+import inner
+from laconic.numeric.compiled import compiled
+
+@compiled
+def beyond(x):
+    return inner.times(x) + 1
+"""
+OUTER = """
+from between import beyond
+from laconic.numeric.compiled import compiled
+
+@compiled
+def outer(x):
+    return 10 * beyond(x)
+"""
+
+
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_changes(tmp_path, monkeypatch):
+    """In another module, called by a kernel of a third one."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, text in {"between": BETWEEN, "outer": OUTER}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+
+    def define(factor):
+        (tmp_path / "inner.py").write_text(INNER.format(factor=factor))
+        for name in ("inner", "between", "outer"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        return importlib.import_module("outer").outer
+
+    assert define(2)(5) == 110
+    again = define(2)
+    assert again(5) == 110
+    assert hits(again) == 1
+    changed = define(3)
+    assert changed(5) == 160
+    assert hits(changed) == 0
+
+
 def test_a_kernel_works_where_no_cache_can_be_written(kernel, tmp_path):
     (tmp_path / "__pycache__").write_text("")
     assert kernel()(2) == 4

@@ -25,6 +25,14 @@ def test_results_are_those_of_map_in_its_order(three, n):
     assert list(three.map(slowly, range(n), 2)) == [i * i for i in range(n)]
 
 
+def test_the_last_piece_that_is_awaited_may_end_first():
+    """The thread that asks waits for the last piece. Then it still needs those before it."""
+    given, order = Workers(3), [0.03, 0.02, 0.0, 0.05, 0.0, 0.01]
+    for _ in range(20):
+        assert list(given.map(lambda s: time.sleep(s) or s, order, 3)) == order
+    given.end()
+
+
 def test_work_begins_before_anyone_asks_for_a_result(three):
     begun = threading.Event()
     results = three.map(lambda i: begun.set(), range(3), 2)

@@ -8,6 +8,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from laconic import Predictor, ShareBoostClassifier
 from laconic.boost.measures import Operations
+from laconic.model import windows
 from laconic.model.masks import mask_weights
 from laconic.model.patch_responses import BoxLimits
 from laconic.model.patches import Patch, PatchesMap
@@ -114,6 +115,19 @@ def test_values_do_not_depend_on_how_they_are_computed(cached):
         fresh.box(atoms, banded).compute(X.astype(np.float32).reshape(5, *SHAPE), out)
         np.testing.assert_allclose(out[:, :12], expected[:, :12], rtol=1e-5, atol=1e-6)
         assert np.isnan(out[:, 12:]).all()
+
+
+def test_threads_look_for_the_boxes_once(monkeypatch):
+    made, make = [], windows.make_box
+    monkeypatch.setattr(windows, "make_box", lambda *args: made.append(1) or make(*args))
+    X, _ = images(600)
+    counts = []
+    for n_jobs in (1, 4):
+        made.clear()
+        with Threads(n_jobs) as threads:
+            pool().bind(X, np.full(600, 1 / 600), threads)
+        counts.append(len(made))
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize("atoms", [5, 72])

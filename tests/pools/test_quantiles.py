@@ -36,6 +36,16 @@ def test_a_weighted_list_is_sorted_and_each_value_comes_once():
     assert weighted(np.empty(0), np.empty(0)).values.size == 0
 
 
+def test_values_of_equal_mass_are_listed_as_others_are():
+    values = np.random.default_rng(2).integers(0, 30, 400) / 4.0
+    equal, other = weighted(values, np.full(400, 0.125)), np.full(401, 0.125)
+    other[-1] = 7.0  # now masses differ, and the last value is alone
+    known = weighted(np.append(values, 99.0), other)
+    np.testing.assert_array_equal(equal.values, known.values[:-1])
+    np.testing.assert_array_equal(equal.mass, known.mass[:-1])
+    assert len(weighted(np.empty(0), np.empty(0)).values) == 0
+
+
 def test_short_lists_are_kept_as_they_are():
     values = np.arange(LISTED, dtype=float)
     whole = Weighted(values, np.ones(LISTED))

@@ -45,7 +45,8 @@ class FarTraining(TrainingInMemory):
     share = 0.0
     carrier = None
 
-    def rows(self, pool, signs, loss, n_outputs, threads, intercept, limits):
+    def rows(self, asked):
+        pool, signs, loss, n_outputs, threads, intercept, limits = asked
         bounds = bind_parts(pool, limits.parts(self.X, self.weight), threads)
         bounds = [as_signs(bound) if signs else bound for bound in bounds]
         parts = zip(bounds, limits.parts(self.codes, self.weight), strict=True)

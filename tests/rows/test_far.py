@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES
+from laconic.penalties import PENALTIES
 from laconic.rows.limits import Limits
 from laconic.rows.tree import FAN, groups, tree_sum
 from problems import random_problem
@@ -84,6 +85,29 @@ def test_searches_for_subsets(loss, gathered, fit_far):
     assert_same_bits(far, fit_far(model, X, y, share=0.2, gathered=gathered)[0])
 
 
+@pytest.mark.parametrize("penalty", ["l1", "linf_l1"])
+@pytest.mark.parametrize("settings", [{}, {"loss": "log"}, {"rule": "refit"}])
+def test_penalties_that_are_not_quadratic(penalty, settings, fit_far):
+    X, y = table()
+    settings = {"penalty": penalty, "alpha": 1e-3, "tol": 1e-10, **settings}
+    model = ShareBoostClassifier(4, n_jobs=1, **settings)
+    far, carrier = fit_far(model, X, y)
+    assert_same_paths([fit_near(model, X, y), far])
+    assert not any("curve" in methods for methods in carrier.asked)
+    assert_same_bits(far, fit_far(model, X, y, share=0.2)[0])
+
+
+@pytest.mark.parametrize("penalty", ["l1", "linf_l1"])
+def test_refined_paths_have_the_same_atoms_in_some_order(penalty, fit_far):
+    X, y = table()
+    settings = {"penalty": penalty, "alpha": 1e-3, "tol": 1e-8, "refine": True, "n_jobs": 1}
+    near = fit_near(ShareBoostClassifier(4, **settings), X, y)
+    far, _ = fit_far(ShareBoostClassifier(4, **settings), X, y)
+    for a, b in zip(near.path_, far.path_, strict=True):
+        assert set(a.atoms) == set(b.atoms)
+        assert a.loss == pytest.approx(b.loss, rel=1e-7)
+
+
 def test_large_problems_ask_for_products_and_not_for_hessians(fit_far):
     X, y = table()
     model = ShareBoostClassifier(4, n_jobs=1)
@@ -100,9 +124,12 @@ def test_other_searches_need_rows_that_can_be_gathered(fit_far):
         fit_far(model, X, y > 0, gathered=0)
 
 
-def test_a_round_takes_at_most_six_exchanges_in_the_mean(fit_far):
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+@pytest.mark.parametrize("alpha", [1e-5, 1e-3])
+def test_a_round_takes_at_most_six_exchanges_in_the_mean(penalty, alpha, fit_far):
     X, y = random_problem(m=2000, d=100, k=5)
-    model, carrier = fit_far(ShareBoostClassifier(20, n_jobs=1), X, y, cuts=(500, 1000, 1500))
+    model = ShareBoostClassifier(20, penalty=penalty, alpha=alpha, n_jobs=1)
+    model, carrier = fit_far(model, X, y, cuts=(500, 1000, 1500))
     assert model.exchanges_ is carrier.exchanges
     assert model.exchanges_.count == len(carrier.asked) <= 6 * 20
     assert model.exchanges_.sent > 0

@@ -14,6 +14,7 @@ from laconic.losses import find_loss
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
 from laconic.pools import Columns, Patches
+from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.tune import Tuning
 
@@ -69,7 +70,8 @@ def test_the_certificate_holds_for_the_tuned_atoms(digits, tuned):
     with Threads(1) as threads:
         training = TrainingInMemory(values, codes, np.full(len(codes), 1 / len(codes)))
         loss = find_loss("margin")
-        rows = training.rows(Columns(scale=None), False, loss, 10, threads, True, Limits())
+        asked = RowsAsked(Columns(scale=None), False, loss, 10, threads, True, Limits())
+        rows = training.rows(asked)
         rows.reset(range(6))
         best = Newton(1e-10).solve(rows, L2(tuned.alpha_), np.zeros((7, 10)))
     assert entry.objective - best.value <= entry.certificate.gap + 1e-9

@@ -83,7 +83,16 @@ def partitions(X: Any) -> list[Any]:
     check_rows(X)
     if is_array(X):
         return list(X.rechunk({1: -1}).to_delayed()[:, 0])
-    return list(X.to_delayed())
+    return _of_frame(X)
+
+
+def _of_frame(X: Any) -> list[Any]:
+    """Return a task for every partition of a data frame or a series.
+
+    When Dask optimises a frame, it may join partitions of files, and joins more if fewer columns
+    are read. Then rows and labels of one frame would no longer have the same partitions.
+    """
+    return list(X.to_delayed(optimize_graph=False))
 
 
 def not_computed(name: str, error: Exception) -> RuntimeError:
@@ -134,14 +143,16 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
         raise ValueError(f"sample_weight must have one dimension, not {dimensions}")
     if dimensions > 1 and values.shape[1] != 1:
         raise ValueError(f"{name} must be a single column; it has {values.shape[1]}")
-    if is_array(values):
+    if not is_array(values):
+        parts = _of_frame(values)
+    else:
         values = values[:, 0] if values.ndim > 1 else values
         known = sizes is not None and not np.isnan([*sizes, *values.chunks[0]]).any()
         if known and values.chunks[0] != sizes:
             if sum(sizes) != values.shape[0]:
                 raise ValueError(f"X has {sum(sizes)} rows, but {name} has {values.shape[0]}")
             values = values.rechunk({0: sizes})
-    parts = list(np.ravel(values.to_delayed()))
+        parts = list(values.to_delayed())
     if len(parts) != n_parts:
         raise ValueError(
             f"X has {n_parts} partitions, but {name} has {len(parts)}; give them the same "

@@ -17,18 +17,34 @@ class KnownFile(NamedTuple):
     path: Path
     size: int
     written: int
+    """When it was changed last, in nanoseconds."""
+    number: int
+    """Number of the file on its disk. A file that replaces it has another one."""
 
     @classmethod
     def of(cls, path: Path) -> KnownFile:
         """Remember a file as it is now."""
         told = path.stat()
-        return cls(path, told.st_size, told.st_mtime_ns)
+        return cls(path, told.st_size, told.st_mtime_ns, told.st_ino)
 
     def unchanged(self) -> Path:
         """Return the path. Refuse a file that was changed: parts of a fit would not agree."""
         if KnownFile.of(self.path) != self:
-            raise ValueError(f"{self.path} was changed while its rows were in use; start again")
+            raise self._changed()
         return self.path
+
+    def check_in_place(self) -> None:
+        """Refuse a file that was changed in place. One that was replaced or deleted is unchanged.
+
+        This is for files that are open, such as those of memory maps.
+        """
+        if self.path.exists():
+            now = KnownFile.of(self.path)
+            if now.number == self.number and now != self:
+                raise self._changed()
+
+    def _changed(self) -> ValueError:
+        return ValueError(f"{self.path} was changed while its rows were in use; start again")
 
 
 def files_of(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
@@ -64,10 +80,12 @@ def _files(path: str) -> list[Path]:
         _check_folders(found, len(given.parts))
         return found
     if has_magic(path) and not given.exists():
-        found = sorted(map(Path, glob(path, recursive=True)))
+        n_given = [has_magic(part) for part in given.parts].index(True)
+        matches = sorted(map(Path, glob(path, recursive=True)))
+        found = [file for file in matches if not _hidden(Path(*file.parts[n_given:]))]
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
-        _check_folders(found, [has_magic(part) for part in given.parts].index(True))
+        _check_folders(found, n_given)
         given = found[0]
     else:
         found = [given]

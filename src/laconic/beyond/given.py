@@ -37,7 +37,9 @@ def given_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
         return GivenParts.of_files(X.parts(y, sample_weight), X.glances(y, sample_weight))
     if is_path(X):
         return _of_files(X, y, sample_weight)
-    return GivenParts.of_files(_of_map(X, y, sample_weight))
+    from laconic.beyond.npy import map_parts
+
+    return GivenParts.of_files(map_parts(X, y, sample_weight))
 
 
 def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
@@ -52,10 +54,3 @@ def _of_files(X: Any, y: Any, sample_weight: Any) -> GivenParts:
 
     rows = ParquetRows(paths)
     return GivenParts.of_files(rows.parts(y, sample_weight), rows.glances(y, sample_weight))
-
-
-def _of_map(X: Any, y: Any, sample_weight: Any) -> ReadAgain:
-    """Return the parts of a memory map. Only labels and weights are read now."""
-    from laconic.beyond.npy import chunks
-
-    return chunks([X], [len(X)], y, sample_weight, ["X"])

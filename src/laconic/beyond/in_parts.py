@@ -12,9 +12,10 @@ from laconic.data.fingerprint import fingerprint
 from laconic.losses import Loss
 from laconic.numeric.parts import Here, Parts
 from laconic.numeric.threads import Threads
-from laconic.pools.base import BoundPool, Pool
+from laconic.pools.base import BoundPool
 from laconic.pools.parts import BoundInPlace
 from laconic.pools.signs import as_signs
+from laconic.rows.asked import RowsAsked
 from laconic.rows.contract import AnyShard
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
@@ -43,31 +44,20 @@ class TrainingInParts:
     def __init__(self, parts: Parts, join: Join) -> None:
         self._parts, self._join = parts, join
 
-    def rows(
-        self,
-        pool: Pool,
-        signs: bool,
-        loss: Loss,
-        n_outputs: int,
-        threads: Threads,
-        intercept: bool,
-        limits: Limits,
-    ) -> Rows:
-        """Bind a pool to the parts, and return their shards. This can be done once.
-
-        With ``signs``, columns of 0 and 1 are used as columns of -1 and 1.
-        """
+    def rows(self, asked: RowsAsked) -> Rows:
+        """Bind a pool to the parts, and return their shards. This can be done once."""
         given = self._parts
         del self._parts  # a pool that keeps only codes needs the parts no more
-        given.threads = threads
-        bound = BoundInPlace(pool, given)
+        given.threads = asked.threads
+        bound = BoundInPlace(asked.pool, given)
         del given
-        parts = bound.parts.become(_with_signs) if signs else bound.parts
+        parts = bound.parts.become(_with_signs) if asked.signs else bound.parts
 
         def pattern() -> BoundPool:
-            return as_signs(bound.pattern()) if signs else bound.pattern()
+            return as_signs(bound.pattern()) if asked.signs else bound.pattern()
 
-        return Rows(self._join(parts, pattern, loss, n_outputs, limits), intercept, threads)
+        shard = self._join(parts, pattern, asked.loss, asked.n_outputs, asked.limits)
+        return Rows(shard, asked.intercept, asked.threads)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""
@@ -82,7 +72,8 @@ def joined_here(
     assert isinstance(bound, Here)
     shards: list[Shard] = []
     while bound.items:  # what a shard does not keep is given up before the next one is made
-        shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits))
+        first = sum(shard.n_rows for shard in shards)
+        shards.append(shard_of(bound.items.pop(0), bound.threads, loss, n_outputs, limits, first))
     return Together(shards, sum(shard.n_rows for shard in shards) <= limits.gathered)
 
 

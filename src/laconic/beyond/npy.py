@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from laconic.beyond.files import KnownFile, files_of, may_be_files
+from laconic.beyond.maps import Reader, reader_of
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.elsewhere import CHUNK, is_path
 from laconic.numeric.threads import row_blocks
@@ -21,6 +22,7 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
     Labels and weights are arrays for all rows, or files for the same rows.
     """
     files = [KnownFile.of(path) for path in paths]
+    readers: list[Reader] = [partial(_of_file, file) for file in files]
     shapes = [_opened(path).shape for path in paths]
     for path, shape in zip(paths, shapes, strict=True):
         if len(shape) != 2:
@@ -28,7 +30,13 @@ def npy_parts(paths: Sequence[Path], y: Any, sample_weight: Any) -> ReadAgain:
                 f"{path} must hold rows and features, two dimensions, not {len(shape)}"
             )
     sizes = [shape[0] for shape in shapes]
-    return chunks(files, sizes, y, sample_weight, list(map(str, paths)))
+    return chunks(readers, sizes, y, sample_weight, list(map(str, paths)), files)
+
+
+def map_parts(X: np.ndarray, y: Any, sample_weight: Any) -> ReadAgain:
+    """Return the parts of a memory map. Only labels and weights are read now."""
+    reader, files = reader_of(X)
+    return chunks([reader], [len(X)], y, sample_weight, ["X"], files)
 
 
 def _opened(path: Path) -> np.ndarray:
@@ -39,8 +47,8 @@ def _opened(path: Path) -> np.ndarray:
     return array
 
 
-def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Any]:
-    """Return the labels or weights of every array, as an array or as a file."""
+def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Reader]:
+    """Return what reads the labels or weights of every array."""
     if isinstance(values, str) and not may_be_files(values):
         raise ValueError(
             f"with rows in .npy files, {what} must be an array or files; {values!r} is neither"
@@ -54,24 +62,26 @@ def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str)
         for name, column, size in zip(names, columns, sizes, strict=True):
             if (length := len(_opened(column.path))) != size:
                 raise ValueError(f"{name} has {size} rows, but {column.path} has {length}")
-        return columns
+        return [partial(_of_file, column) for column in columns]
     whole = np.asarray(values)
     if what == "sample_weight" and whole.ndim == 0:  # one weight for all rows
         whole = np.broadcast_to(whole, sum(sizes))
     if whole.shape[:1] != (sum(sizes),):
         has = len(whole) if whole.ndim else "no rows"
         raise ValueError(f"X has {sum(sizes)} rows, but {what} has {has}")
-    return np.split(whole, np.cumsum(sizes)[:-1])
+    read, _ = reader_of(whole)
+    return [partial(_from, first, read) for first in np.cumsum([0, *sizes])[:-1].tolist()]
 
 
 def chunks(
-    arrays: Sequence[np.ndarray | KnownFile],
+    arrays: Sequence[Reader],
     sizes: Sequence[int],
     y: Any,
     sample_weight: Any,
     names: Sequence[str],
+    files: Sequence[KnownFile],
 ) -> ReadAgain:
-    """Return parts of at most `CHUNK` rows of each array. Files are opened when they are read."""
+    """Return parts of at most `CHUNK` rows of each array, and remember the files of the rows."""
     labels = _columns(y, sizes, names, "y")
     weights: list[Any] = [None] * len(sizes)
     if sample_weight is not None:
@@ -82,13 +92,18 @@ def chunks(
         for rows in blocks:
             sources.append(partial(_cut, X, own, weight, rows))
             called.append(name if len(blocks) == 1 else f"{name} from row {rows.start}")
-    return ReadAgain(sources, names=called)
+    return ReadAgain(sources, names=called, files=files)
 
 
-def _cut(X: Any, y: Any, weight: Any, rows: slice) -> tuple[Any, Any, Any]:
-    return _rows(X, rows), _rows(y, rows), None if weight is None else _rows(weight, rows)
+def _cut(X: Reader, y: Reader, weight: Reader | None, rows: slice) -> tuple[Any, Any, Any]:
+    return X(rows), y(rows), None if weight is None else weight(rows)
 
 
-def _rows(values: Any, rows: slice) -> Any:
-    known = isinstance(values, KnownFile)
-    return (_opened(values.unchanged()) if known else values)[rows]
+def _from(first: int, read: Reader, rows: slice) -> Any:
+    """Return some rows, counted from a first one."""
+    return read(slice(first + rows.start, first + rows.stop))
+
+
+def _of_file(file: KnownFile, rows: slice) -> Any:
+    """Return some rows of a file, which is opened now."""
+    return _opened(file.unchanged())[rows]

@@ -161,12 +161,24 @@ def read(
 ) -> Any:
     """Read the features of a part as an Arrow table, with its labels and weights."""
     names = [*features, y, *([] if sample_weight is None else [sample_weight])]
-    table = _opened(groups.file.unchanged()).read_row_groups(list(groups.groups), columns=names)
+    stored = _opened(groups.file.unchanged()).read_row_groups(list(groups.groups), columns=names)
+    table = _with_plain_text(stored)
     weight = None if sample_weight is None else _numbers(table.column(sample_weight))
     X = table.select(features)
     for name, convert in kinds.items():
         X = X.set_column(features.index(name), name, convert(X.column(name), name, groups.path))
     return X, _numbers(table.column(y)), weight
+
+
+def _with_plain_text(table: Any) -> Any:
+    """Return a table with views of text as plain text. Arrow cannot select rows of such views."""
+    import pyarrow
+
+    for at, field in enumerate(table.schema):
+        if str(field.type) == "string_view":  # older Arrow has no such type to compare with
+            text = table.column(at).cast(pyarrow.string())
+            table = table.set_column(at, field.name, text)
+    return table
 
 
 def _glance(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from laconic.beyond.files import KnownFile
+from laconic.beyond.maps import file_of_map
 from laconic.beyond.scratch import on_disk
 from laconic.numeric.parts import Here, Question, one_by_one, steps
 from laconic.numeric.threads import Threads
@@ -39,6 +41,8 @@ class ReadAgain:
         What is made of every part after it is read.
     names : sequence of str, optional
         What messages call the parts.
+    files : sequence of KnownFile, optional
+        Files of which parts may be memory maps.
     """
 
     def __init__(
@@ -48,12 +52,14 @@ class ReadAgain:
         lengths: list[int] | None = None,
         steps: Sequence[tuple[Step, ...]] | None = None,
         names: Sequence[str] = (),
+        files: Sequence[KnownFile] = (),
     ) -> None:
         self._sources = list(sources)
         self.threads = threads or Threads(1)
         self.lengths = lengths
         self._steps = list(steps or [()] * len(self._sources))
         self.names = names
+        self._files = files
 
     @property
     def n_parts(self) -> int:
@@ -85,7 +91,7 @@ class ReadAgain:
             (*before, Step(make, tuple(shared), own))
             for before, own in zip(self._steps, one_by_one(each, self.n_parts), strict=True)
         ]
-        return ReadAgain(self._sources, self.threads, self.lengths, steps)
+        return ReadAgain(self._sources, self.threads, self.lengths, steps, files=self._files)
 
     def chosen(self, numbers: Sequence[int]) -> ReadAgain:
         """Return only some of the parts."""
@@ -94,11 +100,17 @@ class ReadAgain:
             self.threads,
             self.lengths and [self.lengths[number] for number in numbers],
             [self._steps[number] for number in numbers],
+            files=self._files,
         )
 
-    def on_disk(self) -> Here:
-        """Return the parts with their rows in scratch files; see `laconic.beyond.scratch`."""
-        return self.become(_on_disk)
+    def on_disk(self) -> tuple[Here, list[KnownFile]]:
+        """Return the parts with their rows in scratch files; see `laconic.beyond.scratch`.
+
+        Parts that are memory maps of the user's files stay so. These files are returned too.
+        """
+        parts = self.become(_on_disk)
+        mapped = {file_of_map(part[0]) for part in parts.items}
+        return parts, [file for file in self._files if file.path.resolve() in mapped]
 
     def _read(self, number: int) -> Any:
         part = self._sources[number]()

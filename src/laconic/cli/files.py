@@ -22,7 +22,7 @@ def need(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise UserError(f'this needs {module}: pip install "laconic[{extra}]"') from error
+        raise UserError(f'this needs {module}: pip install ".[{extra}]"') from error
 
 
 def check_files(outputs: Mapping[str, str | None], inputs: Mapping[str, str]) -> None:
@@ -99,8 +99,7 @@ def check_table_name(file: str) -> None:
     for kinds, writers in WRITERS.items():
         if kind in kinds and not any(find_spec(name) for name in writers):
             raise UserError(
-                f'writing {file} needs {writers[0]}: pip install "laconic[tables]". Or name a '
-                ".csv file."
+                f'writing {file} needs {writers[0]}: pip install ".[tables]". Or name a .csv file.'
             )
 
 

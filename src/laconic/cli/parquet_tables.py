@@ -30,7 +30,7 @@ def parquet_errors(file: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UserError('reading Parquet needs pyarrow: pip install "laconic[tables]"') from error
+        raise UserError('reading Parquet needs pyarrow: pip install ".[tables]"') from error
     except ValueError as error:
         if "magic bytes" in str(error) or "footer" in str(error):
             raise UserError(

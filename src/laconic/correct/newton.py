@@ -11,6 +11,9 @@ The preconditioner is the class-diagonal of the Hessian, Σ_i ρ_ic (1 − ρ_ic
 class c, between projections onto weights that sum to zero over the classes. A shift common to all
 classes does not change the softmax, and so not the loss. Only the penalty has curvature in that
 direction. A preconditioner that ignores this takes ten times as many products.
+
+If the Hessian of the loss is at hand, and if the penalty is not quadratic, a step goes to the
+minimum of a model with the exact penalty instead (`laconic.correct.loss_model`).
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from laconic.correct.objective import Objective, Problem, Solution
-from laconic.correct.steps import steps_of
-from laconic.numeric.newton_steps import backtrack
+from laconic.correct.steps import Step, steps_of
+from laconic.numeric.newton_steps import backtrack, not_too_far
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
 # A solve is given up if its target is further away than this many times the predicted gain of the
@@ -70,13 +73,12 @@ class Newton:
             if not renewed or used > 8 + problem.n_columns // 32:
                 steps.renew(W)
                 renewed = True
-            step, used = steps.find(W, -gradient)
-            slope = float(np.vdot(gradient, step))
-            decrement = -0.5 * slope
+            step = steps.find(W, gradient)
+            used, decrement = step.products, step.gain
             if value - HOPE * decrement > target:
                 break
             centred = objective.centred
-            moved = self._search(objective, W, step, value, slope)
+            moved = self._search(objective, W, step, value)
             if moved is None:
                 objective.evaluate(W)
                 break
@@ -84,7 +86,8 @@ class Newton:
             objective.ease(decrement, value)
             if centred != objective.centred:
                 continue  # the step left out a direction in which Φ can still fall
-            if self.gradient_tol is None and decrement <= self.tol * max(value, 1e-3):
+            # A gain is below zero only if something went wrong.
+            if self.gradient_tol is None and abs(decrement) <= self.tol * max(value, 1e-3):
                 converged = True
                 break
         return objective.solution(W, value, gradient, decrement, converged)
@@ -94,17 +97,16 @@ class Newton:
         return norm == 0 or (self.gradient_tol is not None and norm <= self.gradient_tol)
 
     def _search(
-        self, objective: Objective, W: np.ndarray, step: np.ndarray, value: float, slope: float
+        self, objective: Objective, W: np.ndarray, step: Step, value: float
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Halve the step until Φ falls enough; return ``None`` if it never does."""
         noise = objective.noise(value)
-        # Where Φ is almost flat, a Newton step can be far too long.
-        t = min(1.0, 10.0 * (1.0 + np.abs(W).max()) / max(np.abs(step).max(), 1e-300))
+        t = not_too_far(W, step.move)
 
         def trial(t: float) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
-            candidate = W + t * step
+            candidate = W + t * step.move
             new, gradient = objective.evaluate(candidate)
-            return new, t * slope, (candidate, gradient)
+            return new, t * step.slope, (candidate, gradient)
 
         found = backtrack(trial, t, value, noise, tries=40)
         if found is None:

@@ -58,7 +58,8 @@ class Certificate(NamedTuple):
     """Proven bound on Φ(W) − min Φ. Without a penalty it bounds Φ(W) − Φ(V) for every V of at most
     twice the norm ‖W‖_{∞,1}, because such sums give no bound on the infimum itself."""
     decrement: float
-    """Predicted gain of the last step, half its squared Newton decrement."""
+    """Predicted gain of the last step. That is half its squared Newton decrement, or the fall of
+    the model with the exact penalty (`laconic.correct.loss_model`)."""
     gradient: float
     """Euclidean norm of ∇Φ(W)."""
     evaluations: int

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+# Other names of a time zone.
+_SAME_ZONE = dict.fromkeys(("Etc/UTC", "UTC+00:00", "+00:00", "Z"), "UTC")
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -21,6 +24,8 @@ class Cells:
     """Numbers (NaN where missing), numpy's times or durations, or objects."""
     labels: list[Any] | None = None
     """The categories, if the column is declared as categorical; otherwise None."""
+    zone: str = ""
+    """The time zone of times, if it is known. The values are those of its clock."""
 
     @property
     def kind(self) -> str:
@@ -182,8 +187,10 @@ def _cells(series: Any) -> Cells:
 
     name, kind = series.name, series.dtype
     if isinstance(kind, nw.Datetime):
-        clock = series if kind.time_zone is None else series.dt.replace_time_zone(None)
-        return Cells(name, clock.to_numpy().astype(f"datetime64[{kind.time_unit}]"))
+        zone = kind.time_zone
+        clock = series if zone is None else series.dt.replace_time_zone(None)
+        times = clock.to_numpy().astype(f"datetime64[{kind.time_unit}]")
+        return Cells(name, times, zone=_SAME_ZONE.get(str(zone), str(zone or "")))
     if isinstance(kind, nw.Date | nw.Duration):
         return Cells(name, series.to_numpy())
     gaps = series.null_count()

@@ -31,6 +31,8 @@ class ColumnFacts(NamedTuple):
     """The first date, in days since 1970."""
     reach: np.ndarray = np.zeros(0)
     """For durations, the weights that `laconic.data.dates.reaches` returns."""
+    zone: str | None = None
+    """The time zone of dates, empty if they have none. None if there are no dates."""
 
 
 _NUMBERS = set("biuf")
@@ -77,7 +79,8 @@ def _facts(cells: Cells, counted: Any, weight: np.ndarray | None) -> ColumnFacts
     if kind == "M":
         days = as_days(cells.values[counted])
         first = float(np.min(days[~np.isnan(days)], initial=np.inf))
-        return ColumnFacts(name, kind, [], [], first if np.isfinite(first) else np.nan)
+        zone = None if np.isnat(cells.values).all() else cells.zone
+        return ColumnFacts(name, kind, [], [], first if np.isfinite(first) else np.nan, zone=zone)
     if kind == "m":
         return ColumnFacts(name, kind, [], [], reach=reaches(cells.values, weight))
     if cells.labels is not None:
@@ -109,6 +112,7 @@ def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
         column = [part.get(at, _PLAIN) for part in parts]
         kind = _kind(column, next(part[at].name for part in parts if at in part))
         if kind == "M":
+            _check_zones(column)
             first = np.array([facts.first for facts in column if facts.kind == "M"])
             units[at] = unit_since_first(first)
         elif kind == "m":
@@ -139,6 +143,17 @@ def _kind(column: Sequence[ColumnFacts], name: Any) -> str:
             f"column {name!r} of X holds {shown} in different parts of the rows; give it one type"
         )
     return kinds.pop()
+
+
+def _check_zones(column: Sequence[ColumnFacts]) -> None:
+    """Refuse dates of several time zones. Their clocks cannot be compared."""
+    known = {facts.zone: facts.name for facts in column if facts.zone is not None}
+    if len(known) > 1:
+        shown = " and ".join(sorted(zone or "no time zone" for zone in known))
+        raise ValueError(
+            f"column {known.popitem()[1]!r} of X has {shown} in different parts of the rows; a "
+            "model reads the clock of the zone, so convert all parts to one zone"
+        )
 
 
 _IN_WORDS = {"M": "dates", "m": "durations", "O": "text", "labels": "categories"}

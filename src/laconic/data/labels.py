@@ -24,8 +24,11 @@ def kept_rows(
     Set ``classes_`` and ``class_prior_``, the share of each class in the total weight. Classes that
     occur only in rows of weight zero are left out.
     """
-    check_classification_targets(y)
+    whole = np.asarray(y).dtype.kind in "biu" and np.ndim(y) == 1
+    if not whole:
+        check_classification_targets(y)
     sample_weight = to_host(sample_weight)
+    check_mask(sample_weight, "sample_weight")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     keep = None
     if not np.all(weight > 0):
@@ -35,6 +38,8 @@ def kept_rows(
     if len(classes) < 2:
         only = "no class" if len(classes) == 0 else f"one class, {classes.tolist()[0]!r}"
         raise ValueError(f"y must hold at least two classes with positive weight; it has {only}")
+    if whole and 2 * len(classes) > len(codes):  # it warns of many classes, and takes long
+        check_classification_targets(y)
     warn_of_amounts(classes, len(codes))
     estimator.classes_ = classes
     # Scale first, because the sum of huge weights would overflow. A power of two changes no digit.
@@ -117,6 +122,27 @@ def normalised_weights(
     with np.errstate(over="ignore"):
         whole = float(np.ldexp(total, power))
     return (X if keep is None else X[keep]), codes, weight / total, whole
+
+
+def check_mask(values: Any, name: str) -> None:
+    """Refuse masked values. scikit-learn would read what is behind the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        remedy = "use .filled(np.nan)" if name == "X" else "leave those rows out"
+        raise ValueError(f"{name} holds masked values, which count as missing; {remedy}")
+
+
+def with_plain_type(y: Any) -> Any:
+    """Return labels of pandas' nullable numbers or Arrow's with the type of NumPy for them.
+
+    scikit-learn would turn whole numbers and truth values of these types into floats. Labels with
+    gaps stay as they are, and so do all others.
+    """
+    kinds = list(y.dtypes) if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else []
+    own = kinds[0] if len(kinds) == 1 else getattr(y, "dtype", None)
+    plain = getattr(own, "numpy_dtype", None)
+    if not isinstance(plain, np.dtype) or plain.kind not in "biuf" or np.any(y.isna()):
+        return y
+    return y.astype(plain)
 
 
 def check_labels(y: Any) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from laconic.data.labels import check_labels, class_factors
 from laconic.device.place import moved
-from laconic.device.sums import sums_over_rows
+from laconic.device.sums import BLOCK, sums_over_rows
 from laconic.device.tensors import can_hold
 from laconic.numeric.namespaces import is_tensor, to_host
 from laconic.numeric.threads import row_blocks
@@ -43,11 +43,6 @@ def few_rows(X: Tensor) -> np.ndarray:
             rows.append(X[s][test(X[s]).any(1)][:1])
     few = to_host(torch.cat(rows))
     return few
-
-
-def as_floats(X: Tensor) -> Tensor:
-    """Return rows as float32 or float64, as the check of an array does."""
-    return X if X.dtype in (torch.float32, torch.float64) else X.double()
 
 
 class LabelsThere(NamedTuple):
@@ -140,8 +135,10 @@ def _weights(sample_weight: Any, X: Tensor) -> Tensor:
 
 
 def _class_sums(codes: Tensor, weight: Tensor, n_classes: int) -> np.ndarray:
-    """Return the sum of the weights of every class."""
-    sums = [
-        sums_over_rows((codes == c).double()[None], weight[None])[0, 0] for c in range(n_classes)
-    ]
-    return np.asarray(to_host(torch.stack(sums)))
+    """Return the sum of the weights of every class, in one pass over the rows."""
+    classes = torch.arange(n_classes, device=codes.device)[:, None]
+    total = weight.new_zeros(n_classes)
+    for s in row_blocks(len(codes), BLOCK * max(LOOKED_AT // (BLOCK * n_classes), 1)):
+        hot = (codes[s] == classes).double()
+        total += sums_over_rows(hot, weight[None, s])[:, 0]
+    return np.asarray(to_host(total))

@@ -59,14 +59,19 @@ class PatchValues:
         self._n_columns = windows.n_columns
         numbers, images = windows.mask_numbers(), windows.templates()
         sizes = windows.size[windows.template]
-        self._groups = []
+        self._groups, self._copies = [], []
         for size in np.unique(sizes).tolist():
             of_size = np.flatnonzero(sizes == size)
             used, template = np.unique(windows.template[of_size], return_inverse=True)
             _, first, mask = np.unique(numbers[of_size], return_index=True, return_inverse=True)
             place = np.full((len(used), len(first)), -1)
             place[template.ravel(), mask.ravel()] = of_size
-            atoms = list(zip(template.tolist(), mask.tolist(), of_size.tolist(), strict=True))
+            # Of columns that are the same, only the last one has a place.
+            computed = place[template.ravel(), mask.ravel()]
+            self._copies += [(c, own) for c, own in zip(of_size, computed, strict=True) if c != own]
+            template, mask = (place >= 0).nonzero()
+            own = place[template, mask]
+            atoms = list(zip(template.tolist(), mask.tolist(), own.tolist(), strict=True))
             masks = [windows.mask(column) for column in of_size[first]]
             group = Group(
                 size,
@@ -93,6 +98,8 @@ class PatchValues:
             with full_precision():
                 for images in row_blocks(n, max(IMAGES, RESPONSES // lines // IMAGES * IMAGES)):
                     self._together(group, pixels[:, images], out[:, images])
+        for column, computed in self._copies:
+            out[column] = out[computed]
         return out
 
     def _together(self, group: Group, pixels: Tensor, out: Tensor) -> None:

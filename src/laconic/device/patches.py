@@ -130,12 +130,12 @@ def _windows(X: Tensor, drawn: np.ndarray, shape: tuple[int, int], size: int) ->
     """Return all windows that were drawn."""
     height, width = shape
     across = width - size + 1
-    image, place = (torch.as_tensor(a) for a in np.divmod(drawn, (height - size + 1) * across))
-    steps = torch.arange(size)
+    image, place = np.divmod(drawn, (height - size + 1) * across)
+    steps = np.arange(size)
     window = (steps[:, None] * width + steps).ravel()
     out = np.empty((len(drawn), size * size), dtype=np.float32)
     for some in row_blocks(len(drawn), READ):
         corner = place[some] // across * width + place[some] % across
         at = image[some, None] * X.shape[1] + corner[:, None] + window
-        out[some] = X.take(at.to(X.device)).float().cpu().numpy()
+        out[some] = X.take(torch.from_numpy(at).to(X.device)).float().cpu().numpy()
     return Windows(np.arange(len(drawn)), out)

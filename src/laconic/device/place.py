@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from laconic.device.names import TYPES, wrong_device
 from laconic.device.tensors import can_hold
+from laconic.numeric.namespaces import check_tensor
 from laconic.numeric.threads import row_blocks
 
 # Bytes that are moved together. Two such pieces of memory are pinned meanwhile.
@@ -21,9 +23,9 @@ def find_device(device: Any) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(
-            f'device must be None, "cuda", "cuda:0", "cpu" or a device of torch, not {device!r}'
-        ) from error
+        raise wrong_device(device) from error
+    if found.type not in TYPES:
+        raise wrong_device(device)
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device={device!r} needs a GPU, and torch finds none that it can use; leave device "
@@ -40,9 +42,17 @@ def same_place(asked: torch.device, found: torch.device) -> bool:
 def tensor_of(X: Any) -> Tensor:
     """Return an array of any library on a device as a tensor there, without a copy."""
     given: Tensor = X if isinstance(X, Tensor) else torch.from_dlpack(X)
-    if given.layout != torch.strided:
-        raise TypeError("X is a sparse tensor, and rows on a device are dense; give X.to_dense()")
+    check_tensor(given)
     return given.detach()
+
+
+def check_place(X: Tensor) -> None:
+    """Refuse to fit where rows are, if that is a device on which fits do not run."""
+    if X.device.type not in TYPES:
+        raise ValueError(
+            f'X is on the device "{X.device}", and fits run on "cuda" or on the processor; give '
+            "X.cpu()"
+        )
 
 
 def in_kind(answer: Any, X: Any) -> Any:
@@ -75,7 +85,9 @@ def _moved_in_pieces(array: np.ndarray, device: torch.device) -> Tensor:
     shape, dtype = array.shape, torch.from_numpy(array[:1].copy()).dtype
     out = torch.empty(shape, dtype=dtype, device=device)
     n_rows = max(MOVED * shape[0] // array.nbytes, 1)
-    pieces = [torch.empty((n_rows, *shape[1:]), dtype=dtype, pin_memory=True) for _ in range(2)]
+    piece_shape = n_rows, *shape[1:]
+    pinned = {"dtype": dtype, "device": "cpu", "pin_memory": True}
+    pieces = [torch.empty(piece_shape, **pinned) for _ in range(2)]
     sent = [torch.cuda.Event(), torch.cuda.Event()]
     stream = torch.cuda.current_stream(device)  # copies go there, whatever the current device is
     for number, s in enumerate(row_blocks(shape[0], n_rows)):

@@ -68,17 +68,29 @@ def device_pool(pool: Pool, X: Tensor, weight: Tensor, threads: Threads) -> Devi
     return bound
 
 
-def named(pool: Pool) -> str:
-    """Return the name of a pool in `DEVICE_POOLS`. Refuse a pool that is not there."""
+def named(pool: Pool, given: Any = None) -> str:
+    """Return the name of a pool in `DEVICE_POOLS`. Refuse a pool that is not there.
+
+    ``given`` is the pool as the user gave it, for the message.
+    """
     name = type(pool).__name__
     if name not in DEVICE_POOLS:
-        kind = "a list of pools" if isinstance(pool, Mixed) else f"the pool {name}"
-        known = ", ".join(DEVICE_POOLS)
+        kind = (
+            "a list of pools" if isinstance(pool, Mixed) else f"the pool {_in_words(pool, given)}"
+        )
         raise TypeError(
-            f"{kind} does not run on a device; use one of {known}, or leave device out and give "
-            "rows in the memory of the processor"
+            f'{kind} does not run on a device; use "columns", "products", "stumps" or '
+            "laconic.pools.Patches(...), or leave device out and give rows in the memory of the "
+            "processor"
         )
     return name
+
+
+def _in_words(pool: Pool, given: Any) -> str:
+    given = given[0] if type(given) in (list, tuple) else given
+    if isinstance(given, str):
+        return f'"{given}"'
+    return type(pool if given is None else given).__name__
 
 
 def on_a_row(pool: Any, row: np.ndarray, survey: Any, threads: Threads) -> BoundPool:

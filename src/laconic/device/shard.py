@@ -16,6 +16,7 @@ from torch import Tensor
 
 from laconic.device.hessians import PASSING, DeviceHessians
 from laconic.device.newton_steps import DeviceSteps
+from laconic.device.own_losses import check_loss
 from laconic.device.pool import DevicePool
 from laconic.device.precision import full_precision
 from laconic.device.store import DeviceStore, make_store
@@ -308,20 +309,3 @@ def on_device(
     target = loss.targets(y, n_outputs)
     own = weight.to(dtype)
     return DeviceShard(DeviceRows(pool, loss, y, n_outputs, target, own, hot, limits or Limits()))
-
-
-def check_loss(loss: Loss, scores: Tensor) -> None:
-    """Refuse a loss of the user that cannot take tensors. Scores are (n_outputs, n_rows)."""
-    y, weight = torch.zeros_like(scores[0], dtype=torch.int64), torch.ones_like(scores[0])
-    state = torch.zeros_like(scores)
-    try:
-        target = loss.targets(y, len(scores))
-        loss.evaluate(scores, target, weight, state)
-        loss.residual(target, weight, state)
-        loss.curve(weight, state, scores)
-        loss.curvature(weight, state)
-    except (TypeError, AttributeError) as error:
-        raise TypeError(
-            f"the loss {loss.name!r} does not take tensors ({error}); write it with the functions "
-            "of laconic.numeric.namespaces.namespace(scores), or fit on the processor"
-        ) from error

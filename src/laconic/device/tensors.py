@@ -26,6 +26,11 @@ def on_host(tensor: Tensor) -> np.ndarray:
     return array
 
 
+def as_floats(X: Tensor) -> Tensor:
+    """Return rows as float32 or float64, as the check of an array does."""
+    return X if X.dtype in (torch.float32, torch.float64) else X.double()
+
+
 def like(array: np.ndarray, tensor: Tensor) -> Tensor:
     """Return an array as a tensor of the type of another one, on its device."""
     made = torch.from_numpy(np.ascontiguousarray(array, dtype=on_type(tensor)))

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import Categories, Units
-from laconic.data.labels import check_labels
+from laconic.data.labels import check_labels, check_mask, with_plain_type
 from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
 from laconic.notebook import MOST_ROWS, box, show
-from laconic.numeric.namespaces import is_tensor, to_host
+from laconic.numeric.namespaces import check_tensor, is_tensor, to_host
 
 
 def _has_probabilities(self: LaconicClassifier) -> bool:
@@ -71,6 +71,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any = None, reset: bool = False, weight: Any = None) -> Any:
         """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
+        check_tensor(X)
         if is_elsewhere(X):
             raise TypeError(self._refused(X, reset))
         if is_on_device(X):
@@ -84,7 +85,8 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
             return new_rows(self, X)
         X = to_host(X)
         if reset:
-            y = to_host(y)
+            y = with_plain_type(to_host(y))
+            check_mask(y, "y")
             check_labels(y)
         labels = {"y": y} if reset else {}
         return validated(self, X, **labels, reset=reset, weight=weight, **self._input())

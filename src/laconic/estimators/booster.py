@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from laconic.boost.checkpoint import Checkpoint
 from laconic.boost.costs import Costs
 from laconic.boost.held_out import HeldOut
-from laconic.boost.loop import Loop
+from laconic.boost.loop import Hook, Loop
 from laconic.boost.path import Path, PathEntry
 from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
@@ -52,6 +52,7 @@ from laconic.losses import Loss
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.threads import Threads
 from laconic.pools import Pool, make_pool
+from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
 
 Self = TypeVar("Self", bound="BoostedClassifier")
@@ -68,6 +69,8 @@ class Ready(NamedTuple):
     held: HeldOut | None
     target: Target | None
     """What the bytes of a model are counted for, if they have a cap."""
+    hooks: tuple[Hook, ...] = ()
+    """Are called after every round, before the user's callbacks."""
 
 
 class Terms(NamedTuple):
@@ -145,6 +148,10 @@ class BoostedClassifier(PathClassifier):
     def _fingerprinted(self) -> dict[str, Any]:
         """Return what the result depends on besides the settings."""
         return {}
+
+    def _hooks(self, ready: Ready) -> list[Hook]:
+        """Return what is called after every round."""
+        return [*ready.hooks, *(self.callbacks or ())]
 
     def _finish(self, loop: Loop, state: State, shown: Shown) -> None:
         """Run the loop, and any steps after it."""
@@ -261,7 +268,8 @@ class BoostedClassifier(PathClassifier):
         found = prepared(self, X, y, sample_weight)
         check_repeatable(found.pool, self.checkpoint)
         loss, target = self._loss_of(found.total), self._target(found.first)
-        return Ready(None, np.empty(0), found.pool, loss, found.training, None, target)
+        seen = None, np.empty(0)
+        return Ready(*seen, found.pool, loss, found.training, None, target, found.hooks)
 
     def _target(self, X: Any) -> Target | None:
         """Return what the bytes of a model are counted for, if they have a cap."""
@@ -271,7 +279,7 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        return ready.training.rows(ready.pool, self._signs, ready.loss, *settings)
+        return ready.training.rows(RowsAsked(ready.pool, self._signs, ready.loss, *settings))
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""

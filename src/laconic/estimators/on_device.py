@@ -14,16 +14,14 @@ from laconic.data.doubts import warn_of_amounts
 from laconic.data.elsewhere import in_words, is_elsewhere, is_on_device
 from laconic.data.fingerprint import fingerprint
 from laconic.data.labels import held_out_rows
-from laconic.losses import LINKS, Loss
-from laconic.model.predictor import Predictor
-from laconic.numeric.namespaces import is_tensor, to_host
-from laconic.numeric.threads import Threads
-from laconic.pools import Pool, make_pool
-from laconic.rows.limits import Limits
+from laconic.device.names import check_name
+from laconic.numeric.namespaces import check_tensor, is_tensor, to_host
+from laconic.pools import make_pool
+from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
 
 # What installs torch, for messages.
-NO_TORCH = "a device needs torch, which is not installed; install laconic[gpu]"
+NO_TORCH = 'a device needs torch, which is not installed: pip install ".[gpu]"'
 
 
 class TrainingOnDevice(NamedTuple):
@@ -34,16 +32,7 @@ class TrainingOnDevice(NamedTuple):
     weight: Any
     device: Any
 
-    def rows(
-        self,
-        pool: Pool,
-        signs: bool,
-        loss: Loss,
-        n_outputs: int,
-        threads: Threads,
-        intercept: bool,
-        limits: Limits,
-    ) -> Rows:
+    def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows on the device; see `laconic.estimators.training.Training`."""
         from laconic.device.place import moved
         from laconic.device.pool import device_pool
@@ -51,10 +40,10 @@ class TrainingOnDevice(NamedTuple):
         from laconic.device.signs import as_device_signs
 
         X, codes, weight = (moved(given, self.device) for given in self[:3])
-        bound = device_pool(pool, X, weight, threads)
-        bound = as_device_signs(bound) if signs else bound
-        shard = on_device(bound, loss, codes, weight, n_outputs, limits)
-        return Rows(shard, intercept, threads)
+        bound = device_pool(asked.pool, X, weight, asked.threads)
+        bound = as_device_signs(bound) if asked.signs else bound
+        shard = on_device(bound, asked.loss, codes, weight, asked.n_outputs, asked.limits)
+        return Rows(shard, asked.intercept, asked.threads)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings, rows, labels and weights, wherever they are."""
@@ -77,6 +66,7 @@ def asked_device(estimator: Any) -> Any:
     """Return the device that a setting asks for, or None. Refuse one that cannot be used."""
     if estimator.device is None:
         return None
+    check_name(estimator.device)
     try:
         from laconic.device.place import find_device
     except ImportError as error:
@@ -91,13 +81,15 @@ def brought(estimator: Any, X: Any) -> tuple[Any, Any]:
     processor, and go there once they are checked. Refuse rows that cannot go there.
     """
     device = asked_device(estimator)
+    check_tensor(X)
     if is_on_device(X):
         try:
-            from laconic.device.place import same_place, tensor_of
+            from laconic.device.place import check_place, same_place, tensor_of
         except ImportError as error:
             raise ImportError(NO_TORCH) from error
         X = tensor_of(X)
         if device is None or same_place(device, X.device):
+            check_place(X)
             return X, X.device
     if device is not None and (is_elsewhere(X) or sparse.issparse(X)):
         what = "a sparse matrix" if sparse.issparse(X) else in_words(X)
@@ -112,13 +104,15 @@ def check_pool(estimator: Any) -> None:
     """Refuse a pool that has no form on a device, before the data is touched."""
     from laconic.device.pool import named
 
-    named(make_pool(estimator._pool_object(), estimator.scale, estimator.groups, []))
+    pool = make_pool(estimator._pool_object(), estimator.scale, estimator.groups, [])
+    named(pool, estimator.pool)
 
 
 def checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> OnDevice:
     """Check rows on a device, set what `fit` learns of them, and hold out rows if asked for."""
-    from laconic.device.check import as_floats, coded, few_rows
+    from laconic.device.check import coded, few_rows
     from laconic.device.place import tensor_of
+    from laconic.device.tensors import as_floats
 
     y, sample_weight = (tensor_of(v) if is_on_device(v) else v for v in (y, sample_weight))
     if estimator.cv is not None:
@@ -167,8 +161,9 @@ def in_kind_of(model: Any, method: Callable[[Any, Any], Any], X: Any) -> Any:
 
 def new_rows(estimator: Any, X: Any) -> Any:
     """Check new rows on a device for a fitted estimator, and return them where it reads them."""
-    from laconic.device.check import as_floats, few_rows
+    from laconic.device.check import few_rows
     from laconic.device.place import tensor_of
+    from laconic.device.tensors import as_floats
 
     X = tensor_of(X)
     if not _reads_tensors(estimator):
@@ -178,7 +173,5 @@ def new_rows(estimator: Any, X: Any) -> Any:
 
 
 def _reads_tensors(model: Any) -> bool:
-    """Return whether a model is read on a device: flat arrays, a known link, and no dates."""
-    predictor = model._predictor
-    plain = type(predictor) is Predictor and not model._units
-    return plain and type(predictor.link) in LINKS.values()
+    """Return whether a model is read on a device: it has flat arrays, and no dates."""
+    return getattr(model._predictor, "reads_tensors", False) and not model._units

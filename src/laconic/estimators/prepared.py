@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from laconic.boost.loop import Hook
+from laconic.boost.stages import State
 from laconic.data.doubts import warn_of_amounts
 from laconic.data.elsewhere import in_words, is_elsewhere, is_large_map
 from laconic.data.validation import learn_features
@@ -21,6 +25,8 @@ class Prepared(NamedTuple):
     """Sum of the weights."""
     first: Any
     """The first row of X."""
+    hooks: tuple[Hook, ...]
+    """Are called after every round."""
 
 
 def takes_parts(estimator: Any, X: Any) -> bool:
@@ -69,6 +75,15 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     kept = [names[number] for number in told.kept]
     checked = parts.chosen(told.kept).seen_as(check, (known, how), kept)
     checked.lengths = told.lengths
+    hooks: tuple[Hook, ...] = ()
     if isinstance(checked, ReadAgain) and not getattr(pool, "keeps_only_codes", False):
-        checked = checked.on_disk()
-    return Prepared(TrainingInParts(checked, given.join), pool, how.sum_as_given, told.first)
+        checked, mapped = checked.on_disk()
+        hooks = (partial(_check_files, mapped),)
+    training = TrainingInParts(checked, given.join)
+    return Prepared(training, pool, how.sum_as_given, told.first, hooks)
+
+
+def _check_files(files: Sequence[Any], state: State) -> None:
+    """Refuse files that were changed since the fit began. The rounds read them."""
+    for file in files:
+        file.check_in_place()

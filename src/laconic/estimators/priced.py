@@ -304,7 +304,7 @@ def _at_prices(
         settle.sizes = sizes
         state, loop = start.copy(), model._loop_of(settle, ready, terms)
         model._run(loop, state)
-        model._keep(loop, state, ready.held)
+        _keep(model, loop, state, ready, rows)
         yield model
 
 
@@ -316,5 +316,12 @@ def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None
         loop = model._loop_of(settle, ready, terms)
         state = settle.refitted([n for n in start if n not in terms.include])
         model._run(loop, state)
-        model._keep(loop, state, ready.held)
+        _keep(model, loop, state, ready, rows)
         start = state.entries[-1].numbers
+
+
+def _keep(model: Priced, loop: Loop, state: State, ready: Ready, rows: Rows) -> None:
+    """Set the fitted attributes. A question to a cluster counts for the next model that is kept."""
+    model._keep(loop, state, ready.held)
+    if rows.exchanges is not None:
+        model.exchanges_ = rows.exchanges.taken()

@@ -161,10 +161,11 @@ class ShareBoostClassifier(BoostedClassifier):
         Draws the held-out part. Nothing else is random.
     device : {"cuda", "cpu"}, str or torch.device, default=None
         Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
-        code on the processor. ``None`` stays where the rows are: tensors of torch and arrays of
-        CuPy on a GPU are learned from there. Needs torch (``pip install laconic[gpu]``), and a pool
-        of columns, products, stumps or patches. The atoms are those of the processor up to ties,
-        and two fits on one device give the same bits. See `fit` for what goes in and comes out.
+        loop on the processor, for tests. ``None`` stays where the rows are: tensors of torch and
+        arrays of CuPy on a GPU are learned from there. Needs torch (``pip install ".[gpu]"``), and
+        a pool of columns, products, stumps or patches. The atoms are those of the processor up to
+        ties, and two fits on one device give the same bits. See `fit` for what goes in and comes
+        out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
         workers of a Dask cluster do not use it: each of their threads computes one partition.
@@ -419,7 +420,7 @@ class ShareBoostClassifier(BoostedClassifier):
         corrector, record = Newton(self.tol), Recorder(rows, terms.costs)
         model = CorrectAll(record, corrector, penalty, self.max_atoms, terms.include)
         propose = ByRule(find_rule(self.rule, penalty, corrector), model, terms.admissible)
-        return Loop(propose, model, record, ready.held, list(self.callbacks or []))
+        return Loop(propose, model, record, ready.held, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def steps(state: State) -> int:

@@ -145,10 +145,11 @@ class TotalQBoostClassifier(PricedClassifier):
         Draws the held-out part. Nothing else is random.
     device : {"cuda", "cpu"}, str or torch.device, default=None
         Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
-        code on the processor. ``None`` stays where the rows are: tensors of torch and arrays of
-        CuPy on a GPU are learned from there. Needs torch (``pip install laconic[gpu]``), and a pool
-        of columns, products, stumps or patches. The atoms are those of the processor up to ties,
-        and two fits on one device give the same bits. See `fit` for what goes in and comes out.
+        loop on the processor, for tests. ``None`` stays where the rows are: tensors of torch and
+        arrays of CuPy on a GPU are learned from there. Needs torch (``pip install ".[gpu]"``), and
+        a pool of columns, products, stumps or patches. The atoms are those of the processor up to
+        ties, and two fits on one device give the same bits. See `fit` for what goes in and comes
+        out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
         workers of a Dask cluster do not use it: each of their threads computes one partition.
@@ -206,7 +207,9 @@ class TotalQBoostClassifier(PricedClassifier):
         With ``cv``, the scores of the prices, highest price first, or of the sizes.
     exchanges_ : Exchanges
         After a fit on a Dask cluster: how often the loop asked the workers (``count``), and the
-        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times.
+        bytes ``sent`` and ``received``. Preparing the rows asks about ten more times. After
+        `fit_path`, the counts of all models add up to those of the path. What models share counts
+        for the first that is fitted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -440,7 +443,7 @@ class TotalQBoostClassifier(PricedClassifier):
             always = terms.include if self.search is not None else None
             propose = Violated(rows, self.l1, self.tol, terms.admissible, always)
         watch = None if ready.held is None else ready.held.again()
-        return Loop(propose, settle, record, watch, list(self.callbacks or []))
+        return Loop(propose, settle, record, watch, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:
         def rounds(state: State) -> int:

@@ -7,31 +7,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from laconic.data.fingerprint import fingerprint
-from laconic.losses import Loss
-from laconic.numeric.threads import Threads
-from laconic.pools import Pool, bind_parts
+from laconic.pools import bind_parts
 from laconic.pools.signs import as_signs
-from laconic.rows.limits import Limits
+from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows, rows_in_memory
 
 
 class Training(Protocol):
     """Checked rows to learn from, with their class codes and weights."""
 
-    def rows(
-        self,
-        pool: Pool,
-        signs: bool,
-        loss: Loss,
-        n_outputs: int,
-        threads: Threads,
-        intercept: bool,
-        limits: Limits,
-    ) -> Rows:
-        """Bind a pool to the rows, and return their shards.
-
-        With ``signs``, columns of 0 and 1 are used as columns of -1 and 1.
-        """
+    def rows(self, asked: RowsAsked) -> Rows:
+        """Bind a pool to the rows, and return their shards."""
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""
@@ -44,22 +30,13 @@ class TrainingInMemory(NamedTuple):
     codes: np.ndarray
     weight: np.ndarray
 
-    def rows(
-        self,
-        pool: Pool,
-        signs: bool,
-        loss: Loss,
-        n_outputs: int,
-        threads: Threads,
-        intercept: bool,
-        limits: Limits,
-    ) -> Rows:
+    def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows, and return their shards; see `Training.rows`."""
-        bounds = bind_parts(pool, limits.parts(self.X, self.codes, self.weight), threads)
-        if signs:
+        bounds = bind_parts(asked.pool, asked.limits.parts(self.X, self.codes, self.weight), asked.threads)
+        if asked.signs:
             bounds = [as_signs(bound) for bound in bounds]
-        settings = n_outputs, threads, intercept, limits
-        return rows_in_memory(bounds, loss, self.codes, self.weight, *settings)
+        settings = asked.n_outputs, asked.threads, asked.intercept, asked.limits
+        return rows_in_memory(bounds, asked.loss, self.codes, self.weight, *settings)
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""

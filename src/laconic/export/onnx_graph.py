@@ -20,7 +20,7 @@ def needed(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise ImportError(f'this needs {name}: pip install "laconic[onnx]"') from error
+        raise ImportError(f'this needs {name}: pip install ".[onnx]"') from error
 
 
 class Graph:

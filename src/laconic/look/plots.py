@@ -68,7 +68,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "laconic[plot]"') from error
+        raise ImportError('plots need matplotlib: pip install ".[plot]"') from error
     return plt
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.numeric.namespaces import namespace, number
+from laconic.numeric.namespaces import as_type, namespace, number
 
 
 class BinaryLoss(ABC):
@@ -50,20 +50,18 @@ class BinaryLoss(ABC):
 
     def targets(self, y: Any, n_outputs: int) -> Any:
         """Return the labels as -1 and 1."""
-        xp = namespace(y)
-        return 2 * xp.asarray(y, dtype=xp.int8) - 1
+        return 2 * as_type(y, "int8") - 1
 
     def evaluate(self, scores: Any, target: Any, weight: Any, state: Any) -> float:
         """Return the weighted sum of the losses, and store u in ``state``."""
-        xp = namespace(state)
-        value, u = self.at(scores[0] * xp.asarray(target, dtype=scores.dtype))
+        value, u = self.at(scores[0] * as_type(target, scores.dtype))
         state[0] = u
-        values = xp.asarray(value, dtype=xp.float64)
-        return number(xp.dot(values, xp.asarray(weight, dtype=xp.float64)))
+        values = as_type(value, "float64")
+        return number(namespace(state).dot(values, as_type(weight, "float64")))
 
     def residual(self, target: Any, weight: Any, state: Any) -> Any:
         """Weight times y u."""
-        return state * (weight * namespace(state).asarray(target, dtype=state.dtype))
+        return state * (weight * as_type(target, state.dtype))
 
     def curve(self, weight: Any, state: Any, direction: Any) -> Any:
         """Weight times l″ z."""

@@ -7,7 +7,7 @@ from typing import Any
 from laconic.losses.binary import BINARY_LOSSES
 from laconic.losses.contract import Link, Loss
 from laconic.losses.softmax import LOSSES
-from laconic.numeric.namespaces import namespace
+from laconic.numeric.namespaces import as_type, namespace
 
 
 def decide(scores: Any) -> Any:
@@ -15,10 +15,9 @@ def decide(scores: Any) -> Any:
 
     It is the position of the largest score. With a single score, it is 1 above zero and else 0.
     """
-    xp = namespace(scores)
     if scores.shape[1] > 1:
-        return xp.argmax(scores, axis=1)
-    return xp.asarray(scores[:, 0] > 0, dtype=xp.int64)
+        return namespace(scores).argmax(scores, axis=1)
+    return as_type(scores[:, 0] > 0, "int64")
 
 
 class OneVsRest:

@@ -16,7 +16,7 @@ def quick(loss: Loss) -> Loss:
     """
     usual = all(
         getattr(type(loss), name, None) is getattr(SoftmaxLoss, name)
-        for name in ("evaluate", "residual", "curve")
+        for name in ("evaluate", "residual", "curve", "curvature")
     )
     return QuickSoftmax(loss) if usual else loss
 
@@ -33,11 +33,17 @@ class QuickSoftmax:
 
         return softmax_kernels.evaluate(self._loss.margin, scores, target, weight, state)
 
-    def residual(self, target: Any, weight: Any, state: Any, out: Any = None) -> Any:
-        """Return the negative gradient of the weighted sum in the scores, in ``out`` if given."""
+    def residual(self, target: Any, weight: Any, state: Any) -> Any:
+        """Return the negative gradient of the weighted sum in the scores."""
         from laconic.losses import softmax_kernels
 
-        return softmax_kernels.residual(target, weight, state, out)
+        return softmax_kernels.residual(target, weight, state)
+
+    def curvature(self, weight: Any, state: Any) -> Any:
+        """Return the diagonal of the second derivative in the scores."""
+        from laconic.losses import softmax_kernels
+
+        return softmax_kernels.curvature(weight, state)
 
     def curve(self, weight: Any, state: Any, direction: Any) -> Any:
         """Return the second derivative in the scores times ``direction``."""

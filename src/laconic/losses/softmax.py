@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.numeric.namespaces import is_tensor, namespace, number
+from laconic.numeric.namespaces import as_type, is_tensor, namespace, number
 
 
 class SoftmaxLoss:
@@ -44,8 +44,8 @@ class SoftmaxLoss:
         xp.exp(state, out=state)
         total = state.sum(axis=0)
         state /= total
-        lost = xp.asarray(xp.log(total), dtype=xp.float64) - true
-        return number(xp.dot(lost, xp.asarray(weight, dtype=xp.float64)))
+        lost = as_type(xp.log(total), "float64") - true
+        return number(xp.dot(lost, as_type(weight, "float64")))
 
     def residual(self, target: Any, weight: Any, state: Any) -> Any:
         """Weight times (e_y − ρ)."""
@@ -100,8 +100,7 @@ def _flat(target: Any) -> Any:
 
 def _positions(y: Any) -> Any:
     """Return the same positions as a tensor."""
-    xp = namespace(y)
-    return xp.asarray(y, dtype=xp.int64) * len(y) + xp.arange(len(y), device=y.device)
+    return as_type(y, "int64") * len(y) + namespace(y).arange(len(y), device=y.device)
 
 
 @lru_cache(maxsize=8)  # nearly all blocks have the same length

@@ -6,14 +6,14 @@ lock more than they compute. This module imports Numba, so it is imported at fir
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 import numpy as np
 
 from laconic.numeric.compiled import compiled
+from laconic.numeric.exponentials import exponential, logarithm
 
-# Rows that a kernel takes at a time. Their numbers stay in the first-level cache.
+# Rows that a kernel takes at a time, a power of two. Their numbers stay in the first-level cache.
 ROWS = 256
 
 
@@ -21,28 +21,35 @@ def evaluate(
     margin: float, scores: np.ndarray, target: np.ndarray, weight: np.ndarray, state: np.ndarray
 ) -> float:
     """Return the weighted sum of the losses, and store ρ in ``state``."""
-    true = np.empty(len(target), dtype=state.dtype)
-    room = np.empty(ROWS, dtype=state.dtype)
-    shift_into(scores.dtype.type(margin), scores, target, state, true, room)
-    np.exp(state, out=state)
     value = np.zeros(1)
-    normalise_into(state, true, weight, room, value)
+    state[:] = scores
+    settle_into(scores.dtype.type(margin), target, weight, state, *rooms(state), value)
     return float(value[0])
 
 
-def residual(
-    target: np.ndarray, weight: np.ndarray, state: np.ndarray, out: np.ndarray | None = None
-) -> np.ndarray:
+def rooms(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return room for numbers of some rows, and for their losses."""
+    return np.empty(ROWS, dtype=state.dtype), np.empty(ROWS)
+
+
+def residual(target: np.ndarray, weight: np.ndarray, state: np.ndarray) -> np.ndarray:
     """Return the weight times (e_y − ρ)."""
-    out = np.empty_like(state) if out is None else out
+    out = np.empty_like(state)
     residual_into(target, weight, state, out)
     return out
 
 
 def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return the weight times (ρ ∘ z − ρ ⟨ρ, z⟩)."""
-    out, room = np.empty_like(state), np.empty(ROWS, dtype=state.dtype)
-    curve_into(weight, state, direction, room, out)
+    out = np.array(direction, dtype=state.dtype)
+    curve_into(weight, state, rooms(state)[0], out)
+    return out
+
+
+def curvature(weight: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the weight times ρ (1 − ρ)."""
+    out = np.empty_like(state)
+    curvature_into(weight, state, out)
     return out
 
 
@@ -51,57 +58,58 @@ def curve(weight: np.ndarray, state: np.ndarray, direction: np.ndarray) -> np.nd
 
 
 @compiled
-def shift_into(margin: Any, scores: Any, target: Any, state: Any, true: Any, room: Any) -> None:
-    """Add the margin to all scores but those of the true classes. Then subtract the largest.
+def settle_into(
+    margin: Any, target: Any, weight: Any, state: Any, room: Any, terms: Any, value: Any
+) -> None:
+    """Turn the scores in ``state`` into ρ, and write the weighted sum of the losses to ``value``.
 
-    ``state`` may be ``scores``.
+    The largest score of a row is subtracted before its exponentials. Losses of some rows are added
+    in pairs. What rounding takes from the sum of the pairs is added to the next one (Kahan).
     """
-    k, m = scores.shape
+    k, m = state.shape
     nothing = margin * 0
+    whole, missing = 0.0, 0.0
     for low in range(0, m, ROWS):
         n = min(ROWS, m - low)
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                state[c, at] = scores[c, at] + (margin if target[at] != c else nothing)
+                state[c, at] += margin if target[at] != c else nothing
         for i in range(n):
             room[np.uintp(i)] = state[0, np.uintp(low + i)]
         for c in range(1, k):
             for i in range(n):
                 at, p = np.uintp(low + i), np.uintp(i)
                 room[p] = state[c, at] if state[c, at] > room[p] else room[p]
+        for i in range(n):
+            at, p = np.uintp(low + i), np.uintp(i)
+            terms[p] = state[np.uintp(target[at]), at] - room[p]
         for c in range(k):
             for i in range(n):
-                state[c, np.uintp(low + i)] -= room[np.uintp(i)]
+                at = np.uintp(low + i)
+                state[c, at] = exponential(state[c, at] - room[np.uintp(i)])
         for i in range(n):
-            at = np.uintp(low + i)
-            true[at] = state[np.uintp(target[at]), at]
-
-
-@compiled
-def normalise_into(state: Any, true: Any, weight: Any, room: Any, value: Any) -> None:
-    """Divide exponentials by their sums over the classes, and add up the losses.
-
-    What rounding takes from a sum is added to the next term (Kahan).
-    """
-    k, m = state.shape
-    whole, missing = 0.0, 0.0
-    for low in range(0, m, ROWS):
-        n = min(ROWS, m - low)
-        for i in range(n):
-            room[i] = 0
-        for c in range(k):
+            room[np.uintp(i)] = state[0, np.uintp(low + i)]
+        for c in range(1, k):
             for i in range(n):
                 room[np.uintp(i)] += state[c, np.uintp(low + i)]
         for i in range(n):
-            at = np.uintp(low + i)
-            lost = log(np.float64(room[i])) - np.float64(true[at])
-            term = lost * np.float64(weight[at]) + missing
-            whole, before = whole + term, whole
-            missing = term - (whole - before)
+            p = np.uintp(i)
+            lost = logarithm(np.float64(room[p])) - terms[p]
+            terms[p] = lost * np.float64(weight[np.uintp(low + i)])
         for c in range(k):
             for i in range(n):
                 state[c, np.uintp(low + i)] /= room[np.uintp(i)]
+        for i in range(n, ROWS):
+            terms[i] = 0.0
+        half = ROWS // 2
+        while half > 0:
+            for i in range(half):
+                terms[np.uintp(i)] += terms[np.uintp(half + i)]
+            half //= 2
+        term = terms[0] + missing
+        whole, before = whole + term, whole
+        missing = term - (whole - before)
     value[0] = whole
 
 
@@ -117,8 +125,32 @@ def residual_into(target: Any, weight: Any, state: Any, out: Any) -> None:
 
 
 @compiled
-def curve_into(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> None:
-    """Write the weight times (ρ ∘ z − ρ ⟨ρ, z⟩) to ``out``, which may be the direction z."""
+def residual_to_rows(target: Any, weight: Any, state: Any, out: Any) -> None:
+    """Write the weight times (e_y − ρ) to ``out``, (rows, k)."""
+    k, m = state.shape
+    for i in range(m):
+        at = np.uintp(i)
+        for c in range(k):
+            out[at, np.uintp(c)] = -weight[at] * state[np.uintp(c), at]
+        out[at, np.uintp(target[at])] += weight[at]
+
+
+@compiled
+def curvature_into(weight: Any, state: Any, out: Any) -> None:
+    """Write the weight times ρ (1 − ρ) to ``out``."""
+    k, m = state.shape
+    for c in range(k):
+        for i in range(m):
+            at = np.uintp(i)
+            out[c, at] = (state[c, at] - state[c, at] * state[c, at]) * weight[at]
+
+
+@compiled
+def curve_into(weight: Any, state: Any, room: Any, out: Any) -> None:
+    """Turn the direction z in ``out`` into the weight times (ρ ∘ z − ρ ⟨ρ, z⟩).
+
+    If the direction were another argument that may be the same array, nothing would be vectorised.
+    """
     k, m = state.shape
     for low in range(0, m, ROWS):
         n = min(ROWS, m - low)
@@ -127,9 +159,8 @@ def curve_into(weight: Any, state: Any, direction: Any, room: Any, out: Any) -> 
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                room[np.uintp(i)] += state[c, at] * direction[c, at]
+                room[np.uintp(i)] += state[c, at] * out[c, at]
         for c in range(k):
             for i in range(n):
                 at = np.uintp(low + i)
-                bent = state[c, at] * (direction[c, at] - room[np.uintp(i)])
-                out[c, at] = bent * weight[at]
+                out[c, at] = state[c, at] * (out[c, at] - room[np.uintp(i)]) * weight[at]

@@ -76,6 +76,11 @@ class IntegerPredictor(Predictor):
         return f"Integer{super().__repr__()[:-1]}, {i.bits} bits, inputs {i.inputs.given!r})"
 
     @property
+    def reads_tensors(self) -> bool:
+        """False: whole numbers are computed on the processor."""
+        return False
+
+    @property
     def unit(self) -> float:
         """Value of one unit of the scores."""
         return self.integers.unit

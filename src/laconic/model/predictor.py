@@ -12,6 +12,7 @@ from scipy import sparse
 
 from laconic.data.cells import is_frame, read_series
 from laconic.data.dates import DATE, InUnit, is_date, is_unit
+from laconic.data.elsewhere import is_on_device
 from laconic.data.frames import (
     OTHER,
     asked_categories,
@@ -23,7 +24,7 @@ from laconic.data.frames import (
     holds_times,
     numbers_of,
 )
-from laconic.losses import Link, decide, find_link
+from laconic.losses import LINKS, Link, decide, find_link
 from laconic.model.cost import Cost, model_cost
 from laconic.model.feature_maps import FeatureMap, feature_name, map_width, model_scores
 from laconic.model.predictor_file import read_predictor, write_predictor
@@ -31,7 +32,15 @@ from laconic.model.primitives import take
 from laconic.notebook import MOST_ROWS, box, show
 from laconic.numeric.namespaces import is_tensor, numbers_like, to_host
 from laconic.numeric.sparse_rows import canonical
-from laconic.registry import QUANTISE, TENSOR_COLUMNS, TENSOR_LABELS, TO_C, TO_ONNX, find
+from laconic.registry import (
+    QUANTISE,
+    TENSOR_ANSWER,
+    TENSOR_COLUMNS,
+    TENSOR_LABELS,
+    TO_C,
+    TO_ONNX,
+    find,
+)
 
 
 class Predictor:
@@ -143,7 +152,8 @@ class Predictor:
     def scores(self, X: Any) -> np.ndarray:
         """Return the scores (n_rows, n_outputs) of an array, a sparse matrix or a data frame.
 
-        A tensor of floats gives a tensor on its device.
+        Of a tensor, or an array on a GPU, this and other answers for rows are of the same kind and
+        in the same place. Labels that are no numbers are an array of NumPy.
 
         If the predictor knows feature names, it finds the columns of a frame by name. Columns that
         it does not read may be left out. The categories, dates and durations of a frame are
@@ -152,7 +162,7 @@ class Predictor:
         and filled columns accept missing values. A missing value meets no condition but "is
         missing".
         """
-        return self.encoded_scores(self._matrix(X))
+        return self._answer(self.encoded_scores, X)
 
     def encoded_scores(self, X: Any) -> Any:
         """Return the scores of an array or sparse matrix, for numbers already in ``units``.
@@ -207,7 +217,22 @@ class Predictor:
         hint = f"; give images as rows of pixels, X.reshape(-1, {self.n_features})" * images
         raise ValueError(f"X must have {self.n_features} columns, not shape {shape}{hint}")
 
+    @property
+    def reads_tensors(self) -> bool:
+        """Whether tensors are read where they are: the link is a known one, and there are no dates.
+
+        Other tensors are read on the processor.
+        """
+        return not self.units and type(self._link) in LINKS.values()
+
+    def _answer(self, method: Callable[[Any], Any], X: Any) -> Any:
+        """Return what a method for numbers answers for rows as users give them."""
+        if is_tensor(X) or is_on_device(X):
+            return find(TENSOR_ANSWER)(self, method, X)
+        return method(self._matrix(X))
+
     def _matrix(self, X: Any) -> Any:
+        """Return rows in the memory of the processor as numbers in ``units``."""
         if sparse.issparse(X):
             self._check_width(X)
             X = canonical(X if X.format in ("csr", "csc") else X.tocsr())
@@ -218,9 +243,6 @@ class Predictor:
                 return frame_matrix(X, self.feature_names, self.map.features().tolist(), *known)
             self._check_width(X)
             return self._numbers(encode_frame(X, self.categories, self.units))
-        if is_tensor(X) and X.dtype.is_floating_point and not self.units:
-            self._check_width(X)
-            return X
         matrix = np.asarray(to_host(X))
         self._check_width(matrix)
         if holds_times(matrix):
@@ -233,6 +255,8 @@ class Predictor:
         matrix = np.asarray(X)
         if matrix.dtype.kind in "biuf":
             return matrix
+        if matrix.dtype.kind == "c":
+            raise ValueError("X holds complex numbers, and predictors read real ones")
         try:
             return matrix.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -252,7 +276,7 @@ class Predictor:
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every row: by the largest score, or by the sign of a single score."""
-        return self.encoded_labels(self._matrix(X))
+        return self._answer(self.encoded_labels, X)
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
@@ -267,7 +291,7 @@ class Predictor:
         return self._probabilities
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        return self.encoded_probabilities(self._matrix(X))
+        return self._answer(self.encoded_probabilities, X)
 
     def corrected_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities without the effect of the fit's ``class_weight``.

@@ -17,6 +17,7 @@ from scipy import sparse
 from laconic.model.lowering import Primitive
 from laconic.model.masks import CUT, mask_weights, pixels_under
 from laconic.model.patch_responses import Box, BoxLimits, make_box
+from laconic.numeric.once import once
 
 if TYPE_CHECKING:
     from laconic.numeric.threads import Threads
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 IMAGES = 64
 # Values of an image up to which more images are computed together. Then threads do more at a time.
 VALUES = 256
+# Tasks that there are at least, unless they would have fewer than `IMAGES` images.
+TASKS = 32
 # Pixels of at most this magnitude have responses that single precision can hold.
 LARGEST_PIXEL = 2.0**100
 # Limits, because a file of a few bytes may ask for much memory. All masks have at most MOST_WEIGHTS
@@ -153,6 +156,11 @@ class WindowMaximum(Primitive):
 
     def mask_numbers(self) -> np.ndarray:
         """Return a number for every column. Columns of the same size and mask share it."""
+        return self._mask_numbers
+
+    @once
+    def _mask_numbers(self) -> np.ndarray:
+        """The numbers. Sorting masks takes long, and every box asks for them."""
         keys = np.column_stack([self.size[self.template], self.centre, self.sigma])
         return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
 
@@ -173,7 +181,8 @@ class WindowMaximum(Primitive):
             raise ValueError(f"X has {X.shape[1]} columns, but images have {height}x{width} pixels")
         out = np.empty((X.shape[0], len(self.template)), dtype=np.float32)
         self.boxes()  # threads must not all look for them
-        together = IMAGES * max(1, min(VALUES // max(len(self.template), 1), 16))
+        most = max(1, min(VALUES // max(len(self.template), 1), 16))
+        together = IMAGES * min(most, -(-X.shape[0] // (TASKS * IMAGES)) or 1)
         blocks = [slice(start, start + together) for start in range(0, X.shape[0], together)]
         if threads is not None:
             list(threads.map(lambda rows: self._fill(X, rows, out), blocks))

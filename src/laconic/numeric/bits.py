@@ -123,9 +123,10 @@ def add_up_into(codes, places, values, totals, found):  # type: ignore[no-untype
 
     First add every row's value to the entries of its bytes in ``totals``, four bytes at a time.
     Then add up the entries of the patterns that have a bit. The last bit halves the patterns. When
-    both halves are added, the bit before it does. The last sum is that of all values.
+    both halves are added, the bit before it does. The last sum is that of all values. Values of
+    more outputs than ``found`` has are not read.
     """
-    for c in range(values.shape[0]):
+    for c in range(found.shape[0]):
         for j in range(0, places.size, 4):
             p, q = places[j], places[j + 1]
             r, s = places[j + 2], places[j + 3]

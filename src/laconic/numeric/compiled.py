@@ -7,8 +7,10 @@ saves time. If it cannot be written or read, each process compiles its kernels a
 The first fit on a machine waits for the compiler, so kernels are written to compile quickly. They
 are few and short. They loop over numbers instead of using slices and whole-array expressions. There
 is one kernel for each case rather than one for all. NumPy, BLAS and LAPACK do whatever they do as
-fast. ``benchmarks/cold_start.py`` measures the wait. Few kernels call others. The cache does not
-notice when such another kernel changes, so delete it then.
+fast. ``benchmarks/cold_start.py`` measures the wait.
+
+Few kernels call others. Numba compiles a kernel anew when its own module changes, and here also
+when the module of a kernel that it calls changes.
 
 Importing this module does not import Numba; decorating a function does.
 """
@@ -19,6 +21,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+from laconic.numeric.called_kernels import digest_of_called
 
 # All options but the first save compile time. Nothing calls a kernel by its address. Division by
 # zero gives infinity, as in NumPy, because an error would need checks. Kernels create no arrays but
@@ -50,7 +54,7 @@ def compiled(
         return dispatcher
     with suppress(OSError, RuntimeError):  # Numba finds no folder that it can write to
         dispatcher.enable_caching()
-        dispatcher._cache = _Cache(dispatcher._cache)
+        dispatcher._cache = _Cache(dispatcher._cache, digest_of_called(function))
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
@@ -64,8 +68,11 @@ class _Cache:
     In between, the disk may have become full, or the folder may have been deleted.
     """
 
-    def __init__(self, cache: Any) -> None:
+    def __init__(self, cache: Any, called: str) -> None:
         self._cache = cache
+        if called:  # what was compiled with other code of the called kernels is not read
+            file = cache._cache_file
+            file._source_stamp = file._source_stamp, called
 
     @property
     def cache_path(self) -> str:

@@ -23,6 +23,14 @@ def first_part(step: np.ndarray, cut: int = 0) -> float:
     return min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
 
 
+def not_too_far(W: np.ndarray, step: np.ndarray) -> float:
+    """Return the part of a step to try first, in proportion to the weights.
+
+    Where the objective is almost flat, a Newton step can be far too long.
+    """
+    return min(1.0, 10.0 * (1.0 + float(np.abs(W).max())) / max(float(np.abs(step).max()), 1e-300))
+
+
 def halved(t: float) -> float:
     """Return half of a part."""
     return 0.5 * t

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
+
+T = TypeVar("T")
 
 _here = threading.local()
 
@@ -32,7 +34,8 @@ class _Shared:
         self._function, self._items = function, items
         self._results: list[_Result | None] = [None] * len(items)
         self._numbers = count()  # threads take numbers from it one at a time
-        self._done: SimpleQueue[int] = SimpleQueue()
+        self._awaited = -1  # the piece that the thread that asks waits for
+        self._done: SimpleQueue[None] = SimpleQueue()
         self._stopped = False
 
     def step(self) -> bool:
@@ -47,8 +50,14 @@ class _Shared:
             if not isinstance(error, Exception):
                 raise  # an interrupt of the thread that asks must not wait for its turn
         finally:
-            self._done.put(at)
+            if self._awaited == at:
+                self._done.put(None)
         return True
+
+    def work(self) -> None:
+        """Do pieces of the work until none is left."""
+        while self.step():
+            pass
 
     def results(self) -> Iterator[Any]:
         """Yield the results in order. Do pieces of the work while the next one is not there."""
@@ -56,13 +65,25 @@ class _Shared:
             for at in range(len(self._items)):
                 while (result := self._results[at]) is None:
                     if not as_worker(self.step):
-                        self._done.get()  # another thread is at this piece
+                        self._wait(at)
                 if result.error is not None:
                     raise result.error
                 self._results[at] = _Result(None)  # it may be large
                 yield result.value
         finally:
             self.stop()
+
+    def _wait(self, first: int) -> None:
+        """Wait for the last piece from ``first`` on that is not done. None is left to begin.
+
+        To wake up for each of them would take the interpreter's lock from those who work.
+        """
+        for at in range(len(self._results) - 1, first - 1, -1):
+            if self._results[at] is None:
+                self._awaited = at
+                if self._results[at] is None:  # else its thread may not know that it is awaited
+                    self._done.get()
+                return
 
     def stop(self) -> None:
         """Leave out the pieces that nobody has begun."""
@@ -74,8 +95,8 @@ def is_worker() -> bool:
     return getattr(_here, "busy", False)
 
 
-def as_worker(step: Callable[[], bool]) -> bool:
-    """Do a piece of work. Meanwhile `is_worker` is true on this thread."""
+def as_worker(step: Callable[[], T]) -> T:
+    """Do some work. Meanwhile `is_worker` is true on this thread."""
     before, _here.busy = is_worker(), True
     try:
         return step()
@@ -134,6 +155,5 @@ def _work(jobs: SimpleQueue[_Shared | None]) -> None:
     """Do jobs until None comes."""
     while (job := jobs.get()) is not None:
         with suppress(BaseException):  # the thread that asks gets it
-            while as_worker(job.step):
-                pass
+            as_worker(job.work)
         del job  # its results may be large

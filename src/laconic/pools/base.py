@@ -62,6 +62,8 @@ class BoundPool(ABC):
     n_atoms: int
     n_columns: int
     dtype: np.dtype[Any]
+    loads_numba = False
+    """Whether the pool loads Numba, besides those whose columns are bits or local."""
     binary = False
     """Whether every column holds only zeros and ones. Eight columns can then share a byte."""
     signs = False

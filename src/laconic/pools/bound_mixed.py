@@ -38,6 +38,7 @@ class BoundMixed(BoundPool):
         self.dtype = np.result_type(*(pool.dtype for pool in self.pools))
         self.binary = all(pool.binary for pool in self.pools)
         self.signs = all(pool.signs for pool in self.pools)
+        self.loads_numba = any(p.loads_numba or p.binary or p.signs for p in self.pools)
         local = [number for number, pool in enumerate(self.pools) if pool.local_atoms]
         self._local = local[0] if local else -1
         self.local_atoms = bool(local)

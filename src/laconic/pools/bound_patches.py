@@ -28,6 +28,8 @@ class BoundPatches(BoundPool):
     value counts ``_steps`` steps.
     """
 
+    loads_numba = True
+
     def __init__(
         self,
         X: Any,
@@ -86,6 +88,7 @@ class BoundPatches(BoundPool):
             self._stored[rows] = values
             return self._stored[rows].max(axis=0)
 
+        self._map.windows.boxes()  # threads must not all look for them
         peaks = np.zeros(self.n_atoms)
         for of_block in self._threads.map(one, row_blocks(len(self._stored), IMAGES)):
             np.maximum(peaks, of_block, out=peaks)

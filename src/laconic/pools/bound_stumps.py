@@ -22,6 +22,8 @@ TOGETHER = 8  # neighbouring features that one worker reads or codes
 # residual less often. With fewer, there are more pieces of work to share. There are so many that a
 # pool has at least this number of pieces.
 SUMMED, PIECES = (2, 8), 32
+# Additions for each thread. With fewer, handing them out costs more than it saves.
+SUMS_OF_THREAD = 1 << 18
 
 
 class _Job(NamedTuple):
@@ -163,6 +165,7 @@ class BoundStumps(BoundPool):
         residual = np.require(residual, dtype, ["C", "W"])  # one kernel for each dtype
         jobs = self._jobs(residual.shape[1])
         sizes = np.array([*(job.first for job in jobs), self.n_atoms]) * residual.shape[1]
+        worth = max(1, residual.size * len(self._coding) // SUMS_OF_THREAD)
         start, carry = 0, np.zeros(residual.shape[1])
         while start < len(jobs):
             # Jobs are given out in waves. Otherwise workers would run ahead until every sum of the
@@ -170,7 +173,7 @@ class BoundStumps(BoundPool):
             stop = int(np.searchsorted(sizes, sizes[start] + self._limits.wave, side="right")) - 1
             wave = jobs[start : max(stop, start + self.threads.n_jobs)]
             start += len(wave)
-            answers = self.threads.map(lambda job: self._sums(job, residual), wave)
+            answers = self.threads.map(lambda job: self._sums(job, residual), wave, most=worth)
             for job, sums in zip(wave, answers, strict=True):
                 if job.running:
                     sums += carry

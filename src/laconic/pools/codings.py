@@ -6,15 +6,15 @@ has the last code. This module imports Numba, so it is imported at first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from laconic.numeric.compiled import compiled
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.quantiles import Weighted, midpoints, quantile_cuts, run_starts, weighted
+from laconic.pools.ranks import encode, is_new
 from laconic.pools.stump_limits import StumpLimits
 
 _CODED = 1 << 17  # rows that a worker codes together, and numbers that it looks at together
@@ -203,21 +203,51 @@ def coding_at(cuts: np.ndarray, missing: bool) -> Coding:
 
 
 def listed(
-    X: Any, features: slice, most: int, read: int, complete: bool = False
+    X: Any,
+    features: slice,
+    most: int,
+    read: int,
+    run: slice | None = None,
+    complete: bool = False,
 ) -> list[tuple[np.ndarray, bool]]:
     """Return the distinct values of a few neighbouring features, and whether any is missing.
 
-    If a feature has more than ``most`` values, ``most + 1`` are listed. If the features are
-    ``complete``, no value is missing. Then no row is read after the lists are full.
+    If a feature has more than ``most`` values, ``most + 1`` are listed. With ``run``, only these
+    rows are read. If the features are ``complete``, no value is missing. Then no row is read after
+    the lists are full.
     """
     n = features.stop - features.start
     distinct = np.empty((n, most + 1))
     counts, missing = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    for _, block in _chunks(X, features, read):
+    for _, block in _chunks(X, features, read, run):
         survey(block, distinct, counts, missing)
         if complete and (counts > most).all():
             break
     return [(distinct[j, : counts[j]].copy(), bool(missing[j])) for j in range(n)]
+
+
+def listed_in_runs(
+    X: Any, blocks: list[slice], most: int, read: int, threads: Threads
+) -> list[tuple[np.ndarray, bool]]:
+    """Return the same for every feature. Threads share the features and the rows."""
+    runs = runs_of_rows(X)
+    jobs = [(features, run) for features in blocks for run in runs]
+    found = iter(list(threads.map(lambda job: listed(X, job[0], most, read, job[1]), jobs)))
+    out = []
+    for _ in blocks:
+        parts = zip(*(next(found) for _ in runs), strict=True)
+        out += [_listed_together(of_feature, most) for of_feature in parts]
+    return out
+
+
+def _listed_together(
+    parts: Sequence[tuple[np.ndarray, bool]], most: int
+) -> tuple[np.ndarray, bool]:
+    """Return what is listed of a feature, from what is listed of runs of rows."""
+    if len(parts) == 1:
+        return parts[0]
+    values = np.unique(np.concatenate([values for values, _ in parts]))
+    return values[: most + 1], any(missing for _, missing in parts)
 
 
 def most_listed(bins: int | None) -> int:
@@ -258,51 +288,15 @@ def write_codes(
 def survey(block: np.ndarray, listed: np.ndarray, counts: np.ndarray, missing: np.ndarray) -> None:
     """Add the distinct values of a block (features, rows) to sorted lists until they are full."""
     most = listed.shape[1]
+    missing |= np.isnan(block).any(axis=1)
     for f, values in enumerate(block):
-        missing[f] |= bool(np.isnan(values).any())
         low, step = 0, 2 * most  # many lists are full after a few rows
         while low < len(values) and counts[f] < most:
             part, known = values[low : low + step], listed[f, : counts[f]]
-            fresh = part[_is_new(part, known)] if len(known) else part
+            fresh = part[is_new(part, known)] if len(known) else part
             fresh = fresh[~np.isnan(fresh)]
             if len(fresh):
                 merged = np.unique(np.append(known, fresh))[:most]
                 counts[f] = len(merged)
                 listed[f, : len(merged)] = merged
             low, step = low + step, len(values)
-
-
-def _is_new(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return which values are not in a sorted list. The list must not be empty."""
-    ranks = np.empty(len(values), dtype=np.uint32)
-    _rank(values, known, ranks)
-    return np.asarray(known.take(ranks, mode="clip") != values)
-
-
-def encode(values: np.ndarray, cuts: np.ndarray, missing: int, out: np.ndarray) -> None:
-    """Write the codes of the values of one feature: the number of cuts below, or ``missing``."""
-    ranks = np.empty(len(values), dtype=np.uint32)
-    _rank(values, cuts, ranks)
-    np.copyto(out, ranks, casting="unsafe")
-    gaps = np.isnan(values)
-    if gaps.any():
-        out[gaps] = missing
-
-
-@compiled
-def _rank(values: Any, listed: Any, ranks: Any) -> None:
-    """Count the entries of an ascending list that are below each value. NaN gets any count.
-
-    All values do their binary search in step. So there is no branch to mispredict, and the loop
-    vectorises.
-    """
-    for i in range(values.size):
-        ranks[i] = 0
-    n = listed.size
-    while n > 0:
-        half = (n + 1) >> 1
-        for i in range(values.size):
-            at = ranks[i]
-            above = at + half
-            ranks[i] = above if listed[above - 1] < values[i] else at
-        n -= half

@@ -15,11 +15,10 @@ from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, feature_number
 from laconic.pools.parts import Place
 from laconic.pools.scaling import ColumnsSurvey, ScaledPool, column_scales, needs_double
+from laconic.pools.sparse_passes import TASK, SparsePasses
 
-# Number of stored entries of a sparse matrix that one task sums: a few milliseconds of work.
-SPARSE_TASK = 1 << 21
-# Number of tasks of a sparse matrix, unless they would be very small.
-TASKS = 32
+# Rows of a dense matrix whose columns are written together.
+ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -97,13 +96,13 @@ class BoundColumns(BoundPool):
         factors: np.ndarray,
         members: list[np.ndarray] | None,
         threads: Threads,
-        task: int = SPARSE_TASK,
+        task: int = TASK,
     ) -> None:
         self._X: Any = X if sparse.issparse(X) else np.asarray(X)
         self._factors = factors
         self._members = members
         self._threads = threads
-        self._task = task
+        self._passes = SparsePasses(self._X, threads, task)
         self.dtype = self._X.dtype
         self._double = needs_double(self._X, factors)
         self.n_columns = self._X.shape[1]
@@ -132,35 +131,24 @@ class BoundColumns(BoundPool):
         return total
 
     def _sums(self, X: Any, residual: np.ndarray) -> np.ndarray:
-        if self._double or sparse.issparse(X):  # SciPy sums all rows in the dtype it is given
+        if sparse.issparse(X):
+            return self._passes.sums(residual)
+        if self._double:
             residual = residual.astype(np.float64)
-        if not sparse.issparse(X):
-            return transpose_product(X, residual, self._threads)
-        task = min(self._task, max(X.nnz // TASKS, 1 << 16))
-        if X.format == "csc":
-            parts = self._threads.map(lambda c: c.T @ residual, _column_views(X, task))
-            return np.vstack([np.asarray(p, dtype=np.float64) for p in parts])
-        total = np.zeros((X.shape[1], residual.shape[1]))
-        views = _row_views(X, task)
-        for part in self._threads.map(lambda item: item[1].T @ residual[item[0]], views):
-            total += part
-        return total
+        return transpose_product(X, residual, self._threads)
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the scaled training columns."""
         features = self._features(atoms)
         factors = self._factors[features]
-        if not sparse.issparse(self._X) or self._X.format == "csc":
-            taken = self._X[:, features]
-            taken = taken.toarray() if sparse.issparse(taken) else taken
-            return np.asfortranarray(taken * factors, dtype=self.dtype)
+        if sparse.issparse(self._X):
+            return self._passes.columns(features, factors, self.dtype)
         out = np.empty((self._X.shape[0], len(features)), dtype=self.dtype, order="F")
 
-        def write(view: tuple[slice, Any]) -> None:
-            rows, own = view
-            out[rows] = own[:, features].toarray() * factors
+        def write(rows: slice) -> None:
+            out[rows] = self._X[rows][:, features] * factors
 
-        list(self._threads.map(write, _row_views(self._X, self._task)))
+        list(self._threads.map(write, row_blocks(len(out), ROWS)))
         return out
 
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
@@ -220,32 +208,3 @@ class BoundColumns(BoundPool):
         if self._members is None:
             return np.asarray(atoms, dtype=np.int64)
         return np.concatenate([self._members[a] for a in atoms] or [np.empty(0, dtype=np.int64)])
-
-
-def _cuts(indptr: np.ndarray, task: int) -> Iterator[tuple[int, int]]:
-    """Cut the major axis of a sparse matrix into runs of about ``task`` stored entries."""
-    marks = np.arange(task, int(indptr[-1]) + task, task)
-    edges = np.unique(np.r_[0, np.searchsorted(indptr, marks), len(indptr) - 1])
-    edges = edges[edges < len(indptr)]
-    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-
-
-def _view(X: Any, a: int, b: int, make: Any, shape: tuple[int, int]) -> Any:
-    """Return lines a to b of the major axis. The result shares the stored entries of X."""
-    low, high = X.indptr[a], X.indptr[b]
-    out = make(shape, dtype=X.dtype)
-    out.data, out.indices = X.data[low:high], X.indices[low:high]
-    out.indptr = X.indptr[a : b + 1] - low
-    return out
-
-
-def _column_views(X: Any, task: int) -> list[Any]:
-    cuts = _cuts(X.indptr, task)
-    return [_view(X, a, b, sparse.csc_matrix, (X.shape[0], b - a)) for a, b in cuts]
-
-
-def _row_views(X: Any, task: int) -> list[tuple[slice, Any]]:
-    return [
-        (slice(a, b), _view(X, a, b, sparse.csr_matrix, (b - a, X.shape[1])))
-        for a, b in _cuts(X.indptr, task)
-    ]

@@ -44,7 +44,7 @@ def survey_features(
     found = []
     counted = place.counted
     complete = counted is not None and bool((counted[features] == place.total).all())
-    values = codings.listed(X, features, codings.most_listed(bins), limits.read, complete)
+    values = codings.listed(X, features, codings.most_listed(bins), limits.read, None, complete)
     for feature, (distinct, missing) in enumerate(values, features.start):
         if categorical[feature]:
             if len(distinct) > codings.most_listed(bins):

@@ -24,6 +24,10 @@ class Weighted(NamedTuple):
 
 def weighted(values: np.ndarray, mass: np.ndarray) -> Weighted:
     """Return the weighted list of values that come in any order, each with a mass."""
+    if len(mass) and mass.min() == mass.max():  # the order of equal masses does not matter
+        values = np.sort(values)
+        starts = run_starts(values)
+        return Weighted(values[starts], np.add.reduceat(mass, starts))
     order = np.argsort(values)
     values = values[order]
     starts = run_starts(values)

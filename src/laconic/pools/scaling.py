@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from laconic.numeric.magnitudes import ENLARGE
-from laconic.numeric.threads import Threads
+from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.parts import Place
 
 # Numbers that are read together: 8 MB in float64, enough to hide the cost of a NumPy call.
 ENTRIES = 1 << 20
-
+# Stored entries of sparse rows from which a pass is compiled. With fewer, loading Numba takes
+# longer than a fit gains.
+COMPILED = 1 << 22
 
 # Largest values whose squares can be summed over rows, by the bytes of a number.
 LARGEST = {4: 1e18, 8: 1e140}
@@ -60,7 +63,7 @@ def survey_columns(
     entries : int
         How many numbers are read together.
     threads : Threads, optional
-        Threads that look for the largest values of dense columns.
+        Threads that look for the largest values.
     """
     if not (scale is None or (isinstance(scale, str) and scale in ("max", "std"))):
         raise ValueError(f"scale must be 'max', 'std' or None, not {scale!r}")
@@ -168,9 +171,10 @@ class ScaledPool:
 
 def column_peaks(X: Any, entries: int = ENTRIES, threads: Threads | None = None) -> np.ndarray:
     """Return the largest absolute value of every column."""
+    threads = threads or Threads(1)
     if sparse.issparse(X):
-        return _peak_sparse(X, entries)
-    return _peak_dense(X, entries, threads or Threads(1))
+        return _peak_sparse(X, entries, threads)
+    return _peak_dense(X, entries, threads)
 
 
 def needs_double(X: Any, factors: np.ndarray) -> bool:
@@ -247,11 +251,23 @@ def _stored(X: Any, entries: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.n
         start = end
 
 
-def _peak_sparse(X: Any, entries: int) -> np.ndarray:
+def _peak_sparse(X: Any, entries: int, threads: Threads) -> np.ndarray:
     peak = np.zeros(X.shape[1])
+    if X.format == "csr" and X.nnz >= COMPILED and X.has_canonical_format:
+        for of_some in threads.map(partial(_compiled_peaks, X), row_blocks(X.nnz, COMPILED // 4)):
+            np.maximum(peak, of_some, out=peak)
+        return peak
     for _, columns, values in _stored(X, entries):
         np.maximum.at(peak, columns, np.abs(values))
     return peak
+
+
+def _compiled_peaks(X: Any, some: slice) -> np.ndarray:
+    from laconic.pools.sparse_kernels import peaks_into  # here, because it imports Numba
+
+    peaks = np.zeros(X.shape[1])
+    peaks_into(X.indices[some], X.data[some], peaks)
+    return peaks
 
 
 def _deviation_sparse(

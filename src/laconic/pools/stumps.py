@@ -147,8 +147,7 @@ class Stumps:
         categorical = self.categories(X.shape[1])
         if survey is None:
             limits, most = self._limits, coder.most_listed(bins)
-            found = threads.map(lambda b: coder.listed(X, b, most, limits.read), blocks)
-            values = [of_feature for block in found for of_feature in block]
+            values = coder.listed_in_runs(X, blocks, most, limits.read, threads)
 
             def coding(feature: int) -> Coding:
                 named = bool(categorical[feature])

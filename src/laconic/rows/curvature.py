@@ -58,45 +58,62 @@ def placed(parts: Sequence[Mass]) -> list[Among]:
     return [Among(before, whole) for before in np.cumsum(sums, axis=0) - sums]
 
 
-def column_mass(curvatures: list[np.ndarray]) -> Mass:
-    """Return the number and curvature of the rows of some blocks, (n_outputs, rows) each."""
-    sums = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
-    return Mass(sum(h.shape[1] for h in curvatures), sums.sum(axis=0))
+class Bend(NamedTuple):
+    """The curvature of the rows of a block."""
+
+    rows: np.ndarray
+    """(n_outputs, rows)"""
+    sums: np.ndarray
+    """Its sums over the rows, (n_outputs,) in float64."""
+
+    @classmethod
+    def of(cls, curvature: np.ndarray) -> Bend:
+        """Add up a curvature."""
+        return cls(curvature, curvature.sum(axis=1, dtype=np.float64))
+
+    def first(self, n: int) -> Bend:
+        """Return the curvature of the first n outputs."""
+        return Bend(self.rows[:n], self.sums[:n])
+
+
+def column_mass(bends: Sequence[Bend]) -> Mass:
+    """Return the number and curvature of the rows of some blocks."""
+    return Mass(sum(b.rows.shape[1] for b in bends), np.sum([b.sums for b in bends], axis=0))
 
 
 def column_grams(
     takes: Sequence[Take],
-    curvatures: list[np.ndarray],
+    bends: Sequence[Bend],
     few: int,
     run: Map,
     among: Among | None = None,
+    compiled: bool = False,
 ) -> np.ndarray:
     """Return Σ_i h_ic x_i x_iᵀ for every output c. With many rows, about ``few`` give an estimate.
 
-    Each block has a function of ``takes``, which returns the columns of some rows, and an array of
-    ``curvatures`` (n_outputs, rows). Every output uses rows of its own, because rows with much
-    curvature in one of many classes have little in most others. ``among`` gives the place of these
-    rows among the rows of all shards. All shards together take the same rows as a single shard
-    would.
+    Each block has a function of ``takes``, which returns the columns of some rows, and its
+    curvature. Every output uses rows of its own, because rows with much curvature in one of many
+    classes have little in most others. ``among`` gives the place of these rows among the rows of
+    all shards. All shards together take the same rows as a single shard would.
     """
-    masses = np.array([h.sum(axis=1, dtype=np.float64) for h in curvatures])
-    whole = column_mass(curvatures) if among is None else among.whole
+    whole = column_mass(bends) if among is None else among.whole
     if whole.rows <= 2 * few or not whole.sums.any():
-        columns = [take(slice(None)) for take in takes]
-        return total(list(run(weighted_grams, zip(columns, curvatures, strict=True))))
-    before = np.cumsum(masses, axis=0) - masses
+        pieces = [(take(slice(None)), bend.rows) for take, bend in zip(takes, bends, strict=True)]
+        return total(list(run(weighted_grams, pieces)))
+    edges = np.cumsum([0.0 * whole.sums, *(bend.sums for bend in bends)], axis=0)
     if among is not None:
-        before = before + among.before
+        edges += among.before
     steps = whole.sums / few
 
     n_columns = takes[0](slice(0)).shape[1]
     flat = np.zeros((n_columns, n_columns), dtype=np.float32)
     grams = [flat for _ in steps]
     bent = [c for c in range(len(steps)) if steps[c] > 0]
-    blocks = list(zip(takes, curvatures, before, strict=True))
     for s in row_blocks(len(bent), max(1, HELD // (few * n_columns))):
-        wave = bent[s]
-        found = list(run(partial(_taken, wave, steps), blocks))
+        wave = np.array(bent[s])
+        numbers = np.ceil(edges[:, wave] / steps[wave] - 0.5).astype(np.int64)
+        blocks = zip(takes, bends, edges[:, wave], numbers, np.diff(numbers, axis=0), strict=False)
+        found = list(run(partial(_taken, wave, steps[wave], compiled), blocks))
         parts = [(steps[c], [of[n] for of in found]) for n, c in enumerate(wave)]
         for c, gram in zip(wave, run(_gram, parts), strict=True):
             grams[c] = gram
@@ -104,12 +121,26 @@ def column_grams(
 
 
 def _taken(
-    outputs: Sequence[int], steps: np.ndarray, block: tuple[Take, np.ndarray, np.ndarray]
+    outputs: np.ndarray,
+    steps: np.ndarray,
+    compiled: bool,
+    block: tuple[Take, Bend, np.ndarray, np.ndarray, np.ndarray],
 ) -> list[np.ndarray]:
-    """Return the columns of the rows of a block that some outputs use."""
-    take, h, before = block
-    places = [even_steps(h[c], float(before[c]), float(steps[c])) for c in outputs]
-    return [take(at) for at in places]
+    """Return the columns of the rows of a block that some outputs use.
+
+    The block has the curvature before it, and the numbers of its first step and of its steps.
+    """
+    take, bend, before, first, counts = block
+    ends = np.cumsum(counts)
+    if compiled:
+        from laconic.rows.even_steps import even_steps_into  # here, because it imports Numba
+
+        places = np.empty(ends[-1], dtype=np.int64)
+        even_steps_into(bend.rows, outputs, before, steps, first, ends, places)
+    else:
+        known = zip(outputs, before, steps, first, counts, strict=True)
+        places = np.concatenate([_stepped(bend.rows[c], *rest) for c, *rest in known])
+    return np.split(take(places), ends[:-1])
 
 
 def _gram(output: tuple[float, list[np.ndarray]]) -> np.ndarray:
@@ -154,11 +185,17 @@ def local_grams(
 
 def even_steps(mass: np.ndarray, before: float, step: float) -> np.ndarray:
     """Return the places where the accumulated mass, with ``before``, passes even steps."""
-    if len(mass) == 0:
+    after = before + mass.sum(dtype=np.float64)
+    first, last = np.ceil(np.array([before, after]) / step - 0.5).astype(int)
+    return _stepped(mass, before, step, first, last - first)
+
+
+def _stepped(mass: np.ndarray, before: float, step: float, first: int, count: int) -> np.ndarray:
+    """Return the same places for so many steps from step number ``first`` on."""
+    if count < 1:
         return np.empty(0, dtype=np.int64)
-    upto = before + np.cumsum(mass)
-    first, last = np.ceil(np.array([before, upto[-1]]) / step - 0.5)
-    at = np.searchsorted(upto, (np.arange(first, last) + 0.5) * step)
+    upto = before + np.cumsum(mass, dtype=np.float64)
+    at = np.searchsorted(upto, (np.arange(first, first + count) + 0.5) * step)
     return np.minimum(at, len(upto) - 1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -19,3 +19,9 @@ class Exchanges:
     """Bytes of all questions. A question counts once for every shard."""
     received: int = 0
     """Bytes of the answers that came to the client, after those that workers added up."""
+
+    def taken(self) -> Exchanges:
+        """Return what was counted since the last call, and count from zero again."""
+        out = replace(self)
+        self.count = self.sent = self.received = 0
+        return out

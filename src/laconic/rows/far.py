@@ -18,7 +18,8 @@ exception: with many rows, a Hessian that travels is estimated from some of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import count, pairwise
 from typing import Any, Protocol
 
@@ -249,6 +250,10 @@ class Far:
     def _is_small(self) -> bool:
         """Return whether the Hessian in all weights is small enough to travel."""
         return self._all_written and self._n_weights <= self._rows.limits.travelling
+
+    def cheap_hessian(self) -> Callable[[], np.ndarray] | None:
+        """Return what returns the Hessian in all weights; None if it is too large to travel."""
+        return partial(self._whole_hessian, exact=False) if self._is_small() else None
 
     def _whole_hessian(self, exact: bool) -> np.ndarray:
         """Return the Hessian in all weights. From now on it comes with every evaluation.

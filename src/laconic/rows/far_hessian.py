@@ -55,7 +55,7 @@ class FarHessian:
 
     def call(self, n_weights: int, exact: bool) -> Call:
         """Return the question for the Hessian in so many weights."""
-        few = max(self._limits.travelling_rows * n_weights, self._limits.least_rows)
+        few = self._limits.rows_for_hessian(n_weights)
         everything = exact or 2 * few >= self._n_rows
         self._step = None if everything else self._mass / few
         return Call("whole_hessian", (self._step,))

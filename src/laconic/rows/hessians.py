@@ -16,6 +16,7 @@ from laconic.rows.blocks import Block
 from laconic.rows.chances import chances, numbers, rows_below
 from laconic.rows.curvature import (
     Among,
+    Bend,
     Map,
     Mass,
     column_grams,
@@ -43,6 +44,8 @@ class Hessians(NamedTuple):
     design: Design
     limits: Limits
     run: Map
+    compiled: bool
+    """Whether the loss is compiled."""
 
     def whole(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of a face, or None if there are too many weights."""
@@ -173,17 +176,16 @@ class Hessians(NamedTuple):
 
     def _curvatures(self) -> list[np.ndarray]:
         """Return the curvature of every block, (n_outputs, rows) each."""
+        return [bend.rows for bend in self.run(self._bend, self.blocks)]
 
-        def one(block: Block) -> np.ndarray:
-            assert block.state is not None
-            return self.loss.curvature(block.weight, block.state)
-
-        return list(self.run(one, self.blocks))
-
-    def _bends(self) -> list[np.ndarray]:
+    def _bends(self) -> list[Bend]:
         """Return the curvature of every block. Two classes have the same one, so give the first."""
-        curvatures = self._curvatures()
-        return [h[:1] for h in curvatures] if self._alike else curvatures
+        bends = list(self.run(self._bend, self.blocks))
+        return [bend.first(1) for bend in bends] if self._alike else bends
+
+    def _bend(self, block: Block) -> Bend:
+        assert block.state is not None
+        return Bend.of(self.loss.curvature(block.weight, block.state))
 
     @property
     def _alike(self) -> bool:
@@ -199,7 +201,7 @@ class Hessians(NamedTuple):
         first = slice(0, n_written)
         takes = [partial(block.columns.take, columns=first) for block in self.blocks]
         few = self.limits.preconditioner_rows * max(n_written, 64)
-        grams = column_grams(takes, self._bends(), few, self.run, among)
+        grams = column_grams(takes, self._bends(), few, self.run, among, self.compiled)
         return np.repeat(grams, 2, axis=0) if self._alike else grams
 
     def _of_locals(self, places: Sequence[Among]) -> list[np.ndarray]:

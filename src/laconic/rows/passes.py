@@ -18,7 +18,7 @@ class Passes(NamedTuple):
     design: Design
     compiled: bool
     """Whether the loss is compiled. If all columns of a block are then written down, a pass is one
-    or two long calls."""
+    long call."""
 
     def scores(self, block: Block, weights: np.ndarray, inner: np.ndarray | None) -> np.ndarray:
         """Return the scores of a block, (n_outputs, n_rows); see `Design.product`."""

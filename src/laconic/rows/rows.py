@@ -8,7 +8,7 @@ which shard answers first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +21,7 @@ from laconic.rows.columns_in import ColumnsIn
 from laconic.rows.contract import AnyShard
 from laconic.rows.limits import Limits
 from laconic.rows.places import Places
-from laconic.rows.shard import in_memory
+from laconic.rows.shard import Shard, in_memory
 from laconic.rows.together import Together
 
 # Number of atoms that are added together.
@@ -232,6 +232,14 @@ class Rows:
         steps = getattr(self._shard, "steps", None)
         return None if steps is None else steps()
 
+    def cheap_hessian(self) -> Callable[[], np.ndarray] | None:
+        """Return what returns the Hessian of the loss in the order of ``W.ravel()``, or None.
+
+        None means that products are cheaper. The Hessian may be estimated from some of the rows.
+        """
+        cheap = getattr(self._shard, "cheap_hessian", None)
+        return None if cheap is None else cheap()
+
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian of the loss in the weights of ``face``; see `AnyShard.hessian`."""
         return self._shard.hessian(face)
@@ -328,8 +336,8 @@ def rows_in_memory(
     ``y`` and ``weight`` are those of all rows; see `laconic.rows.shard.in_memory`.
     """
     limits = limits or Limits()
-    shards = [
-        in_memory(pool, loss, codes, own, n_outputs, threads, limits)
-        for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True)
-    ]
+    shards: list[Shard] = []
+    for pool, (codes, own) in zip(pools, limits.parts(y, weight), strict=True):
+        first = sum(shard.n_rows for shard in shards)
+        shards.append(in_memory(pool, loss, codes, own, n_outputs, threads, limits, first))
     return Rows(Together(shards), intercept, threads)

@@ -7,7 +7,8 @@ float64, in the order of the blocks. So no answer depends on the number of threa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from math import isqrt
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,14 +24,18 @@ from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.passes import Passes
 from laconic.rows.stores import Packed, Store, Written
-from laconic.rows.sums import sums_by_class, total, whole
+from laconic.rows.sums import total, weighted_by_class, whole
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 # The loss of a score takes about as long as so many multiplications.
-OF_SCORE = 16
+OF_SCORE = 8
+# Columns of bits take as long as so many, if there are fewer; see `laconic.numeric.bits`.
+OF_BITS = 32
+# Calls for a block with local columns, instead of one.
+LOCAL_CALLS = 4
 # Numbers in written columns for each thread. With fewer, handing them out costs more than it saves.
 WRITTEN = 1 << 18
 
@@ -104,6 +109,11 @@ class Shard:
         """Number of columns that are in."""
         return self._design.n_columns
 
+    @property
+    def has_locals(self) -> bool:
+        """Whether some of them belong to local atoms."""
+        return bool(self._design.locals)
+
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
         return self.rest.shares
@@ -155,8 +165,8 @@ class Shard:
             s, block, held = item
             columns = block.columns.written(held)
             block.columns.put(first, columns, means)
-            weighted = (columns - shift).T * block.weight
-            by_class = sums_by_class(y[s], weighted, n_classes, self.rest.compiled)
+            how = (shift, block.weight, n_classes, self.rest.compiled)
+            weighted, by_class = weighted_by_class(y[s], columns, *how)
             return by_class, block.columns.sums(weighted, last).T
 
         self._design.n_written = last
@@ -264,8 +274,8 @@ class Shard:
         return self._hessians().diagonal(among)
 
     def _hessians(self) -> Hessians:
-        limits = self.rest.limits
-        return Hessians(self.loss, self.n_outputs, self._blocks, self._design, limits, self._map)
+        rest, parts = self.rest, (self._blocks, self._design)
+        return Hessians(rest.work, self.n_outputs, *parts, rest.limits, self._map, rest.compiled)
 
     def gram_product(self, t: np.ndarray) -> np.ndarray:
         """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""
@@ -306,16 +316,18 @@ class Shard:
 
     def residual_of_all_rows(self) -> np.ndarray:
         """Return the negative gradient of the loss in the scores, (n_rows, n_outputs)."""
-        work: Any = self.rest.work
         out = np.empty((self.n_rows, self.n_outputs), dtype=self.dtype)
 
         def one(item: tuple[slice, Block]) -> None:
             s, block = item
             assert block.state is not None
+            rest = (block.target, block.weight, block.state)
             if self.rest.compiled:
-                work.residual(block.target, block.weight, block.state, out[s].T)
+                from laconic.losses.softmax_kernels import residual_to_rows  # it imports Numba
+
+                residual_to_rows(*rest, out[s])
             else:
-                out[s] = work.residual(block.target, block.weight, block.state).T
+                out[s] = self.loss.residual(*rest).T
 
         list(self._map(one, self._pieces(), 0))
         return out
@@ -348,12 +360,16 @@ class Shard:
     ) -> Iterator[T]:
         limits = self.rest.limits
         grain = limits.serial if self.rest.compiled else limits.serial * limits.waiting
-        if self._design.locals:  # each takes several calls
-            grain *= limits.waiting
+        if self._design.locals:
+            grain *= LOCAL_CALLS
         # A score takes as long as some multiplications.
         n = self.n_columns if n_columns is None else n_columns
+        if n and (self.pool.binary or self.pool.signs):
+            n = max(n, OF_BITS)
         work = self.n_rows * (n + OF_SCORE) * self.n_outputs
-        return self._threads.map(function, items, most=work // max(grain, 1))
+        # With n threads, the work takes work / n plus the time to wake n threads. That is least
+        # for a number that grows like the square root of the work.
+        return self._threads.map(function, items, most=isqrt(work // max(grain, 1)))
 
 
 def in_memory(
@@ -384,7 +400,7 @@ def in_memory(
         Number of the first row among the rows of all shards.
     """
     limits = limits or Limits()
-    loads_numba = pool.binary or pool.signs or pool.local_atoms
+    loads_numba = pool.loads_numba or pool.binary or pool.signs or pool.local_atoms
     many = limits.loaded if loads_numba else limits.compiled
     work = quick(loss) if len(y) * n_outputs >= many else loss
     compiled = work is not loss

@@ -1,6 +1,6 @@
-"""Evaluations and Hessian products of a softmax loss on a block of rows, in one or two long calls.
+"""Evaluations and Hessian products of a softmax loss on a block of rows, in one long call.
 
-Each call takes and gives back the interpreter's lock once. So many threads hardly wait for it. The
+A call takes and gives back the interpreter's lock once. So many threads hardly wait for it. The
 kernels call other kernels: if one of those is changed, the cache on disk must be deleted. This
 module imports Numba, so it is imported at first use.
 """
@@ -25,22 +25,21 @@ def evaluate_numbers(
 
     ``lines`` has the columns, (columns, rows). The state is left for the residual and the curve.
     """
-    true, room, values, value = _made(state)
-    _shift_numbers(lines, W, state.dtype.type(margin), target, state, true, room)
-    np.exp(state, out=state)
-    total = np.zeros(W.shape)
-    _settle_numbers(lines, target, weight, state, true, room, values, value, total)
-    return float(value[0]), total
+    margin, value = state.dtype.type(margin), np.zeros(1)
+    total = np.zeros((_summed(state), W.shape[1]))
+    rooms = (*loss.rooms(state), kept("values", state.shape, state.dtype))
+    _evaluate_numbers(lines, W, margin, target, weight, state, *rooms, value, total)
+    return float(value[0]), _of_all(total, state)
 
 
 def curve_numbers(
     lines: np.ndarray, V: np.ndarray, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian in the scores times V (k, n)."""
-    _, room, values, _ = _made(state)
-    total = np.zeros(V.shape)
-    _curve_numbers(lines, V, weight, state, room, values, total)
-    return total
+    total = np.zeros((_summed(state), V.shape[1]))
+    values = kept("values", state.shape, state.dtype)
+    _curve_numbers(lines, V, weight, state, loss.rooms(state)[0], values, total)
+    return _of_all(total, state)
 
 
 def evaluate_bits(
@@ -52,53 +51,52 @@ def evaluate_bits(
     state: np.ndarray,
 ) -> tuple[float, np.ndarray]:
     """Return the loss, and the sums of columns times the residual; see `bits.add_up_into`."""
-    true, room, values, value = _made(state)
-    _shift_bits(codes, *factors, state.dtype.type(margin), target, state, true, room)
-    np.exp(state, out=state)
-    places = factors.places
-    totals, found = bits.room_for_sums(len(state), places)
-    _settle_bits(codes, places, target, weight, state, true, room, values, value, totals, found)
-    return float(value[0]), found
+    margin, value = state.dtype.type(margin), np.zeros(1)
+    rooms = (*loss.rooms(state), kept("values", state.shape, state.dtype))
+    totals, found = bits.room_for_sums(_summed(state), factors.places)
+    _evaluate_bits(codes, *factors, margin, target, weight, state, *rooms, value, totals, found)
+    return float(value[0]), _of_all(found, state)
 
 
 def curve_bits(
     codes: np.ndarray, factors: bits.Factors, weight: np.ndarray, state: np.ndarray
 ) -> np.ndarray:
     """Return the sums of columns times the Hessian product; see `bits.add_up_into`."""
-    _, room, values, _ = _made(state)
-    totals, found = bits.room_for_sums(len(state), factors.places)
+    totals, found = bits.room_for_sums(_summed(state), factors.places)
+    room, values = loss.rooms(state)[0], kept("values", state.shape, state.dtype)
     _curve_bits(codes, *factors, weight, state, room, values, totals, found)
-    return found
+    return _of_all(found, state)
 
 
-def _made(state: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return room for the scores of the true classes, for a kernel, for values, and for a sum."""
-    true = kept("true", state.shape[1:], state.dtype)
-    values = kept("values", state.shape, state.dtype)
-    return true, np.empty(loss.ROWS, state.dtype), values, np.zeros(1)
+def _summed(state: np.ndarray) -> int:
+    """Return for how many outputs sums over rows are computed.
+
+    What is summed adds up to zero over the outputs of a row. So with two outputs, one is enough.
+    """
+    return 1 if len(state) == 2 else len(state)
+
+
+def _of_all(sums: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the sums of all outputs."""
+    return np.concatenate([sums, -sums]) if len(state) == 2 else sums
 
 
 @compiled
-def _shift_numbers(
-    lines: Any, W: Any, margin: Any, target: Any, state: Any, true: Any, room: Any
-) -> None:
-    tall.multiply_into(lines, W, state)
-    loss.shift_into(margin, state, target, state, true, room)
-
-
-@compiled
-def _settle_numbers(
+def _evaluate_numbers(
     lines: Any,
+    W: Any,
+    margin: Any,
     target: Any,
     weight: Any,
     state: Any,
-    true: Any,
     room: Any,
+    terms: Any,
     values: Any,
     value: Any,
     total: Any,
 ) -> None:
-    loss.normalise_into(state, true, weight, room, value)
+    tall.multiply_into(lines, W, state)
+    loss.settle_into(margin, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     tall.add_up_into(lines, values, total)
 
@@ -108,12 +106,12 @@ def _curve_numbers(
     lines: Any, V: Any, weight: Any, state: Any, room: Any, values: Any, total: Any
 ) -> None:
     tall.multiply_into(lines, V, values)
-    loss.curve_into(weight, state, values, room, values)
+    loss.curve_into(weight, state, room, values)
     tall.add_up_into(lines, values, total)
 
 
 @compiled
-def _shift_bits(
+def _evaluate_bits(
     codes: Any,
     places: Any,
     weights: Any,
@@ -121,29 +119,17 @@ def _shift_bits(
     tables: Any,
     margin: Any,
     target: Any,
-    state: Any,
-    true: Any,
-    room: Any,
-) -> None:
-    bits.multiply_into(codes, places, weights, shift, tables, state)
-    loss.shift_into(margin, state, target, state, true, room)
-
-
-@compiled
-def _settle_bits(
-    codes: Any,
-    places: Any,
-    target: Any,
     weight: Any,
     state: Any,
-    true: Any,
     room: Any,
+    terms: Any,
     values: Any,
     value: Any,
     totals: Any,
     found: Any,
 ) -> None:
-    loss.normalise_into(state, true, weight, room, value)
+    bits.multiply_into(codes, places, weights, shift, tables, state)
+    loss.settle_into(margin, target, weight, state, room, terms, value)
     loss.residual_into(target, weight, state, values)
     bits.add_up_into(codes, places, values, totals, found)
 
@@ -163,5 +149,5 @@ def _curve_bits(
     found: Any,
 ) -> None:
     bits.multiply_into(codes, places, weights, shift, tables, values)
-    loss.curve_into(weight, state, values, room, values)
+    loss.curve_into(weight, state, room, values)
     bits.add_up_into(codes, places, values, totals, found)

@@ -70,12 +70,24 @@ def whole(blocks: Sums, n_columns: int) -> np.ndarray:
     return out
 
 
-def sums_by_class(y: np.ndarray, values: np.ndarray, k: int, compiled: bool) -> np.ndarray:
-    """Return the sums of values (n, n_rows) over the rows of every class, (n, k)."""
-    if not compiled:
-        return np.array([np.bincount(y, line, minlength=k) for line in values])
-    from laconic.rows.tall_products import add_by_class  # here, because it imports Numba
+def weighted_by_class(
+    y: np.ndarray,
+    columns: np.ndarray,
+    shift: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    compiled: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns (n_rows, n) minus a shift and times a weight, and their sums over classes.
 
-    out = np.zeros((len(values), k))
-    add_by_class(y, np.ascontiguousarray(values), out)
-    return out
+    These are (n, n_rows) and (n, k).
+    """
+    if not compiled:
+        weighted = (columns - shift).T * weight
+        return weighted, np.array([np.bincount(y, line, minlength=k) for line in weighted])
+    from laconic.rows.tall_products import weigh_into  # here, because it imports Numba
+
+    lines, by_class = np.ascontiguousarray(columns.T), np.zeros((columns.shape[1], k))
+    weighted = np.empty_like(lines)
+    weigh_into(lines, shift, weight, y, weighted, by_class)
+    return weighted, by_class

@@ -67,7 +67,10 @@ def multiply_into(lines: Any, weights: Any, out: Any) -> None:
 
 @compiled(fastmath={"contract", "reassoc"})
 def add_up_into(lines: Any, values: Any, total: Any) -> None:
-    """Add the sums of the first columns times ``values`` to ``total``, four outputs at a time."""
+    """Add the sums of the first columns times ``values`` to ``total``, four outputs at a time.
+
+    Values of more outputs than ``total`` has are not read.
+    """
     m = lines.shape[1]
     k, n = total.shape
     for low in range(0, m, ROWS):
@@ -96,8 +99,11 @@ def add_up_into(lines: Any, values: Any, total: Any) -> None:
 
 
 @compiled
-def add_by_class(y: Any, values: Any, out: Any) -> None:
-    """Add every value of a line to the sum of its class, without the lock (unlike NumPy)."""
-    for j in range(values.shape[0]):
-        for i in range(values.shape[1]):
-            out[j, np.uintp(y[i])] += values[j, i]
+def weigh_into(lines: Any, shift: Any, weight: Any, y: Any, weighted: Any, by_class: Any) -> None:
+    """Subtract a shift from every line, multiply by the weights, and add up every class."""
+    for j in range(lines.shape[0]):
+        for i in range(lines.shape[1]):
+            at = np.uintp(i)
+            value = (lines[j, at] - shift[j]) * weight[at]
+            weighted[j, at] = value
+            by_class[j, np.uintp(y[at])] += value

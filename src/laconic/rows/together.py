@@ -14,6 +14,7 @@ from laconic.losses import Loss
 from laconic.pools.base import BoundPool, Choice, best_of
 from laconic.rows.curvature import placed
 from laconic.rows.exchanges import Exchanges
+from laconic.rows.sampled_hessian import SampledHessian
 from laconic.rows.shard import Shard
 from laconic.rows.sums import Sums, added_in_place, added_up, total
 
@@ -112,6 +113,10 @@ class Together:
         places = zip(*map(placed, masses), strict=True)
         parts = [s.hessian_blocks(p) for s, p in zip(self._shards, places, strict=True)]
         return [total(same) for same in zip(*parts, strict=True)]
+
+    def cheap_hessian(self) -> SampledHessian | None:
+        """Return what returns the Hessian in all weights, or None if products are cheaper."""
+        return SampledHessian.of(self._shards, self._shards[0].rest.limits)
 
     def gram_product(self, t: np.ndarray) -> np.ndarray:
         """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""

@@ -75,7 +75,7 @@ def search(
         * "exact" uses branch and bound. It also returns a proven lower bound on the objective.
         * "tabu" and "anneal" work as in the paper. They give each weight a few bits and choose the
           bits by tabu search or simulated annealing. A sampler of D-Wave's Ocean chooses the bits
-          in the same way. Install these methods with ``pip install laconic[dwave]``.
+          in the same way. Install these methods with ``pip install ".[dwave]"``.
     price : float, default=None
         λ, the price of one column for the *mean* loss. The paper's λ is for the sum of the losses,
         so it is n_rows times this. None means that columns have no price.

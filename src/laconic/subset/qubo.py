@@ -195,7 +195,7 @@ def _ocean(module: str) -> Any:
         return import_module(module)
     except ImportError as missing:
         raise ImportError(
-            f"This search needs the module {module}. Install it with: pip install laconic[dwave]"
+            f'This search needs the module {module}. Install it with: pip install ".[dwave]"'
         ) from missing
 
 

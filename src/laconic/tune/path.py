@@ -29,6 +29,7 @@ from laconic.numeric.threads import Threads
 from laconic.penalties import Penalty
 from laconic.pools import Columns
 from laconic.registry import TENSOR_COLUMNS, find
+from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 from laconic.tune.batches import Batches
@@ -198,6 +199,7 @@ class Tuner:
             values = made.columns(X)
             values = values * scales.astype(values.dtype)
         settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        rows: Rows = of._replace(X=values).rows(Columns(scale=None), False, *settings)
+        asked = RowsAsked(Columns(scale=None), False, *settings)
+        rows: Rows = of._replace(X=values).rows(asked)
         rows.reset(range(len(scales)))
         return rows
