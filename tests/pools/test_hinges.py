@@ -51,7 +51,7 @@ def test_sums_and_squares_of_every_hinge_are_those_of_its_column(scale, n_inputs
     norms = np.concatenate([own for _, own in pool.norms(residual)])
     np.testing.assert_allclose(norms, np.abs(columns.T @ residual).sum(axis=1), atol=1e-10)
     np.testing.assert_allclose(pool.squares(weight), weight @ columns**2, atol=1e-10)
-    np.testing.assert_allclose(pool.columns([4, 0, 27]), columns[:, [4, 0, 27]], atol=1e-12)
+    np.testing.assert_allclose(pool.columns([4, 0, 26]), columns[:, [4, 0, 26]], atol=1e-12)
 
 
 def test_sums_by_code_are_those_of_loops():
@@ -126,7 +126,7 @@ def test_directions_have_few_inputs_and_are_distinct():
         assert len(set(atoms)) == pool.n_atoms
         assert all(max(np.abs(atom.values)) >= 1.0 for atom in atoms)
     few = bound(X, y, n_inputs=1)
-    assert few.n_atoms == 3 * 2 * 5  # three features, two sides, five knots
+    assert few.n_atoms == 3 * (5 + 4)  # three features, five knots, one of which has one side
     with_gaps = explicit(few, X)
     assert (with_gaps.max(axis=0) > 0).all()
 
@@ -136,7 +136,7 @@ def test_knots_are_quantiles_of_the_rows():
     pool = bound(X, n_knots=4)
     knots = [(atom.values[0], atom.knot) for atom in map(pool.atom, range(pool.n_atoms))]
     above = [(1.0, b) for b in (0.0, 25.0, 50.0, 75.0)]
-    assert knots == [*above, *((-1.0, -b) for b in (25.0, 50.0, 75.0, 100.0))]
+    assert knots == [*above, *((-1.0, -b) for b in (25.0, 50.0, 75.0))]
 
 
 def test_wide_rows_give_the_features_whose_class_means_differ_most():
@@ -149,6 +149,17 @@ def test_wide_rows_give_the_features_whose_class_means_differ_most():
     assert single == {(5,), (11,)}
 
 
+def test_very_wide_rows_have_no_principal_directions(monkeypatch):
+    X, y = rings()
+    there = bound(X, y)
+    monkeypatch.setattr("laconic.pools.directions.MOST_FEATURES", 2)
+    without = bound(X, y)
+    gone = there.n_atoms - without.n_atoms
+    assert gone == 3 * (5 + 4)
+    kept = {without.atom(number) for number in range(without.n_atoms)}
+    assert kept < {there.atom(number) for number in range(there.n_atoms)}
+
+
 def test_constant_features_and_repeated_values_have_no_empty_hinges():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.full(60, 3.0), rng.integers(0, 2, 60), rng.standard_normal(60)])
@@ -157,7 +168,7 @@ def test_constant_features_and_repeated_values_have_no_empty_hinges():
     assert (columns.max(axis=0) > 0).all()
     assert not len(pool.matching(0))
     binary = [a for a in map(pool.atom, range(pool.n_atoms)) if a.features == (1,)]
-    assert len(binary) == 2
+    assert len(binary) == 1  # a straight line
     flat = bound(np.ones((5, 2)))
     assert flat.n_atoms == 0
 

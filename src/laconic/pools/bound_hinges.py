@@ -25,8 +25,9 @@ class BoundHinges(BoundPool):
     """A pool of hinges over training rows.
 
     Let u be the projection on a direction. Its hinges are max(0, u − b) for the knots b but the
-    last, and then max(0, b − u) for the knots b but the first. Hinges that are 0 for all rows of
-    the sample, or equal to another one, are left out.
+    last, and then max(0, b − u) for the knots b between the first and the last. The first hinge is
+    a straight line, and so would the last one be. Hinges that are 0 for all rows of the sample, or
+    equal to another one, are left out.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class BoundHinges(BoundPool):
         low, high = self._knots[:, :-1], self._knots[:, 1:]
         kept = np.zeros((self._n_directions, 2, self._n_knots), dtype=bool)
         kept[:, 0] = low < self._knots[:, -1:]
-        kept[:, 1] = high > self._knots[:, :1]
+        kept[:, 1] = (high > self._knots[:, :1]) & (high < self._knots[:, -1:])
         kept[:, 0, 1:] &= low[:, 1:] > low[:, :-1]
         kept[:, 1, 1:] &= high[:, 1:] > high[:, :-1]
         self._kept = kept

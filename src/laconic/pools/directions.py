@@ -16,8 +16,8 @@ from laconic.numeric.magnitudes import SHRINK
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.scaling import LARGEST_UNIT, ColumnsSurvey, column_scales, survey_columns
 
-# Most principal directions.
-PRINCIPAL = 16
+# Most principal directions, and most features with which they are computed.
+PRINCIPAL, MOST_FEATURES = 16, 1024
 # A direction with fewer non-zero entries than this part is multiplied as a sparse one.
 DENSE = 0.1
 # Rows that are projected together.
@@ -124,7 +124,9 @@ def _features(
 
 
 def _principal(Z: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the principal directions of largest variance."""
+    """Return the principal directions of largest variance, unless there are too many features."""
+    if Z.shape[1] > MOST_FEATURES:
+        return np.empty((0, Z.shape[1]))
     covariance = (Z * weight[:, None]).T @ Z
     values, vectors = np.linalg.eigh(covariance)
     there = values[::-1] > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)

@@ -62,13 +62,14 @@ class Hinges(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_directions : int, default=200
-        Number of differences of two rows of different classes. Principal directions (up to 16) and
-        single features come in addition. If there are more features than this number, only those
-        whose class means differ most come alone. Of equal directions, one is kept.
+        Number of differences of two rows of different classes. Principal directions (up to 16, with
+        at most 1,024 features) and single features come in addition. If there are more features
+        than this number, only those whose class means differ most come alone. Of equal directions,
+        one is kept.
     n_knots : int, default=15
-        Number of knots on each side of a direction, at most 254. The knots are quantiles of ⟨v, x⟩
-        over the rows, at even shares. The first one is below all rows, so its hinge is a straight
-        line.
+        Number of knots of a direction, at most 254. The knots are quantiles of ⟨v, x⟩ over the
+        rows, at even shares. The first one is below all rows, so its hinge is a straight line. The
+        others have a hinge to both sides.
     n_inputs : int, default=None
         Most inputs that a hinge reads. The largest entries of a direction are kept. ``None`` means
         all inputs.
