@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from laconic.correct.objective import Objective, Problem, Solution
-from laconic.correct.steps import Step, steps_of
+from laconic.correct.steps import FoundStep, steps_of
 from laconic.numeric.newton_steps import backtrack, not_too_far
 from laconic.penalties import SECOND_ORDER, Penalty, check_penalty
 
@@ -97,7 +97,7 @@ class Newton:
         return norm == 0 or (self.gradient_tol is not None and norm <= self.gradient_tol)
 
     def _search(
-        self, objective: Objective, W: np.ndarray, step: Step, value: float
+        self, objective: Objective, W: np.ndarray, step: FoundStep, value: float
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Halve the step until Φ falls enough; return ``None`` if it never does."""
         noise = objective.noise(value)

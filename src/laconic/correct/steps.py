@@ -13,7 +13,7 @@ from laconic.correct.loss_model import LossModel
 from laconic.correct.objective import Objective
 
 
-class Step(NamedTuple):
+class FoundStep(NamedTuple):
     """A step of the weights, and what it promises."""
 
     move: np.ndarray
@@ -31,7 +31,7 @@ class Steps(Protocol):
     def renew(self, W: np.ndarray) -> None:
         """Make the preconditioner anew at ``W``, which must be the last evaluated point."""
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> Step:
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
         """Return a step from ``W``, where Φ has the gradient ``gradient``."""
 
 
@@ -61,10 +61,10 @@ def _asked(problem: Any, name: str) -> Any:
     return None if method is None else method()
 
 
-def newton_step(gradient: np.ndarray, move: np.ndarray, products: int) -> Step:
+def newton_step(gradient: np.ndarray, move: np.ndarray, products: int) -> FoundStep:
     """Return a step to the minimum of a quadratic model of Φ."""
     slope = float(np.vdot(gradient, move))
-    return Step(move, slope, -0.5 * slope, products)
+    return FoundStep(move, slope, -0.5 * slope, products)
 
 
 class StepsOfModel:
@@ -79,12 +79,12 @@ class StepsOfModel:
     def renew(self, W: np.ndarray) -> None:
         """Do nothing."""
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> Step:
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
         """Return the step."""
         model = LossModel(self._objective, W, self._hessian())
         move = model.least()
         change, slope = model.change(move)
-        return Step(move, slope, -change, 0)
+        return FoundStep(move, slope, -change, 0)
 
 
 class StepsHere:
@@ -98,7 +98,7 @@ class StepsHere:
         """Make the preconditioner anew."""
         self._apply = self._objective.preconditioner(W)
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> Step:
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
         """Return the step."""
         curve = partial(self._objective.curve, W)
         return newton_step(gradient, *conjugate_gradients(curve, self._apply, -gradient))
@@ -115,7 +115,7 @@ class StepsThere:
         free, dtype = self._objective.free, self._objective.problem.dtype
         self._there.renew(self._objective.penalty_curvature(W), free, float(np.finfo(dtype).eps))
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> Step:
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
         """Return the step."""
         objective = self._objective
         bend = objective.penalty_curvature(W)
