@@ -32,7 +32,9 @@ class TrainingInMemory(NamedTuple):
 
     def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows, and return their shards; see `Training.rows`."""
-        bounds = bind_parts(asked.pool, asked.limits.parts(self.X, self.codes, self.weight), asked.threads)
+        bounds = bind_parts(
+            asked.pool, asked.limits.parts(self.X, self.codes, self.weight), asked.threads
+        )
         if asked.signs:
             bounds = [as_signs(bound) for bound in bounds]
         settings = asked.n_outputs, asked.threads, asked.intercept, asked.limits
