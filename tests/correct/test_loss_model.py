@@ -252,6 +252,28 @@ def test_a_new_column_takes_few_evaluations(made, alpha):
     assert after < before
 
 
+@pytest.mark.parametrize("alpha", [1e-12, 1e-3, 10.0])
+def test_a_centred_penalty_keeps_weights_centred(alpha):
+    penalty = L2(alpha)
+    penalty.quadratic = False  # nobody told Newton
+    X, y = random_problem(m=200, d=5)
+    plain, known = all_in(X, y), with_hessian(all_in(X, y))
+    ours = TIGHT.solve(known, penalty, zeros(known))
+    assert ours.certificate.products == 0
+    assert ours.value == pytest.approx(TIGHT.solve(plain, penalty, zeros(plain)).value, rel=1e-10)
+    np.testing.assert_allclose(ours.weights.mean(axis=1), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_hessian_that_overflows_ends_the_solve_where_it_is(broken):
+    X, y = random_problem()
+    rows = with_hessian(all_in(X, y), lambda rows: broken * hessian_of(rows))
+    with np.errstate(invalid="ignore"):
+        solution = Newton().solve(rows, SmoothL1(1e-3, 20.0), zeros(rows))
+    assert not solution.weights.any()
+    assert not solution.certificate.converged
+
+
 @pytest.mark.parametrize("name", sorted(PENALTIES))
 def test_a_quadratic_penalty_takes_the_steps_that_it_always_took(name):
     X, y = random_problem()

@@ -28,6 +28,8 @@ then one product is enough.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -61,8 +63,8 @@ class LossModel:
         self._H = self._unshifted(hessian)
         self._start = self._penalty(W)
 
-    def least(self) -> np.ndarray:
-        """Return the step ``d`` near the minimum of the model."""
+    def least(self) -> np.ndarray | None:
+        """Return the step ``d`` near the minimum of the model, or None if rounding hides it."""
         objective, d = self._objective, np.zeros_like(self._W)
         slopes, gained = objective.loss_gradient, 0.0
         noise = 4.0 * float(np.finfo(np.float64).eps) * (1.0 + abs(self._start))
@@ -72,7 +74,7 @@ class LossModel:
             bent = self._curve(move)
             moved = self._search(d, move, slopes, bent, noise)
             if moved is None:
-                break
+                return d if d.any() else None
             t, fall = moved
             d = d + t * move
             slopes = slopes + t * bent
@@ -115,47 +117,39 @@ class LossModel:
         bend[free:] = objective.penalty.curvature(held) + damping
         downhill = -slopes
         downhill[free:] -= objective.penalty.gradient(held)
-        unit, factor = self._factor(bend)
 
         def curve(V: np.ndarray) -> np.ndarray:
             out = self._curve(V)
             out[free:] += objective.penalty.curve(held, V[free:]) + damping * V[free:]
             return out
 
-        def apply(r: np.ndarray) -> np.ndarray:
-            found, _ = dpotrs(factor, unit * r.ravel())
-            return (unit * found).reshape(r.shape)
+        return conjugate_gradients(curve, self._preconditioner(bend), downhill)[0]
 
-        return conjugate_gradients(curve, apply, downhill)[0]
+    def _preconditioner(self, bend: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a function that applies the inverse of H + diag(bend).
 
-    def _factor(self, bend: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return units of the weights, and the Cholesky factor of H + diag(bend) in these units.
-
-        Units make all diagonals one, so that the units of columns do not matter.
+        If nothing bends when all weights of a column shift, nothing pulls there but rounding. Then
+        steps leave out this direction.
         """
         n, k = bend.shape
         K = self._H.copy()
-        on_diagonal = np.einsum("ii->i", K)
-        on_diagonal += bend.ravel()
-        diagonal = on_diagonal.copy()
+        K.ravel()[:: n * k + 1] += bend.ravel()
+        held = np.zeros(n, dtype=bool)
         if self._shifts:
-            # If nothing bends in the direction of a shift, nothing pulls there but rounding.
-            sizes = diagonal.reshape(n, k).mean(axis=1)
+            sizes = np.diagonal(K).reshape(n, k).mean(axis=1)
             least = np.finfo(self._objective.problem.dtype).eps * sizes
-            stiff = np.where(bend.mean(axis=1) <= least, sizes, 0.0)
-            if self._objective.centred:
-                stiff = sizes
-            rows = np.arange(n)
-            K.reshape(n, k, n, k)[rows, :, rows, :] += stiff[:, None, None] / k
-        unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
-        unit[diagonal <= 0.0] = 1.0
-        K *= unit[:, None] * unit
-        for ridge in RIDGES:
-            on_diagonal += ridge
-            factor, failed = dpotrf(K)
-            if not failed:
-                break
-        return unit, factor
+            held = (bend.mean(axis=1) <= least) | self._objective.centred
+            K.reshape(n, k, n, k)[held, :, held, :] += sizes[held, None, None] / k
+        unit, factor = _cholesky(K)
+
+        def without_shifts(r: np.ndarray) -> np.ndarray:
+            return np.where(held[:, None], r - r.mean(axis=1, keepdims=True), r)
+
+        def apply(r: np.ndarray) -> np.ndarray:
+            found, _ = dpotrs(factor, unit * without_shifts(r).ravel())
+            return without_shifts((unit * found).reshape(r.shape))
+
+        return apply
 
     def _search(
         self, d: np.ndarray, move: np.ndarray, slopes: np.ndarray, bent: np.ndarray, noise: float
@@ -172,3 +166,20 @@ class LossModel:
 
         found = backtrack(trial, not_too_far(at, move), 0.0, noise)
         return None if found is None else (found[0], -found[1])
+
+
+def _cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return units of the weights, and the Cholesky factor of a matrix in these units.
+
+    Units make all diagonals one, so that the units of columns do not matter.
+    """
+    diagonal = np.diagonal(K)
+    unit = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float32).tiny))
+    unit[diagonal <= 0.0] = 1.0
+    K = K * unit[:, None] * unit
+    for ridge in RIDGES:
+        K.ravel()[:: len(K) + 1] += ridge
+        factor, failed = dpotrf(K)
+        if not failed:
+            break
+    return unit, factor

@@ -74,6 +74,8 @@ class Newton:
                 steps.renew(W)
                 renewed = True
             step = steps.find(W, gradient)
+            if step is None:
+                break
             used, decrement = step.products, step.gain
             if value - HOPE * decrement > target:
                 break

@@ -31,8 +31,11 @@ class Steps(Protocol):
     def renew(self, W: np.ndarray) -> None:
         """Make the preconditioner anew at ``W``, which must be the last evaluated point."""
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
-        """Return a step from ``W``, where Φ has the gradient ``gradient``."""
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep | None:
+        """Return a step from ``W``, where Φ has the gradient ``gradient``; None if there is none.
+
+        There is none if rounding hides where Φ falls.
+        """
 
 
 def steps_of(objective: Objective) -> Steps:
@@ -79,10 +82,12 @@ class StepsOfModel:
     def renew(self, W: np.ndarray) -> None:
         """Do nothing."""
 
-    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep:
+    def find(self, W: np.ndarray, gradient: np.ndarray) -> FoundStep | None:
         """Return the step."""
         model = LossModel(self._objective, W, self._hessian())
         move = model.least()
+        if move is None:
+            return None
         change, slope = model.change(move)
         return FoundStep(move, slope, -change, 0)
 
