@@ -91,8 +91,9 @@ def test_class_factors_have_a_geometric_mean():
     assert mean.class_factors[sorted(known).index(3)] == pytest.approx(0.5)
 
 
-def test_balls_have_no_mean():
+@pytest.mark.parametrize("pool", ["bumps", "hinges"])
+def test_balls_and_hinges_have_no_mean(pool):
     X = np.random.default_rng(6).normal(size=(100, 2))
-    found = parts("bumps", X, (X[:, 0] > 0).astype(int), n=2, size=2)
-    with pytest.raises(TypeError, match="bumps have no mean"):
+    found = parts(pool, X, (X[:, 0] > 0).astype(int), n=2, size=2)
+    with pytest.raises(TypeError, match=f"{pool} have no mean"):
         mean_predictor(found)

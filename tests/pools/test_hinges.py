@@ -169,8 +169,10 @@ def test_constant_features_and_repeated_values_have_no_empty_hinges():
     assert not len(pool.matching(0))
     binary = [a for a in map(pool.atom, range(pool.n_atoms)) if a.features == (1,)]
     assert len(binary) == 1  # a straight line
-    flat = bound(np.ones((5, 2)))
-    assert flat.n_atoms == 0
+    for scale in SCALES:
+        flat = bound(np.ones((5, 2)), scale=scale)
+        assert flat.n_atoms == 0
+        assert flat.squares(np.full(5, 0.2)).shape == (0,)
 
 
 def test_without_labels_directions_are_differences_of_any_rows():

@@ -14,11 +14,12 @@ from laconic.compact.averages import can_be_averaged
 from laconic.pools import Hinges, Patches, make_pool
 from laconic.registry import allows_missing
 
-# Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
-OF_NUMBERS = ("columns", "products", "stumps", "bumps", "hinges", "pieces", ["columns", "products"],
-              ["columns", "products", "stumps"])  # fmt: skip
-# Hinges of all inputs are tried, and hinges of so many. They are better in few bytes.
+# Hinges of few inputs are better in few bytes than those of all.
 FEW_INPUTS = 4
+SHORT = Hinges(n_inputs=FEW_INPUTS)
+# Pools that are tried on rows of numbers. A list is one pool of several kinds of atoms.
+OF_NUMBERS = ("columns", "products", "stumps", "bumps", "hinges", SHORT, "pieces",
+              ["columns", "products"], ["columns", "products", "stumps"])  # fmt: skip
 # Only these pools take categories and missing values.
 OF_TABLES = ("stumps", "rules", ["stumps", "rules"])
 # Rules need two features. The time of a round grows with the square of their number.
@@ -199,8 +200,8 @@ def _fitting_pools(X: Any, categorical: list[int], image_shape: Any) -> list[Any
     if categorical or np.isnan(values).any():
         return list(OF_TABLES) if 1 < X.shape[1] <= MOST_OF_RULES else ["stumps"]
     images = image_shape not in ("auto", None) or (image_shape == "auto" and looks_like_images(X))
-    short = [Hinges(n_inputs=FEW_INPUTS)] if X.shape[1] > FEW_INPUTS else []
-    return [*OF_NUMBERS, *short, *(["patches"] if images else [])]
+    fit = [pool for pool in OF_NUMBERS if pool is not SHORT or X.shape[1] > FEW_INPUTS]
+    return [*fit, *(["patches"] if images else [])]
 
 
 def looks_like_images(X: Any) -> bool:

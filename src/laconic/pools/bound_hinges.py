@@ -85,14 +85,17 @@ class BoundHinges(BoundPool):
 
     # -- scales --------------------------------------------------------------------------------
 
-    def late(self) -> np.ndarray:
+    def late(self) -> np.ndarray | None:
         """Return what the scales of the columns are found from, for this part of the rows.
 
         It is the largest value of every column, or the sums of the columns and their squares.
         """
+        if self._scale is None:
+            return None
         if self._weight is not None:
             mass = np.full(self.n_atoms, self._weight.sum())
-            sums = np.concatenate(list(self._sums(self._weight[:, None])))[:, 0]
+            found = list(self._sums(self._weight[:, None]))
+            sums = np.concatenate([np.empty((0, 1)), *found])[:, 0]
             return np.stack([mass, sums, self._squares(self._weight)])
         ends = np.stack([self._heights.min(axis=1), self._heights.max(axis=1)], axis=1)
         ends = ends.astype(np.float64)
@@ -102,8 +105,6 @@ class BoundHinges(BoundPool):
 
     def settle(self, late: Sequence[np.ndarray]) -> None:
         """Find the scales of the columns from the answers of all parts."""
-        if self._scale is None:
-            return
         if self._scale == "max":
             size = np.max([part[0] for part in late], axis=0)
         else:

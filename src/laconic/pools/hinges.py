@@ -181,8 +181,8 @@ class Hinges(TransformerMixin, BaseEstimator):
             place = Place(0, X.shape[0]) if place is None else place
             grid = self.merge([self.survey(X, weight, place, threads)], threads)
         bound = BoundHinges(grid, X, weight, self.scale, threads)
-        if survey is None:
-            bound.settle([bound.late()])
+        if survey is None and (told := bound.late()) is not None:
+            bound.settle([told])
         return bound
 
     # -- as a transformer ----------------------------------------------------------------------
