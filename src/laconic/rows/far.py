@@ -35,8 +35,9 @@ from laconic.rows.recipe import Call, In, Recipe
 class Carrier(Protocol):
     """Brings questions to shards."""
 
-    exchanges: Exchanges
-    """How often it did."""
+    @property
+    def exchanges(self) -> Exchanges | None:
+        """How often it did; None for shards in this process."""
 
     def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
         """Bring all shards to the state of a recipe. Return the sums of their answers there.
@@ -104,7 +105,7 @@ class Far:
         """Forget the answers that belong to an evaluation."""
         self._evaluated: tuple[float, np.ndarray] | None = None
         self._gradients: np.ndarray | None = None
-        self._hessian.known = None
+        self._hessian.moved()
 
     def _ask(self, *calls: Call) -> list[Any]:
         return self._rows.carrier.ask(self._recipe, calls)
@@ -203,6 +204,11 @@ class Far:
         n_rows, differ = self._asked("unlike")
         return n_rows, differ
 
+    def forget(self) -> None:
+        """Forget all answers: estimates of the Hessian depend on those before them."""
+        self._hessian = FarHessian(self.n_rows, self._rows.limits)
+        self._forget()
+
     def trial(self, keep: bool) -> Far:
         """Return shards in which atoms are tried; see `AnyShard.trial`."""
         columns = self._recipe.columns if keep else ()
@@ -226,11 +232,13 @@ class Far:
         self._recipe = self._recipe._replace(weights=W.copy(), at=self._recipe.columns)
         self._forget()
         exact = self._hessian.wanted if self._is_small() else None
-        more = [] if exact is None else [self._hessian.call(self._n_weights, exact)]
-        evaluated, *answers = self._ask(Call("evaluated"), *calls, *more)
+        more = Call("curvature") if exact is None else self._hessian.call(self._n_weights, exact)
+        evaluated, *answers, last = self._ask(Call("evaluated"), *calls, more)
         self._evaluated = float(evaluated[0]), evaluated[1]
-        if exact is not None:
-            self._hessian.receive(answers.pop(), exact)
+        if exact is None:
+            self._hessian.weigh(last)
+        else:
+            self._hessian.receive(last, exact)
         return answers
 
     def evaluate_all(self, points: Sequence[np.ndarray]) -> list[tuple[float, np.ndarray]]:
@@ -253,12 +261,13 @@ class Far:
     def _whole_hessian(self, exact: bool) -> np.ndarray:
         """Return the Hessian in all weights. From now on it comes with every evaluation.
 
-        If it need not be exact, and if there are many rows, it is estimated from some of them.
+        If it need not be exact, and if there are many rows, it is estimated from some of them. But
+        once an exact one was asked for, all are exact.
         """
         known, hessian = self._hessian.known, self._hessian
         if known is not None and (known.exact or not exact):
             return known.matrix
-        hessian.wanted = exact
+        hessian.wanted = exact = exact or bool(hessian.wanted)
         [answer] = self._ask(hessian.call(self._n_weights, exact))
         return hessian.receive(answer, exact)
 

@@ -87,7 +87,7 @@ class Hessians(NamedTuple):
         def one(item: tuple[Block, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
             block, start = item
             assert block.state is not None
-            mass = self.loss.curvature(block.weight, block.state).sum(axis=0, dtype=np.float64)
+            mass = self._of_rows(block)
             chance = _multiples(len(mass)) + np.uint32(start * GOLDEN % 2**32)
             at = np.flatnonzero(chance * (step / 2**32) < mass)
             weight = block.weight[at] * np.maximum(step / mass[at], 1.0)
@@ -104,6 +104,17 @@ class Hessians(NamedTuple):
         ]
         n_weights = X.shape[1] * self.n_outputs
         return total(pieces) if pieces else np.zeros((n_weights, n_weights)), sum(masses)
+
+    def curvature(self) -> float:
+        """Return the sum of the curvature of all rows, with the bits of `of_some_rows`."""
+        return sum(self.run(lambda block: float(self._of_rows(block).sum()), self.blocks))
+
+    def _of_rows(self, block: Block) -> np.ndarray:
+        """Return the curvature of every row of a block."""
+        assert block.state is not None
+        h = self.loss.curvature(block.weight, block.state)
+        curvature: np.ndarray = h.sum(axis=0, dtype=np.float64)
+        return curvature
 
     def _in_all_weights(
         self, columns: np.ndarray, weight: np.ndarray, state: np.ndarray

@@ -194,6 +194,9 @@ class Shard:
         *before, last = self._design.locals
         return len(last.rows), np.array([not last.spans(other) for other in before], dtype=int)
 
+    def forget(self) -> None:
+        """Do nothing: no answer depends on what was asked before."""
+
     def trial(self, keep: bool) -> Shard:
         """Return a shard in which atoms are tried, on one thread.
 
@@ -239,14 +242,18 @@ class Shard:
         return self._hessians().whole(face)
 
     def whole_hessian(self, step: float | None = None) -> tuple[np.ndarray, float]:
-        """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
+        """Return the Hessian in the weights of all columns, and the curvature of all rows.
 
-        With ``step``, it is estimated from some rows; see `Hessians.of_some_rows`. The second
-        answer is then the curvature of all rows, and else zero. All columns must be written down.
+        The weights are in the order of ``W.ravel()``. All columns must be written down. With
+        ``step``, the Hessian is estimated from some rows; see `Hessians.of_some_rows`.
         """
         if step is None:
-            return self._hessians().of_all(), 0.0
+            return self._hessians().of_all(), self.curvature()
         return self._hessians().of_some_rows(step, self.rest.first)
+
+    def curvature(self) -> float:
+        """Return the sum of the curvature of all rows at the last evaluated weights."""
+        return self._hessians().curvature()
 
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each of the `hessian_blocks` is made."""
