@@ -10,8 +10,9 @@ from typing import Any
 import dask
 import numpy as np
 
+from laconic.beyond.carrier_here import joined_as_far
 from laconic.beyond.given import GivenParts
-from laconic.beyond.in_parts import joined_here
+from laconic.beyond.layout import laid_out
 from laconic.beyond.read_again import ReadAgain
 from laconic.data.elsewhere import is_dask
 
@@ -20,14 +21,14 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     """Return the partitions of a collection with their labels and weights.
 
     With a client of a cluster, the partitions stay on its workers. Without one, each partition is
-    computed in this process when it is needed.
+    computed in this process when it is needed. Both give the same bits.
     """
     tasks = _tasks(X, y, sample_weight)
     names = [f"part {number} of X" for number in range(len(tasks))]
     client = _client()
     if client is None:
         sources = [partial(_compute, *one) for one in zip(tasks, names, strict=True)]
-        return GivenParts(ReadAgain(sources), names, joined_here)
+        return GivenParts(ReadAgain(sources), names, joined_as_far)
     if client.asynchronous:
         raise TypeError(
             "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
@@ -53,9 +54,10 @@ def _client() -> Any:
 
 def _compute(task: Any, name: str) -> Any:
     try:
-        return task.compute()
+        X, *rest = task.compute()
     except Exception as error:
         raise not_computed(name, error) from error
+    return laid_out(X), *rest
 
 
 def _tasks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
