@@ -24,7 +24,7 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
-from laconic.beyond.collections import not_computed
+from laconic.beyond.collections import GONE, not_computed
 from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.data.doubts import stacklevel_of_user
@@ -287,6 +287,14 @@ def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
     except (CommClosedError, CancelledError, asyncio.CancelledError, OSError) as error:
         if any(future.status == "error" for future in futures):
             raise
+        if "lost dependencies" in str(error):
+            raise RuntimeError(f"X, y or sample_weight cannot be computed: {GONE}") from error
+        if "scheduler-restart" in str(error):
+            raise RuntimeError(
+                "the cluster was restarted with all that its workers held; fit again: a fit with "
+                "a checkpoint goes on where it was. While a fit runs, restart single workers with "
+                "client.restart_workers(...)"
+            ) from error
         raise ConnectionError(
             "the connection to the Dask scheduler was lost "
             f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
