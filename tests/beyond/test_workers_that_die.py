@@ -149,7 +149,9 @@ def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_pat
     with local_cluster(n_workers=1) as (_, client):
         expected = fit(MODELS["stumps"])
         restart = At(2, client.restart)
-        with pytest.raises(RuntimeError, match=r"the cluster was restarted.* restart_workers"):
+        with pytest.raises(
+            RuntimeError, match=r"the cluster was restarted.*client.restart_workers"
+        ):
             fit(MODELS["stumps"], restart, checkpoint=kept)
         assert_same_bits(expected, fit(MODELS["stumps"], checkpoint=kept))
 
