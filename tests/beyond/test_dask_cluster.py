@@ -57,6 +57,12 @@ def test_the_number_of_workers_changes_no_bit(number, names, one_worker, assert_
             assert_identical(one_worker[name], fit(MODELS[name]))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_without_a_client_has_the_same_bits(name, one_worker, assert_identical):
+    for settings in ({}, {"n_jobs": 3}):
+        assert_identical(one_worker[name], fit(MODELS[name], **settings))
+
+
 def test_the_order_of_answers_changes_no_bit(cluster, one_worker, assert_identical, monkeypatch):
     """Workers are threads of this process, so what is changed here is changed there."""
     late, answer, asked = random.Random(0), Keeper.answer, []
@@ -159,7 +165,7 @@ def test_an_interrupted_fit_keeps_what_it_learned_and_goes_on(
     assert_identical(fit(MODELS[name]), fit(MODELS[name], **kept))
 
 
-def test_a_checkpoint_goes_on_where_the_rows_are_now(cluster, tmp_path):
+def test_a_checkpoint_goes_on_where_the_rows_are_now(cluster, tmp_path, assert_identical):
     """A fit that began on a cluster ends in this process, and the other way round."""
     expected = fit(MODELS["columns"])
     for first, second in ((True, False), (False, True)):
@@ -171,8 +177,7 @@ def test_a_checkpoint_goes_on_where_the_rows_are_now(cluster, tmp_path):
                         fit(MODELS["columns"], **kept, **settings)
                 else:
                     found = fit(MODELS["columns"], **kept)
-        assert found.atoms_ == expected.atoms_
-        np.testing.assert_allclose(found.atom_coef_, expected.atom_coef_, rtol=1e-3)
+        assert_identical(expected, found)
 
 
 def test_a_checkpoint_of_other_rows_is_refused(anywhere, tmp_path):

@@ -322,7 +322,8 @@ def test_columns_of_a_frame_that_dask_reads_from_files(anywhere, tmp_path):
     rows = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, w=np.arange(120) % 3 + 1)
     for number, (first, last) in enumerate(pairwise([0, *CUTS, 120])):
         rows[first:last].to_parquet(tmp_path / f"{number}.parquet")
-    given, names = dd.read_parquet(tmp_path), list("abcdef")
+    given, names = dd.read_parquet(str(tmp_path)), list("abcdef")
+    assert given["y"].optimize().npartitions < given[names].optimize().npartitions
     one, other = (ShareBoostClassifier(4, pool="stumps", n_jobs=1) for _ in range(2))
     in_memory(one, rows[names], y, sample_weight=rows.w)
     other.fit(given[names], given["y"], sample_weight=given["w"])

@@ -1,12 +1,14 @@
 """Wrong Dask collections are refused with words that name the partition and say what to do."""
 
+import warnings
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask_rows import array_of, frame_of
+from dask_rows import array_of, frame_of, workers
 from sklearn.tree import DecisionTreeClassifier
 
 from laconic import (
@@ -75,8 +77,11 @@ def test_one_class(anywhere):
 def test_missing_labels(anywhere):
     labels = Y.astype(float)
     labels[70] = np.nan
-    with pytest.raises(ValueError, match=r"y.*NaN.*\(in part 2 of X\)"):
-        fit(y=array_of(labels))
+    told = r"y has no label in 1 of 49 rows; leave those rows out \(in part 2 of X\)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=told):
+            fit(y=array_of(labels))
 
 
 def test_labels_of_two_columns(anywhere):
@@ -134,7 +139,7 @@ def test_arrays_for_partitions_of_unknown_lengths():
 def test_columns_that_differ(anywhere):
     parts = [pd.DataFrame({"a": X[:60, 0], "b": X[:60, 1]}), pd.DataFrame({"b": X[60:, 1]})]
     rows = dd.from_delayed([dask.delayed(p) for p in parts], meta=parts[0][:0], verify_meta=False)
-    with pytest.raises(ValueError, match=r"part 1 of X has the columns 'b', but part 0 of X has"):
+    with pytest.raises(ValueError, match=r"part 1 of X lacks 'a', which part 0 of X has; give"):
         fit(rows, frame_of(pd.Series(Y), (60,)))
 
 
@@ -194,7 +199,7 @@ def test_choosing_a_size_needs_one_memory(booster, settings):
 
 def test_weak_learners_need_one_memory():
     model = TotalQBoostClassifier(3, pool=DecisionTreeClassifier(max_depth=1))
-    with pytest.raises(TypeError, match="fitted to all rows at once; keep the rows in one memory"):
+    with pytest.raises(TypeError, match=r"^DecisionTreeClassifier cannot be .* in parts: .*; keep"):
         model.fit(array_of(X), array_of(Y > 0))
 
 
@@ -273,7 +278,9 @@ def test_numbers_beside_text(anywhere):
     for parts in ((numbers, text), (text, numbers)):
         tasks = [dask.delayed(part) for part in parts]
         rows = dd.from_delayed(tasks, meta=parts[0].iloc[:0], verify_meta=False)
-        with pytest.raises(ValueError, match="column 'a' of X holds numbers and text in different"):
+        with pytest.raises(
+            ValueError, match=r"column 'a' of X holds numbers in part . of X and text in part . of"
+        ):
             fit(rows[["a"]], rows["y"], pool="stumps")
 
 
@@ -356,3 +363,30 @@ def test_methods_that_take_no_dask_say_what_does():
     model = ShareBoostClassifier(2).fit(X, Y)
     with pytest.raises(TypeError, match=r"to each partition, with X\.map_blocks or X\.map_p"):
         model._new_rows(array_of(X))
+
+
+def test_labels_and_weights_may_be_names_of_columns(anywhere):
+    rows = pd.DataFrame(X).rename(columns=str).assign(label=Y, w=1.0 + (Y == 0))
+    given, features = frame_of(rows), [str(at) for at in range(X.shape[1])]
+    one = fit(given[features], given["label"], sample_weight=given["w"])
+    other = fit(given, "label", sample_weight="w")
+    assert other.feature_names_in_.tolist() == features
+    assert np.array_equal(one.atom_coef_, other.atom_coef_)
+    score = one.score(given[features], given["label"], sample_weight=given["w"])
+    assert other.score(given, "label", sample_weight="w") == score
+    with pytest.raises(ValueError, match="y='lable' is not a column of X; did you mean 'label'"):
+        fit(given, "lable")
+    with pytest.raises(ValueError, match="column 'w' cannot be both y and sample_weight"):
+        fit(given, "w", sample_weight="w")
+    with pytest.raises(TypeError, match="y='label' names a column, but X is no data frame"):
+        fit(array_of(X), "label")
+
+
+def test_rows_of_a_cluster_that_is_gone():
+    with workers(1) as client, client.as_current():
+        rows, labels = array_of(X).persist(), array_of(Y).persist()
+    told = "persisted on a cluster that is gone, or that was restarted; make the collection again"
+    with pytest.raises(RuntimeError, match=told):
+        fit(rows, labels)
+    with workers(1) as client, client.as_current(), pytest.raises(RuntimeError, match=told):
+        fit(rows, labels)

@@ -4,6 +4,7 @@ import threading
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,6 +145,23 @@ def test_frames_give_arrays_of_unknown_lengths(anywhere):
     assert model.score(given, frame_of(rows).label) == pytest.approx(
         (expected == rows.label).mean()
     )
+
+
+def test_a_frame_that_dask_reads_from_files_takes_its_answers_as_columns(anywhere, tmp_path):
+    """Dask joins more files when it reads fewer columns."""
+    pytest.importorskip("pyarrow")
+    rows, names = pd.DataFrame(X, columns=list("abcdef")).assign(y=Y), ["a", "b"]
+    for number, first in enumerate(range(0, 120, 20)):
+        rows[first : first + 20].to_parquet(tmp_path / f"{number}.parquet")
+    given = dd.read_parquet(str(tmp_path))
+    assert (given[names] + 1).optimize().npartitions < given.npartitions == 6
+    model = ShareBoostClassifier(3, pool="stumps").fit(rows[names], NAMES)
+    for frame in (given, given[names], given[["y"]]):
+        said = frame.assign(said=model.predict(given[names])).compute()
+        assert np.array_equal(said.said, model.predict(rows[names]))
+    chances = model.predict_proba(given[names])
+    assert chances.numblocks == (6, 1)
+    np.testing.assert_array_equal(chances.compute(), model.predict_proba(rows[names]))
 
 
 def test_sparse_chunks(anywhere):

@@ -196,7 +196,11 @@ def test_a_first_look_does_not_read_numbers(parquet_file, monkeypatch):
 
 
 WRONG = {
-    "no such label": ({"y": "lable"}, ValueError, "y='lable' is not a column of .*'number'"),
+    "no such label": (
+        {"y": "lable"},
+        ValueError,
+        "y='lable' is not a column of .*did you mean 'label'.*'number'",
+    ),
     "labels as array": ({"y": np.zeros(120)}, TypeError, "y must be the name of a column"),
     "no such weight": ({"weight": "w"}, ValueError, "sample_weight='w' is not a column"),
     "labels as weights": ({"weight": "label"}, ValueError, "cannot be both y and sample_weight"),
@@ -214,14 +218,29 @@ def test_wrong_arguments(name, parquet_file):
 def test_other_columns_are_refused(parquet_file):
     rows = frame()
     files = [parquet_file(rows), parquet_file(rows.rename(columns={"flag": "flags"}), "b.parquet")]
-    with pytest.raises(ValueError, match=r"b\.parquet has the columns .*same columns in the same"):
+    told = (
+        r"b\.parquet lacks 'flag', which .*rows\.parquet has; .* has 'flags', which .* lacks; give"
+    )
+    with pytest.raises(ValueError, match=told):
         from_files(files)
+    files[1] = parquet_file(rows[list(rows)[::-1]], "b.parquet")
+    told = f"in another order: column 0 is {list(rows)[-1]!r}, and not {next(iter(rows))!r}; give"
+    with pytest.raises(ValueError, match=told):
+        from_files(files)
+
+
+def test_names_of_many_columns_are_told_in_part(parquet_file):
+    rows = pd.DataFrame(np.zeros((4, 40))).rename(columns="x{}".format)
+    with pytest.raises(ValueError, match=r"did you mean 'x7'.*'x0', .* more\) .*, 'x39'$"):
+        from_files(parquet_file(rows), y="X7")
 
 
 def test_other_kinds_are_refused(parquet_file):
     rows = frame()
     files = [parquet_file(rows), parquet_file(rows.assign(day="monday"), "b.parquet")]
-    with pytest.raises(ValueError, match=r"column 'day' of X holds .* in different parts"):
+    with pytest.raises(
+        ValueError, match=r"holds dates in .*rows\.parquet.* text in .*b\.parquet.*; give"
+    ):
         from_files(files)
 
 
@@ -288,7 +307,9 @@ def test_an_index_is_no_feature(number, parquet_file, assert_identical):
 def test_numbers_beside_other_kinds_are_refused(order, other, parquet_file):
     rows = frame()
     files = [parquet_file(rows), parquet_file(rows.assign(**{other: 0.5}), "b.parquet")]
-    with pytest.raises(ValueError, match=f"column '{other}' of X holds .*numbers.* in different"):
+    with pytest.raises(
+        ValueError, match=f"column '{other}' of X holds .*numbers in .*; give it one type"
+    ):
         from_files(files[::order])
 
 

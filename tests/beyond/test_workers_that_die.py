@@ -144,6 +144,18 @@ def test_workers_that_are_restarted_change_no_bit(client):
     assert_same_bits(fit(MODELS["stumps"]), fit(MODELS["stumps"], At(2, restart_one)))
 
 
+def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_path):
+    kept = tmp_path / "fit.checkpoint"
+    with local_cluster(n_workers=1) as (_, client):
+        expected = fit(MODELS["stumps"])
+        restart = At(2, client.restart)
+        with pytest.raises(
+            RuntimeError, match=r"the cluster was restarted.*client.restart_workers"
+        ):
+            fit(MODELS["stumps"], restart, checkpoint=kept)
+        assert_same_bits(expected, fit(MODELS["stumps"], checkpoint=kept))
+
+
 def test_workers_come_and_go_for_good(tmp_path):
     with commanded(tmp_path, 2) as (_, _, workers, worker):
         expected = fit(MODELS["columns"])

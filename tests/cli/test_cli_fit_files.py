@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from fit_tables import FIT, STUMPS, N, rows, write
 from shell import run
@@ -32,6 +33,18 @@ def test_files_give_the_model_of_one_memory(named, folder, capsys):
     np.testing.assert_allclose(found.scores(frame), model.predictor_.scores(X), atol=1e-6)
     assert f"{100 * model.class_prior_.max():.1f} % of the training rows" in told
     assert model.predictor_._card().split()[:3] == told[told.index("5 stumps") :].split()[:3]
+
+
+def test_a_column_may_be_text_in_one_file_and_categories_in_another(folder):
+    assert run("fit", "rows", *STUMPS) == 0
+    expected = Predictor.load("m.laconic")
+    for name in ("0", "1"):  # the first file, and a later one
+        write(rows(), folder)
+        frame = pd.read_parquet(folder / f"{name}.parquet")
+        frame.astype({"town": "category"}).to_parquet(folder / f"{name}.parquet")
+        assert run("fit", "rows", *STUMPS) == 0
+        found = Predictor.load("m.laconic")
+        assert np.array_equal(found.scores(rows()), expected.scores(rows()))
 
 
 def test_a_large_file_stays_on_disk(folder, monkeypatch):

@@ -140,7 +140,7 @@ def test_labels_that_are_no_classes_are_refused(X, y):
         fit(X, X[:, 0])
     with pytest.raises(ValueError, match="1d array"):
         fit(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="y contains NaN"):
+    with pytest.raises(ValueError, match="y has no label in"):
         fit(X, np.where(y == 0, np.nan, y))
     with pytest.raises(ValueError, match="requires y"):
         fit(X, None)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from laconic import ShareBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES, MarginLoss, find_loss
@@ -58,6 +59,7 @@ def test_a_whole_hessian_holds_the_products_with_all_unit_vectors(loss):
     found, mass = shard.whole_hessian()
     np.testing.assert_allclose(found, products, atol=1e-13)
     assert mass == 0.0
+    assert shard.curvature() == pytest.approx(curvature(shard), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["margin", "log", "logistic"])
@@ -167,3 +169,25 @@ def test_a_fit_with_estimates_does_not_depend_on_the_cuts_or_on_losses(fit_far):
         np.testing.assert_allclose(a.weights, b.weights, rtol=1e-9, atol=1e-12)
     near, _ = fit_far(model, X, y, cuts=(1000, 2000), least_rows=10**9)
     assert abs(near.path_[4].loss - one.path_[4].loss) < 1e-5
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("settings", [
+    {}, {"pool": "stumps"}, {"penalty": "l1"}, {"rule": "projection"}, {"rule": "column"},
+    {"refine": True},
+], ids=lambda settings: str(*settings.values()))  # fmt: skip
+def test_a_fit_with_estimates_goes_on_with_the_same_bits(settings, size, fit_far, tmp_path):
+    """One that is interrupted, and one that ends with fewer atoms, is not one that is disturbed."""
+    X, y = random_problem(m=3000, d=6, k=3)
+    few = {"least_rows": 200, "travelling_rows": 1}
+    model = ShareBoostClassifier(5, n_jobs=1, **settings)
+    whole, carrier = fit_far(model, X, y, **few)
+    assert any("whole_hessian" in methods for methods in carrier.asked)
+    for part in (
+        {"max_atoms": size},
+        {"callbacks": [lambda state: state.last.size == size]},
+        {"callbacks": [lambda state: state.own.swept == size]},
+    ):
+        kept = clone(model).set_params(checkpoint=tmp_path / str(*part))
+        fit_far(clone(kept).set_params(**part), X, y, **few)
+        assert_same_bits(whole, fit_far(kept, X, y, **few)[0])

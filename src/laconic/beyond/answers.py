@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from laconic.beyond.collections import check_rows, dask_parts, is_array
+from laconic.beyond.collections import check_rows, dask_parts, is_array, partitions
 from laconic.beyond.look import check_lengths, labels_of, named, weights_of
 from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
@@ -29,12 +29,23 @@ def answers(model: Any, method: str, X: Any) -> Any:
             'set_output(transform="default") first'
         )
     if not is_array(X):
-        return X.map_partitions(_ask, small, method, meta=example[:0])
+        return _of_each_partition(X, small, method, example[:0])
     X = X.rechunk({1: -1})
     columns: dict[str, Any] = {"drop_axis": 1}
     if example.ndim == 2:
         columns = {"chunks": (X.chunks[0], (example.shape[1],))}
     return X.map_blocks(_ask, small, method, dtype=example.dtype, meta=example[:0], **columns)
+
+
+def _of_each_partition(X: Any, model: Any, method: str, meta: np.ndarray) -> Any:
+    """Return an array with a chunk for every partition of a frame, of unknown length."""
+    import dask
+    import dask.array as da
+
+    ask, shape = dask.delayed(_ask, pure=True), (np.nan, *meta.shape[1:])
+    shared = dask.delayed(model, pure=True)
+    chunks = [ask(part, shared, method) for part in partitions(X)]
+    return da.concatenate([da.from_delayed(chunk, shape, meta=meta) for chunk in chunks])
 
 
 def _ask(X: Any, model: Any, method: str) -> Any:

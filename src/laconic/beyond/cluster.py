@@ -24,7 +24,7 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
-from laconic.beyond.collections import not_computed
+from laconic.beyond.collections import GONE, not_computed
 from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.data.doubts import stacklevel_of_user
@@ -274,6 +274,10 @@ def _shares(keeper: Keeper, threads: Threads) -> np.ndarray:
 # -- errors ----------------------------------------------------------------------------------------
 
 
+class Restarted(RuntimeError):
+    """The scheduler forgot all tasks."""
+
+
 @contextmanager
 def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
     """Say what to do about errors of the cluster. Errors of the tasks stay as they are."""
@@ -287,6 +291,12 @@ def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
     except (CommClosedError, CancelledError, asyncio.CancelledError, OSError) as error:
         if any(future.status == "error" for future in futures):
             raise
+        if "lost dependencies" in str(error) or "scheduler-restart" in str(error):
+            raise Restarted(
+                "the cluster was restarted, and what its workers held is gone; fit again: a fit "
+                "with a checkpoint goes on where it was. While a fit runs, restart single workers "
+                "with client.restart_workers(...)"
+            ) from error
         raise ConnectionError(
             "the connection to the Dask scheduler was lost "
             f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
@@ -299,6 +309,10 @@ def _named_errors(parts: Sequence[Future], names: Sequence[str]) -> Iterator[Non
     """Say which of the user's own partitions cannot be computed."""
     try:
         yield
+    except Restarted as error:
+        if not names:
+            raise
+        raise RuntimeError(f"X, y or sample_weight cannot be computed: {GONE}") from error
     except Exception as error:
         known = zip(parts, names, strict=False)  # without names if we made the parts
         failed = [name for future, name in known if future.status == "error"]

@@ -10,24 +10,32 @@ from typing import Any
 import dask
 import numpy as np
 
+from laconic.beyond.carrier_here import joined_as_far
 from laconic.beyond.given import GivenParts
-from laconic.beyond.in_parts import joined_here
+from laconic.beyond.layout import laid_out
 from laconic.beyond.read_again import ReadAgain
+from laconic.beyond.same_columns import not_a_column
 from laconic.data.elsewhere import is_dask
+
+GONE = (
+    "it was persisted on a cluster that is gone, or that was restarted; make the collection again "
+    "from where its rows are stored"
+)
 
 
 def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     """Return the partitions of a collection with their labels and weights.
 
     With a client of a cluster, the partitions stay on its workers. Without one, each partition is
-    computed in this process when it is needed.
+    computed in this process when it is needed. Both give the same bits. Labels and weights may be
+    names of columns of a data frame.
     """
-    tasks = _tasks(X, y, sample_weight)
+    tasks = _tasks(*_by_name(X, y, sample_weight))
     names = [f"part {number} of X" for number in range(len(tasks))]
     client = _client()
     if client is None:
         sources = [partial(_compute, *one) for one in zip(tasks, names, strict=True)]
-        return GivenParts(ReadAgain(sources), names, joined_here)
+        return GivenParts(ReadAgain(sources), names, joined_as_far)
     if client.asynchronous:
         raise TypeError(
             "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
@@ -38,6 +46,25 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     with clear_errors():
         futures = client.compute(tasks)
     return GivenParts(OnCluster(client, futures, names=names), names, joined_far)
+
+
+def _by_name(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return rows, labels and weights. Names of columns of a data frame stand for these columns."""
+    given = {"y": y, "sample_weight": sample_weight}
+    names = {what: name for what, name in given.items() if isinstance(name, str)}
+    if not names:
+        return X, y, sample_weight
+    columns = list(getattr(X, "columns", ()))
+    for what, name in names.items():
+        if not columns:
+            raise TypeError(f"{what}={name!r} names a column, but X is no data frame")
+        if name not in columns:
+            raise ValueError(not_a_column(what, name, "X", columns))
+    if y == sample_weight:
+        raise ValueError(f"column {y!r} cannot be both y and sample_weight")
+    values = {what: X[name] for what, name in names.items()}
+    rest = X.drop(columns=list(names.values()))
+    return rest, values.get("y", y), values.get("sample_weight", sample_weight)
 
 
 def _client() -> Any:
@@ -53,9 +80,10 @@ def _client() -> Any:
 
 def _compute(task: Any, name: str) -> Any:
     try:
-        return task.compute()
+        X, *rest = task.compute()
     except Exception as error:
         raise not_computed(name, error) from error
+    return laid_out(X), *rest
 
 
 def _tasks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -97,6 +125,8 @@ def _of_frame(X: Any) -> list[Any]:
 
 def not_computed(name: str, error: Exception) -> RuntimeError:
     """Return an error that says which part the user's own tasks cannot compute."""
+    if "Missing dependency" in str(error):  # what Dask says of results that a cluster held
+        return RuntimeError(f"{name} cannot be computed: {GONE}")
     return RuntimeError(f"{name} cannot be computed: {type(error).__name__}: {error}")
 
 

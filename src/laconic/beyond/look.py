@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
+from laconic.beyond.same_columns import difference
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
 from laconic.data.kinds import Facts, kinds_of, part_facts
@@ -172,7 +173,7 @@ def agree(looks: Sequence[Look], wants_categories: bool) -> Agreed:
     n_rows = sum(own.n_kept for own in known)
     # Columns of rows that count nothing are read too, as for rows in one memory.
     filled = [own.facts for own in looks if own.n_rows]
-    categories, units = kinds_of(filled)
+    categories, units = kinds_of(filled, [own.name for own in looks if own.n_rows])
     if not wants_categories:
         categories = {}
     return Agreed(
@@ -193,21 +194,18 @@ def _check_same(known: Sequence[Look]) -> None:
     first = known[0]
     for other in known:
         if other.names != first.names:
-            raise ValueError(
-                f"{other.name} has the columns {_some(other.names)}, but {first.name} has "
-                f"{_some(first.names)}; give all parts the same columns in the same order"
-            )
+            if other.names is None or first.names is None:
+                frame, array = (other, first) if first.names is None else (first, other)
+                raise ValueError(
+                    f"{frame.name} is a data frame, but {array.name} is an array; give all parts "
+                    "the same columns"
+                )
+            raise ValueError(difference(other.name, other.names, first.name, first.names))
         if other.n_features != first.n_features:
             raise ValueError(
                 f"{other.name} has {other.n_features} features, but {first.name} has "
                 f"{first.n_features}"
             )
-
-
-def _some(names: list[Any] | None) -> str:
-    if names is None:
-        return "of an array"
-    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
 
 
 def _classes(known: Sequence[Look], power: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 from laconic.beyond.files import KnownFile
 from laconic.beyond.parquet_columns import stored_columns
 from laconic.beyond.read_again import ReadAgain
+from laconic.beyond.same_columns import difference, not_a_column
 from laconic.data.cells import odd_columns
 from laconic.data.elsewhere import CHUNK
 
@@ -63,10 +64,7 @@ class ParquetRows:
                 self.names = names
                 _check_twice(path, names)
             elif names != self.names:
-                raise ValueError(
-                    f"{path} has the columns {_some(names)}, but {self.paths[0]} has "
-                    f"{_some(self.names)}; give all files the same columns in the same order"
-                )
+                raise ValueError(difference(str(path), names, str(self.paths[0]), self.names))
             self._schemas[path] = opened.schema_arrow
             self._groups += _cut(file, opened.metadata)
         self.n_rows = sum(groups.n_rows for groups in self._groups)
@@ -84,10 +82,7 @@ class ParquetRows:
                     f"{type(name).__name__}"
                 )
             if name not in self.names:
-                raise ValueError(
-                    f"{argument}={name!r} is not a column of {self.paths[0]}; it has "
-                    f"{_some(self.names)}"
-                )
+                raise ValueError(not_a_column(argument, name, str(self.paths[0]), self.names))
         if y == sample_weight:
             raise ValueError(f"column {y!r} cannot be both y and sample_weight")
         features = self._features(y, sample_weight)
@@ -244,7 +239,3 @@ def _numbers(column: Any) -> np.ndarray:
         column = column.cast(column.type.value_type)
     values: np.ndarray = column.to_numpy()
     return values
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")

@@ -54,6 +54,7 @@ def refine(loop: Loop, state: State) -> None:
             table.settle("swap", model)
     steps = [*table.up(), *table.down(), *table.up()]
     for step in steps[len(so_far.entries) - 1 + so_far.swept :]:
+        models.begin()
         step()
         table.forget()
         tried.clear()
@@ -146,6 +147,11 @@ class Models:
         self._fixed = frozenset(settle.include)
         self._standing: Model | None = None
         self._starts: dict[int, np.ndarray] = {}
+
+    def begin(self) -> None:
+        """Begin a step as a fit that goes on from a checkpoint does."""
+        self.settle.rows.forget()
+        self._standing = None
 
     def of(self, entry: PathEntry, lent: float = 0.0) -> Model:
         """Return an entry as a fit. Its support leaves out the atoms that are always in."""

@@ -28,6 +28,9 @@ class _Parser(argparse.ArgumentParser):
     """Parser that reports a wrong command line like every other user error."""
 
     def error(self, message: str) -> NoReturn:
+        files = [word for word in message.split() if word.lower().endswith((".parquet", ".csv"))]
+        if message.startswith("unrecognized arguments:") and files:
+            message += "; to give several files, quote their pattern, as in 'rows/*.parquet'"
         self.exit(2, f"laconic: error: {message} (see {self.prog} --help)\n")
 
 

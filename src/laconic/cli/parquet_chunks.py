@@ -135,6 +135,7 @@ def first_rows(paths: Sequence[Path], most: int, each: int) -> Any:
     import pyarrow
 
     parts: list[Any] = []
+    read: list[Path] = []
     for path in paths:
         n_rows = min(each, most - sum(part.num_rows for part in parts))
         if n_rows <= 0:
@@ -143,11 +144,51 @@ def first_rows(paths: Sequence[Path], most: int, each: int) -> Any:
             batch = next(file.iter_batches(n_rows, columns=stored_columns(file.schema_arrow)), None)
         if batch is not None and batch.num_rows:
             parts.append(pyarrow.Table.from_batches([batch]))
+            read.append(path)
+    parts = _text_where_not_all_have_categories(parts)
     try:
         frame = pyarrow.concat_tables(parts, promote_options="permissive").to_pandas()
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
-        raise UserError(
-            f"{paths[0]} and the files after it have columns of different types: {cause(error)}."
-        ) from error
+        raise UserError(_different_types(parts, read) or cause(error)) from error
     frame.columns = [str(name) for name in frame.columns]
     return frame.reset_index(drop=True)
+
+
+def _text_where_not_all_have_categories(parts: list[Any]) -> list[Any]:
+    """Return tables in which a column of categories is one in all tables, or else plain values."""
+    from pyarrow.types import is_dictionary
+
+    mixed = {
+        field.name
+        for part in parts
+        for field in part.schema
+        if is_dictionary(field.type)
+        and not all(is_dictionary(p.schema.field(field.name).type) for p in parts)
+    }
+    out = []
+    for part in parts:
+        for at, field in enumerate(part.schema):
+            if field.name in mixed and is_dictionary(field.type):
+                plain = part.column(at).cast(field.type.value_type)
+                part = part.set_column(at, field.name, plain)
+        out.append(part)
+    return out
+
+
+def _different_types(parts: list[Any], paths: list[Path]) -> str:
+    """Return which column has types that do not go together, and in which files."""
+    import pyarrow
+
+    first = parts[0]
+    for part, path in zip(parts[1:], paths[1:], strict=True):
+        for name in first.column_names:
+            types = [table.schema.field(name).type for table in (first, part)]
+            schemas = [pyarrow.schema([(name, own)]) for own in types]
+            try:
+                pyarrow.unify_schemas(schemas, promote_options="permissive")
+            except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+                return (
+                    f"column {name!r} holds {types[0]} in {paths[0]} and {types[1]} in {path}. "
+                    "Give it one type in all files."
+                )
+    return ""

@@ -101,16 +101,17 @@ def frame_kinds(X: Any, weight: np.ndarray | None = None) -> tuple[Categories, U
     return kinds_of([frame_facts(X, weight)])
 
 
-def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
+def kinds_of(parts: Sequence[Facts], names: Sequence[str] = ()) -> tuple[Categories, Units]:
     """Return the columns of categories, and the units of dates and durations, of all parts.
 
-    The order of the parts does not matter, except for the order of declared categories.
+    The order of the parts does not matter, except for the order of declared categories. ``names``
+    are what messages call the parts.
     """
     categories: Categories = {}
     units: Units = {}
     for at in sorted({at for part in parts for at in part}):
         column = [part.get(at, _PLAIN) for part in parts]
-        kind = _kind(column, next(part[at].name for part in parts if at in part))
+        kind = _kind(column, next(part[at].name for part in parts if at in part), names)
         if kind == "M":
             _check_zones(column)
             first = np.array([facts.first for facts in column if facts.kind == "M"])
@@ -130,7 +131,7 @@ def kinds_of(parts: Sequence[Facts]) -> tuple[Categories, Units]:
     return categories, units
 
 
-def _kind(column: Sequence[ColumnFacts], name: Any) -> str:
+def _kind(column: Sequence[ColumnFacts], name: Any, parts: Sequence[str]) -> str:
     """Return the kind of a column. Parts in which all values are missing fit any kind."""
     kinds = {facts.kind for facts in column if facts.kind != "O" or facts.known} or {"O"}
     if kinds <= {"O", "labels"}:
@@ -138,10 +139,13 @@ def _kind(column: Sequence[ColumnFacts], name: Any) -> str:
     if "O" in kinds and all(all_numbers(facts.known) for facts in column if facts.kind == "O"):
         kinds = kinds - {"O"} | {"f"}  # objects that are numbers
     if len(kinds) > 1 and not kinds <= _NUMBERS:
-        shown = " and ".join(sorted({_IN_WORDS.get(kind, "numbers") for kind in kinds}))
-        raise ValueError(
-            f"column {name!r} of X holds {shown} in different parts of the rows; give it one type"
-        )
+        words = [_IN_WORDS.get(facts.kind, "numbers") for facts in column]
+        if len(parts) > 1:
+            told = {word: part for word, part in zip(words[::-1], parts[::-1], strict=True)}
+            shown = " and ".join(f"{word} in {told[word]}" for word in sorted(told))
+        else:
+            shown = " and ".join(sorted(set(words))) + " in different parts of the rows"
+        raise ValueError(f"column {name!r} of X holds {shown}; give it one type")
     return kinds.pop()
 
 

@@ -148,11 +148,14 @@ def with_plain_type(y: Any) -> Any:
 def check_labels(y: Any) -> None:
     """Refuse labels that are missing or cannot be sorted."""
     labels = np.asarray(y)
-    if labels.dtype.kind != "O" or labels.ndim != 1:
+    if labels.dtype.kind not in "Of" or labels.ndim != 1:
         return
-    absent = sum(map(is_missing, labels))
+    numbers = labels.dtype.kind == "f"
+    absent = int(np.isnan(labels).sum()) if numbers else sum(map(is_missing, labels))
     if absent:
         raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
+    if numbers:
+        return
     try:
         np.unique(labels)
     except TypeError:

@@ -136,6 +136,9 @@ class DeviceShard:
         """Return that there are no local atoms."""
         return 0, np.empty(0, dtype=int)
 
+    def forget(self) -> None:
+        """Do nothing: no answer depends on what was asked before."""
+
     def trial(self, keep: bool) -> DeviceShard:
         """Return a shard in which atoms are tried.
 

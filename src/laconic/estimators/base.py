@@ -101,7 +101,10 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         if is_dask(X):
             remedy = "apply it to each partition, with X.map_blocks or X.map_partitions"
         else:
-            remedy = "save the model, and use laconic predict, which reads files"
+            remedy = (
+                'give the rows: np.load(file, mmap_mode="r") of a .npy file, or '
+                "dask.dataframe.read_parquet(path) without the column of labels"
+            )
         return f"X is {in_words(X)}; {remedy}"
 
     def _input(self) -> dict[str, Any]:

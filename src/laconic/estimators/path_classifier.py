@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from laconic.boost.path import Path, PathEntry
 from laconic.data.cells import is_frame
-from laconic.data.elsewhere import is_dask, is_on_device
+from laconic.data.elsewhere import is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import asked_categories, clearer
 from laconic.estimators.base import LaconicClassifier
 from laconic.estimators.lazily import lazily
@@ -268,7 +268,7 @@ class PathClassifier(TransformerMixin, LaconicClassifier):
         """Check input as scikit-learn does. Only fits pass ``y``, ``reset`` and ``weight``."""
         if reset:
             self._given_names = None
-        elif self._categories and not is_frame(X):
+        elif self._categories and not is_frame(X) and not is_elsewhere(X):
             raise ValueError(
                 "fit was given a data frame with categories, and an array cannot hold them; "
                 "give a data frame here too"

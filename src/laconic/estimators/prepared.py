@@ -36,8 +36,8 @@ def takes_parts(estimator: Any, X: Any) -> bool:
         if asked:
             raise ValueError(
                 f"{asked[0]} chooses a size with rows in one memory, and X is {in_words(X)}; leave "
-                f"{asked[0]} out, fit the path, and compare its sizes on rows of your own: "
-                "at(size).score(X, y)"
+                f"{asked[0]} out, fit the path, and compare its sizes on rows that you kept aside, "
+                "in arrays, data frames or Dask collections: at(size).score(X, y)"
             )
         return True
     if asked or not is_large_map(X):

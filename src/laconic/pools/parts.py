@@ -218,9 +218,9 @@ def of_parts(pool: Pool) -> PoolOfParts:
     if not isinstance(pool, PoolOfParts):
         missing = "merge" if hasattr(pool, "survey") else "survey"
         why = getattr(pool, "in_one_memory", f"it has no {missing!r}")
+        called = getattr(pool, "called", type(pool).__name__)
         raise TypeError(
-            f"{type(pool).__name__} cannot be bound to rows in parts: {why}; keep the rows in "
-            "one memory"
+            f"{called} cannot be bound to rows in parts: {why}; keep the rows in one memory"
         )
     return pool
 

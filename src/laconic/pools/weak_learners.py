@@ -109,6 +109,11 @@ class Oracle:
                 "oracle needs it to pass the weights of the rows"
             )
 
+    @property
+    def called(self) -> str:
+        """What messages call the pool: the classifier that was given."""
+        return type(self.classifier).__name__
+
     def bind(self, X: Any, weight: np.ndarray, threads: Threads) -> BoundOracle:
         """Keep the rows."""
         return BoundOracle(X, self.classifier)

@@ -181,7 +181,7 @@ def _labels(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return true and predicted labels, and the probabilities of the latter if there are any."""
     truth = np.asarray(y)
-    check_labels(truth.astype(object) if truth.dtype.kind == "f" else truth)
+    check_labels(truth)
     if hasattr(model, "predict"):
         predicted, chance = predicted_by(model, X, kept)
         truth = np.asarray(in_groups(model, truth))

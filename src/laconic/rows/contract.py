@@ -58,6 +58,9 @@ class AnyShard(Protocol):
         An earlier atom that is like it has 0, all others have a positive number.
         """
 
+    def forget(self) -> None:
+        """Let later answers not depend on what was asked before, but only on the columns in."""
+
     def trial(self, keep: bool) -> AnyShard:
         """Return a shard in which atoms are tried.
 

@@ -36,8 +36,9 @@ from laconic.rows.recipe import Call, In, Recipe
 class Carrier(Protocol):
     """Brings questions to shards."""
 
-    exchanges: Exchanges
-    """How often it did."""
+    @property
+    def exchanges(self) -> Exchanges | None:
+        """How often it did; None for shards in this process."""
 
     def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
         """Bring all shards to the state of a recipe. Return the sums of their answers there.
@@ -204,6 +205,11 @@ class Far:
         n_rows, differ = self._asked("unlike")
         return n_rows, differ
 
+    def forget(self) -> None:
+        """Forget all answers: estimates of the Hessian depend on those before them."""
+        self._hessian = FarHessian(self.n_rows, self._rows.limits)
+        self._forget()
+
     def trial(self, keep: bool) -> Far:
         """Return shards in which atoms are tried; see `AnyShard.trial`."""
         columns = self._recipe.columns if keep else ()
@@ -258,12 +264,13 @@ class Far:
     def _whole_hessian(self, exact: bool) -> np.ndarray:
         """Return the Hessian in all weights. From now on it comes with every evaluation.
 
-        If it need not be exact, and if there are many rows, it is estimated from some of them.
+        If it need not be exact, and if there are many rows, it is estimated from some of them. But
+        once an exact one was asked for, all are exact.
         """
         known, hessian = self._hessian.known, self._hessian
         if known is not None and (known.exact or not exact):
             return known.matrix
-        hessian.wanted = exact
+        hessian.wanted = exact = exact or bool(hessian.wanted)
         [answer] = self._ask(hessian.call(self._n_weights, exact))
         return hessian.receive(answer, exact)
 
@@ -313,8 +320,18 @@ class Far:
     def gradients(self) -> Iterator[tuple[int, np.ndarray]]:
         """Return negative gradients in the weights of all columns of the pool."""
         if self._gradients is None:
-            self._gradients = self._asked("gradients")
+            self._hold_gradients(self._ask(*self._gradient_calls()))
         yield from self._blocks(self._gradients)
+
+    def _gradient_calls(self) -> list[Call]:
+        """Return the questions for the gradients, and for what the next estimates need."""
+        estimated = self._is_small() and self._hessian.is_estimated(self._n_weights)
+        return [Call("gradients"), *([Call("curvature")] if estimated else [])]
+
+    def _hold_gradients(self, answers: list[Any]) -> None:
+        self._gradients, *masses = answers
+        for mass in masses:
+            self._hessian.weigh(mass)
 
     def _blocks(self, sums: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Cut sums of all columns of the pool into blocks."""
@@ -326,10 +343,10 @@ class Far:
 
         The rule that asks for this asks for the gradients next, so they come along.
         """
-        more = [Call("gradients")] if self._gradients is None and self._evaluated else []
-        sums, *gradients = self._ask(Call("along", (t,)), *more)
-        if gradients:
-            [self._gradients] = gradients
+        more = self._gradient_calls() if self._gradients is None and self._evaluated else []
+        sums, *answers = self._ask(Call("along", (t,)), *more)
+        if answers:
+            self._hold_gradients(answers)
         yield from self._blocks(sums)
 
     def squares(self) -> np.ndarray:

@@ -110,6 +110,17 @@ class Hessians(NamedTuple):
         n_weights = X.shape[1] * self.n_outputs
         return total(pieces) if pieces else np.zeros((n_weights, n_weights)), sum(masses)
 
+    def curvature(self) -> float:
+        """Return the sum of the curvature of all rows."""
+
+        def one(block: Block) -> float:
+            assert block.state is not None
+            parts = row_blocks(len(block.weight), TOGETHER)  # because each needs little memory
+            bends = (self.loss.curvature(block.weight[s], block.state[:, s]) for s in parts)
+            return sum(float(h.sum(dtype=np.float64)) for h in bends)
+
+        return sum(self.run(one, self.blocks))
+
     def _taken(self, block: Block, step: float, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of a block that are taken, and the curvature of each."""
         assert block.state is not None

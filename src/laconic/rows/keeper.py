@@ -162,6 +162,10 @@ class Answers:
         """Return the Hessian in all weights, and the curvature; see `Shard.whole_hessian`."""
         return self.shard.whole_hessian(step)
 
+    def curvature(self) -> float:
+        """Return the curvature of all rows."""
+        return self.shard.curvature()
+
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of a face."""
         return self.shard.hessian(face)

@@ -161,6 +161,10 @@ class Rows:
             return self.adds_nothing(atom)
         return self._in.repeats_last(self.dtype == np.float32)
 
+    def forget(self) -> None:
+        """Let later answers not depend on what was asked before, but only on the columns in."""
+        self._shard.forget()
+
     def trial(self, atom: int, keep: bool) -> Rows:
         """Return rows in which an atom is tried.
 

@@ -204,6 +204,9 @@ class Shard:
         *before, last = self._design.locals
         return len(last.rows), np.array([not last.spans(other) for other in before], dtype=int)
 
+    def forget(self) -> None:
+        """Do nothing: no answer depends on what was asked before."""
+
     def trial(self, keep: bool) -> Shard:
         """Return a shard in which atoms are tried, on one thread.
 
@@ -249,7 +252,7 @@ class Shard:
         return self._hessians().whole(face)
 
     def whole_hessian(self, step: float | None = None) -> tuple[np.ndarray, float]:
-        """Return the Hessian in the weights of all columns, in the order of ``W.ravel()``.
+        """Return the Hessian in the weights of all columns, and the curvature of all rows.
 
         With ``step``, it is estimated from some rows; see `Hessians.of_some_rows`. The second
         answer then estimates the curvature of all rows. Otherwise it is zero. All columns must be
@@ -258,6 +261,10 @@ class Shard:
         if step is None:
             return self._hessians().of_all(), 0.0
         return self._hessians().of_some_rows(step, self.rest.first)
+
+    def curvature(self) -> float:
+        """Return the sum of the curvature of all rows at the last evaluated weights."""
+        return self._hessians().curvature()
 
     def masses(self) -> list[Mass]:
         """Return the curvature of the rows from which each of the `hessian_blocks` is made."""

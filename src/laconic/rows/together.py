@@ -80,6 +80,9 @@ class Together:
         answers = [shard.unlike() for shard in self._shards]
         return sum(n for n, _ in answers), np.sum([differ for _, differ in answers], axis=0)
 
+    def forget(self) -> None:
+        """Do nothing: no answer depends on what was asked before."""
+
     def trial(self, keep: bool) -> Together:
         """Return shards in which atoms are tried; see `Shard.trial`."""
         return Together([shard.trial(keep) for shard in self._shards], self.gathers)

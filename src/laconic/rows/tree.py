@@ -7,7 +7,7 @@ the same bits. So neither the number of workers nor their order matters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
@@ -39,11 +39,31 @@ def added(answers: Sequence[Any]) -> Any:
     return reduce(_add, answers)
 
 
-def tree_sum(answers: Sequence[Any]) -> Any:
-    """Return the sum of the answers of all parts."""
-    while len(answers) > 1:
-        answers = [added(group) for group in groups(answers)]
-    return answers[0]
+def tree_sum(answers: Iterable[Any]) -> Any:
+    """Return the sum of the answers of all parts. If they come one by one, few of them are held."""
+    levels: list[
+        tuple[int, Any]
+    ] = []  # number of items in the open group of a level, and their sum
+    for answer in answers:
+        _enter(levels, 0, answer)
+    rest: list[Any] = []
+    for n_items, group in levels:
+        if n_items:
+            rest = [added([group, *rest])]
+    return rest[0]
+
+
+def _enter(levels: list[tuple[int, Any]], level: int, item: Any) -> None:
+    """Add an item to the open group of a level. A group that is full enters the next level."""
+    if level == len(levels):
+        levels.append((0, None))
+    n_items, group = levels[level]
+    group = item if n_items == 0 else _add(group, item)
+    if n_items + 1 < FAN:
+        levels[level] = n_items + 1, group
+    else:
+        levels[level] = 0, None
+        _enter(levels, level + 1, group)
 
 
 def size_of(answer: Any) -> int:
