@@ -284,6 +284,34 @@ def test_numbers_beside_text(anywhere):
             fit(rows[["a"]], rows["y"], pool="stumps")
 
 
+def masked(values, mask):
+    """Return a masked array and the same as a Dask array."""
+    lazy = da.ma.masked_array(array_of(values), mask=array_of(mask))
+    return np.ma.masked_array(values, mask=mask), lazy
+
+
+def test_masked_values_are_refused_here_and_in_memory(anywhere):
+    """NumPy reads what is behind a mask."""
+    model, at = ShareBoostClassifier(2, pool="stumps"), np.arange(120) == 70
+    here, there = masked(X, np.tile(at[:, None], (1, 6)))
+    message = r"X holds masked values, which count as missing; use \.filled\(np\.nan\)"
+    with pytest.raises(ValueError, match=message):
+        model.fit(here, Y)
+    with pytest.raises(ValueError, match=rf"{message} \(in part 2 of X\)"):
+        fit(there)
+    with pytest.raises(ValueError, match=rf"{message} \(in part 2 of X\)"):
+        fit(da.flip(there, axis=1))  # in another layout
+    labels, weight = masked(Y, at), masked(np.ones(120), at)
+    for own, (one, other) in (("y", labels), ("sample_weight", weight)):
+        given = {"y": (one, None), "sample_weight": (Y, one)}[own]
+        with pytest.raises(ValueError, match=f"{own} holds masked values.*leave those rows out"):
+            model.fit(X, *given)
+        with pytest.raises(ValueError, match=f"{own} holds masked values.*leave those rows out"):
+            fit(**{own: other})
+    nothing, lazily = masked(X, np.zeros(X.shape, bool))
+    assert np.array_equal(model.fit(nothing, Y).predict(X), fit(lazily, pool="stumps").predict(X))
+
+
 def test_dates_of_several_time_zones(anywhere):
     times = pd.Series(pd.date_range("2024", periods=60, freq="h", tz="UTC"))
     parts = [

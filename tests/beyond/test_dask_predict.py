@@ -91,12 +91,32 @@ def test_scores_are_those_of_memory(name, models, anywhere):
     model, rows = models[name]
     y = model.predict(rows)
     y[::3] = model.classes_[0]
-    weight = np.arange(120.0)
+    weight = np.where(np.arange(120) < CUTS[0], 0.0, np.arange(120))  # a partition counts nothing
     given = array_of(rows), array_of(y)
     assert isinstance(model.score(*given), float)
     assert model.score(*given) == pytest.approx(model.score(rows, y), abs=1e-12)
     found = model.score(*given, sample_weight=array_of(weight))
     assert found == pytest.approx(model.score(rows, y, sample_weight=weight), abs=1e-12)
+
+
+WRONG = {
+    "whole numbers": Y,
+    "truth values": Y > 0,
+    "other numbers": X[:, 0],
+    "missing": np.where(Y > 0, NAMES, None),
+    "NaN": np.where(Y > 0, np.nan, 1.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_score_refuses_what_it_refuses_in_memory(name, anywhere):
+    """Labels of another kind would all count as errors."""
+    model, y = ShareBoostClassifier(3).fit(X, NAMES), WRONG[name]
+    with pytest.raises((TypeError, ValueError)):
+        model.score(X, y)
+    with pytest.raises(ValueError, match=r"(?s)(Mix of|no label|NaN|mix of).*\(in part \d of X\)"):
+        model.score(array_of(X), array_of(y))
 
 
 def test_models_with_groups_of_labels_score_dask(anywhere):

@@ -27,6 +27,16 @@ def test_folders_and_patterns_are_sorted_and_lists_are_not(tmp_path):
     assert names_of(files_of([tmp_path / "b.npy", str(tmp_path / "a.npy")])) == ["b.npy", "a.npy"]
 
 
+def test_patterns_match_no_hidden_files(tmp_path):
+    touched(tmp_path, "_run/b.pq", "_run/_old.pq", "_run/_log/a.pq", "_run/_SUCCESS", "_run/c/a.pq")
+    assert names_of(files_of(str(tmp_path / "_run" / "*.pq"))) == ["b.pq"]
+    assert names_of(files_of(str(tmp_path / "_run" / "**" / "*.pq"))) == ["b.pq", "a.pq"]
+    assert names_of(files_of(str(tmp_path / "_run" / "[_b]*"))) == ["b.pq"]
+    assert names_of(files_of(tmp_path / "_run" / "_old.pq")) == ["_old.pq"]
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        files_of(str(tmp_path / "_run" / "_*.pq"))
+
+
 def test_a_name_with_brackets_is_a_name_if_it_exists(tmp_path):
     touched(tmp_path, "x[1].npy", "x1.npy")
     assert names_of(files_of(tmp_path / "x[1].npy")) == ["x[1].npy"]

@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from laconic.beyond.collections import check_rows, dask_parts, is_array, partitions
 from laconic.beyond.look import check_lengths, labels_of, named, weights_of
+from laconic.data.labels import check_labels
 from laconic.numeric.threads import Threads
 
 
@@ -94,6 +96,9 @@ def _score(part: Any, threads: Threads, model: Any, name: str) -> np.ndarray:
     if X.shape[0] == 0:
         return np.zeros(2)
     with named(name):
+        check_labels(labels)
         weights = weights_of(weight, X.shape[0])
-        right = model.predict(X) == model._as_predicted(labels)
-    return np.array([weights[right].sum(), weights.sum()])
+        true = model._as_predicted(labels)
+        found = model.predict(X)
+        accuracy_score(true, found)  # refuses labels that cannot be compared with the answers
+    return np.array([weights[found == true].sum(), weights.sum()])

@@ -80,10 +80,12 @@ def _files(path: str) -> list[Path]:
         _check_folders(found, len(given.parts))
         return found
     if has_magic(path) and not given.exists():
-        found = sorted(map(Path, glob(path, recursive=True)))
+        n_given = [has_magic(part) for part in given.parts].index(True)
+        matches = sorted(map(Path, glob(path, recursive=True)))
+        found = [file for file in matches if not _hidden(Path(*file.parts[n_given:]))]
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
-        _check_folders(found, [has_magic(part) for part in given.parts].index(True))
+        _check_folders(found, n_given)
         given = found[0]
     else:
         found = [given]

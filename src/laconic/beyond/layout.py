@@ -18,7 +18,7 @@ def laid_out(X: Any) -> Any:
         out = X.copy() if not X.data.flags.aligned else X
     elif isinstance(X, np.ndarray):
         contiguous = X.flags.c_contiguous or X.flags.f_contiguous
-        out = np.require(X if contiguous else np.ascontiguousarray(X), requirements="A")
+        out = np.require(X if contiguous else X.copy(order="C"), requirements="A")
     else:
         out = X
     return out

@@ -17,7 +17,7 @@ from laconic.beyond.same_columns import difference
 from laconic.data.cells import check_names, column_names, is_frame, is_single
 from laconic.data.frames import Categories, Units
 from laconic.data.kinds import Facts, kinds_of, part_facts
-from laconic.data.labels import check_labels, with_plain_type
+from laconic.data.labels import check_labels, check_mask, with_plain_type
 from laconic.numeric.threads import Threads
 
 
@@ -123,6 +123,7 @@ def first_row(X: Any) -> Any:
 
 def labels_of(y: Any) -> np.ndarray:
     """Return the labels of a part as an array."""
+    check_mask(y, "y")
     labels = np.asarray(with_plain_type(y))
     if labels.shape[1:] not in ((), (1,)):
         raise ValueError(f"y must be a single column; it has {labels.shape[1]}")
@@ -133,6 +134,7 @@ def weights_of(weight: Any, n_rows: int) -> np.ndarray:
     """Return the weights of a part. Without weights, every row weighs 1, and takes no memory."""
     if weight is None:
         return np.broadcast_to(np.float64(1.0), n_rows)
+    check_mask(weight, "sample_weight")
     try:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -26,6 +26,7 @@ def kept_rows(
     """
     check_classification_targets(y)
     sample_weight = to_host(sample_weight)
+    check_mask(sample_weight, "sample_weight")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     keep = None
     if not np.all(weight > 0):
@@ -117,6 +118,13 @@ def normalised_weights(
     with np.errstate(over="ignore"):
         whole = float(np.ldexp(total, power))
     return (X if keep is None else X[keep]), codes, weight / total, whole
+
+
+def check_mask(values: Any, name: str) -> None:
+    """Refuse masked values. scikit-learn would read what is behind the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        remedy = "use .filled(np.nan)" if name == "X" else "leave those rows out"
+        raise ValueError(f"{name} holds masked values, which count as missing; {remedy}")
 
 
 def with_plain_type(y: Any) -> Any:

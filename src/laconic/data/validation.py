@@ -21,6 +21,7 @@ from laconic.data.frames import (
     holds_times,
 )
 from laconic.data.kinds import facts_of, frame_kinds, kinds_of
+from laconic.data.labels import check_mask
 from laconic.numeric.sparse_rows import canonical
 
 
@@ -90,6 +91,7 @@ def validated(
     given matrix does not change.
     """
     given = X
+    check_mask(X, "X")
     if is_frame(X):
         check_names(X)
     if reset:

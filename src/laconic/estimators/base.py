@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import Categories, Units
-from laconic.data.labels import check_labels, with_plain_type
+from laconic.data.labels import check_labels, check_mask, with_plain_type
 from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
@@ -85,6 +85,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
         X = to_host(X)
         if reset:
             y = with_plain_type(to_host(y))
+            check_mask(y, "y")
             check_labels(y)
         labels = {"y": y} if reset else {}
         return validated(self, X, **labels, reset=reset, weight=weight, **self._input())
