@@ -321,6 +321,7 @@ class Far:
         """Return negative gradients in the weights of all columns of the pool."""
         if self._gradients is None:
             self._hold_gradients(self._ask(*self._gradient_calls()))
+        assert self._gradients is not None
         yield from self._blocks(self._gradients)
 
     def _gradient_calls(self) -> list[Call]:
