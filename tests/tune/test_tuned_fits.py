@@ -15,7 +15,7 @@ from laconic.estimators.training import TrainingInMemory
 from laconic.losses import find_loss
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
-from laconic.pools import Columns, Patches
+from laconic.pools import Columns, Hinges, Patches
 from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.tune import Tuning
@@ -125,6 +125,29 @@ def test_operations_do_not_grow_where_they_cost_something(digits):
     assert entry.loss < chosen.loss
 
 
+@pytest.mark.parametrize("settings", [{"max_features": 60}, {"costs": np.ones(64)}])
+def test_the_pixels_that_are_read_stay_where_they_count(digits, settings):
+    model = booster(4, **settings).fit(*digits[:2])
+    chosen, entry = model.path_.chosen[4], model.path_[4]
+    assert entry is not chosen
+    np.testing.assert_array_equal(entry.map.features(), chosen.map.features())
+
+
+def test_places_can_be_kept_and_moved(digits):
+    for places in (False, True):
+        model = booster(tune=Tuning(epochs=3, places=places)).fit(*digits[:2])
+        chosen, entry = model.path_.chosen[6], model.path_[6]
+        assert entry is not chosen
+        assert np.array_equal(entry.map.centre, chosen.map.centre) is not places
+
+
+@pytest.mark.parametrize("name", ["costs", "max_features", "max_operations", "max_bytes"])
+def test_places_do_not_move_where_they_count(digits, name):
+    value = "operations" if name == "costs" else 5000
+    with pytest.raises(ValueError, match=f"{name} counts them"):
+        booster(tune=Tuning(places=True), **{name: value}).fit(*digits[:2])
+
+
 def test_the_model_ships_as_any_other(digits, tuned, tmp_path):
     X_test = digits[2]
     tuned.predictor_.save(tmp_path / "m.laconic")
@@ -210,14 +233,40 @@ def test_other_wrong_settings(digits):
         Tuning(copies=3)
     with pytest.raises(TypeError, match="tune must be"):
         booster(tune="yes").fit(*digits[:2])
-    with pytest.raises(ValueError, match="no model of 9 atoms"):
-        booster(tune=Tuning(sizes=[9])).fit(*digits[:2])
+    with pytest.raises(ValueError, match="no model of 9 atoms to tune, because max_atoms=6"):
+        booster(tune=Tuning(sizes=[2, 9])).fit(*digits[:2])
 
 
-def test_rows_elsewhere_are_refused(digits, tmp_path):
+def refuse(*given):
+    """Stand in for a round, where there must be none."""
+    raise AssertionError("the path was grown")
+
+
+def test_rows_elsewhere_are_refused_before_the_path_is_grown(digits, tmp_path):
     np.save(tmp_path / "X.npy", digits[0])
     with pytest.raises(TypeError, match="one memory or on a GPU"):
-        booster().fit(str(tmp_path / "X.npy"), digits[1])
+        booster(callbacks=[refuse]).fit(str(tmp_path / "X.npy"), digits[1])
+
+
+def test_rows_that_cannot_judge_are_refused_before_the_path_is_grown(digits):
+    X, y = digits[0][:40], np.arange(40) % 2
+    y[3] = 7  # in the half that is held out
+    with pytest.raises(ValueError, match="lower validation_fraction or set tune=False"):
+        booster(validation_fraction=0.5, random_state=1, callbacks=[refuse]).fit(X, y)
+
+
+def test_sizes_that_the_path_does_not_reach_are_left_out():
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    settings = {"pool": Hinges(4, 2), "tune": Tuning(sizes=[1, 30], epochs=1)}
+    with pytest.warns(UserWarning, match="no model of 30 atoms to tune"):
+        model = booster(30, **settings).fit(X, y)
+    assert 0 < len(model.path_) - 1 < 30
+
+
+def test_whole_numbers_of_numpy_are_seeds(digits):
+    one, other = (booster(random_state=seed).fit(*digits[:2]) for seed in (3, np.int64(3)))
+    assert one.path_.chosen is not None
+    assert one.atom_coef_.tobytes() == other.atom_coef_.tobytes()
 
 
 def test_settings_can_be_cloned():

@@ -196,7 +196,9 @@ def held_out_rows(
         stratify=codes if even else None,
     )
     if len(np.unique(codes[fit])) < len(counts):
-        asked = [n for n in ("early_stopping", "guard", "prune") if getattr(estimator, n, False)]
+        asked = [
+            n for n in ("early_stopping", "tune", "guard", "prune") if getattr(estimator, n, False)
+        ]
         raise ValueError(
             "the held-out part has every row of a class; lower validation_fraction or set "
             + " and ".join(f"{name}=False" for name in asked)

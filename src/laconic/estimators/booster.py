@@ -38,9 +38,11 @@ from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory
 from laconic.estimators.tuning import (
+    Judged,
     asked_sizes,
     asked_tuning,
     given_to_tuner,
+    judged_rows,
     may_grow,
     shown,
     tuned_path,
@@ -188,6 +190,7 @@ class BoostedClassifier(PathClassifier):
     def _fit_checked(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit with settings that were checked."""
         ready = self._prepared(X, y, sample_weight)
+        judged = judged_rows(self, ready)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:
             self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
@@ -203,7 +206,7 @@ class BoostedClassifier(PathClassifier):
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(0, saver)
                 self._run(loop, state)
-                tuned = self._tuned(ready, loop, state, threads)
+                tuned = self._tuned(ready, judged, loop, state, threads)
         if rows.exchanges is not None:
             self.exchanges_ = rows.exchanges
         self._keep(loop, state, ready.held, tuned)
@@ -361,7 +364,7 @@ class BoostedClassifier(PathClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _tuned(
-        self, ready: Ready, loop: Loop, state: State, threads: Threads
+        self, ready: Ready, judged: Judged | None, loop: Loop, state: State, threads: Threads
     ) -> dict[int, PathEntry]:
         """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
         tuning, found = asked_tuning(self), dict[int, PathEntry]()
@@ -371,9 +374,9 @@ class BoostedClassifier(PathClassifier):
 
         path = self._entries(loop, state)
         sizes = asked_sizes(tuning, path, self._chosen_size(state, path, ready.held))
-        given = given_to_tuner(self, ready, loop, threads)
+        given = given_to_tuner(self, ready, judged, loop, threads)
         with shown(self.verbose) as told:
-            tuner = Tuner(given, tuning, may_grow(self), told)
+            tuner = Tuner(given, tuning, may_grow(self, tuning), told)
 
             def kept() -> str:
                 return f"{len(found)} tuned sizes, and the others as they were chosen"

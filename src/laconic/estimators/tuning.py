@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from laconic.boost.path import PathEntry
+from laconic.data.doubts import stacklevel_of_user
 from laconic.data.labels import held_out_rows
+from laconic.numeric.namespaces import to_host
 from laconic.pools import make_pool
 from laconic.tune.settings import Tuning
 
@@ -17,8 +21,15 @@ if TYPE_CHECKING:
     from laconic.tune.path import Tuner, TuningGiven
 
 
+# Settings that count what a patch takes more of when its place or its width changes.
+COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
+
+
 def asked_tuning(estimator: Any) -> Tuning | None:
-    """Return the settings of ``tune``, or None. Refuse pools whose atoms have no parameters."""
+    """Return the settings of ``tune``, or None. Refuse what cannot be tuned.
+
+    The data need not be known.
+    """
     tune = getattr(estimator, "tune", False)
     if tune is False:
         return None
@@ -30,21 +41,44 @@ def asked_tuning(estimator: Any) -> Tuning | None:
             f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
             'use pool="hinges" or laconic.pools.Patches'
         )
-    return Tuning() if tune is True else tune
+    tuning = Tuning() if tune is True else tune
+    _check_places(estimator, tuning)
+    _check_sizes(estimator, tuning)
+    return tuning
+
+
+def _check_places(estimator: Any, tuning: Tuning) -> None:
+    counted = [name for name in COUNTED if getattr(estimator, name) is not None]
+    if tuning.places and counted:
+        raise ValueError(
+            f"with places=True, tuned patches may read more pixels and take more operations and "
+            f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
+        )
+
+
+def _check_sizes(estimator: Any, tuning: Tuning) -> None:
+    most = estimator._largest()[0]
+    if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+        raise ValueError(
+            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+        )
 
 
 def asked_sizes(tuning: Tuning, path: list[PathEntry], used: int) -> list[int]:
-    """Return the sizes to tune, smallest first. Refuse sizes that the path does not have."""
+    """Return the sizes to tune, smallest first. Warn of sizes that the path does not have."""
     known = [entry.size for entry in path if entry.size]
     if tuning.sizes is None:
         return [used] if used else []
     if isinstance(tuning.sizes, str):
         return known
     asked = sorted(set(tuning.sizes))
-    for size in asked:
-        if size not in known:
-            raise ValueError(f"the path has no model of {size} atoms, so it cannot be tuned")
-    return asked
+    if missing := [str(size) for size in asked if size not in known]:
+        warnings.warn(
+            f"the path has no model of {', '.join(missing)} atoms to tune; its sizes are "
+            f"{path[0].size} to {path[-1].size}",
+            stacklevel=stacklevel_of_user(),
+        )
+    return [size for size in asked if size in known]
 
 
 def tuned_path(
@@ -58,25 +92,48 @@ def tuned_path(
                 found[entry.size] = tuned
 
 
-def given_to_tuner(estimator: Any, ready: Any, loop: Any, threads: Any) -> TuningGiven:
-    """Return what the tuner must know. Rows are held out if the fit held out none."""
+class Judged(NamedTuple):
+    """Numbers of the rows to tune on, and of those that judge."""
+
+    fitted: np.ndarray
+    kept: np.ndarray
+
+
+def judged_rows(estimator: Any, ready: Any) -> Judged | None:
+    """Hold rows out, or return None if the fit holds out some, or does not tune.
+
+    It is called before the path is grown, so that rows that cannot be tuned are refused at once.
+    """
+    if asked_tuning(estimator) is None:
+        return None
+    training = ready.training
+    if not hasattr(training, "X"):
+        raise TypeError(
+            "tune=True needs rows in one memory or on a GPU; fit on a sample of the rows, or leave "
+            "tune out"
+        )
+    if ready.held is not None:
+        return None
+    codes, weight = to_host(training.codes), to_host(training.weight)
+    fitted, *_, kept = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
+    return Judged(fitted, kept[0])
+
+
+def given_to_tuner(
+    estimator: Any, ready: Any, judged: Judged | None, loop: Any, threads: Any
+) -> TuningGiven:
+    """Return what the tuner must know."""
     from laconic.boost.held_out import HeldOut
     from laconic.tune.path import TuningGiven
 
     every, held = ready.training, ready.held
     training = every
-    if not hasattr(every, "X"):
-        raise TypeError(
-            "tune=True needs rows in one memory or on a GPU; fit on a sample of the rows, or leave "
-            "tune out"
-        )
-    if held is None:
-        parts = training.X, np.asarray(training.codes), np.asarray(training.weight)
-        *fitted, kept = held_out_rows(estimator, *parts)
-        training = training._replace(**dict(zip(("X", "codes", "weight"), fitted, strict=True)))
-        held = HeldOut(*kept, ready.loss, estimator.n_iter_no_change)
+    if judged is not None:
+        X, codes, weight = _part(every, judged.fitted)
+        training = every._replace(X=X, codes=codes, weight=weight)
+        held = HeldOut(*_part(every, judged.kept), ready.loss, estimator.n_iter_no_change)
     seed = estimator.random_state
-    drawn = np.random.default_rng(seed if isinstance(seed, int) else 0)
+    drawn = np.random.default_rng(seed if isinstance(seed, Integral) else 0)
     return TuningGiven(
         every,
         training,
@@ -93,10 +150,17 @@ def given_to_tuner(estimator: Any, ready: Any, loop: Any, threads: Any) -> Tunin
     )
 
 
-def may_grow(estimator: Any) -> bool:
-    """Return whether atoms may take more operations and bytes than they had when chosen."""
-    capped = estimator.max_operations is not None or estimator.max_bytes is not None
-    return not capped and not isinstance(estimator.costs, str)
+def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:
+    """Return some rows, their class codes, and weights that sum to one."""
+    weight = training.weight[numbers]
+    return training.X[numbers], training.codes[numbers], weight / weight.sum()
+
+
+def may_grow(estimator: Any, tuning: Tuning) -> bool:
+    """Return whether atoms may read more inputs and take more than when they were chosen."""
+    if tuning.places is not None:
+        return tuning.places
+    return all(getattr(estimator, name) is None for name in COUNTED)
 
 
 @contextmanager
