@@ -8,6 +8,7 @@ from laconic import ShareBoostClassifier
 from laconic.model.hinges import HingeAtom, HingesMap
 from laconic.pools import Hinges
 from laconic.tune import Tuning
+from laconic.tune.batches import Batches
 from laconic.tune.hinges import HingeKind, TunedHinges, moments
 
 
@@ -96,6 +97,26 @@ def test_five_tuned_hinges_enclose_a_circle():
     tuned, plain = booster().fit(X, y), booster(tune=False).fit(X, y)
     assert tuned.path_[5].loss < 0.8 * plain.path_[5].loss
     assert tuned.score(X_test, y_test) > max(plain.score(X_test, y_test), 0.95)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_may_be_tiny_and_huge(unit):
+    X, y = circle(1500, 0)
+    one, other = booster().fit(X, y), booster().fit(X * unit, y)
+    assert other.path_.chosen is not None
+    assert np.mean(one.predict(X) != other.predict(X * unit)) < 0.02
+
+
+def test_sparse_rows_with_many_inputs_stay_sparse():
+    """As dense rows, these would take 64 GB."""
+    X, y = circle(400, 5)
+    wide = sparse.csr_matrix(np.where(X < 0, 0.0, X))
+    wide.resize(400, 20_000_000)
+    pool = HingesMap.of([HingeAtom((0, 1), (1.0, -0.5), 0.1)])
+    own, codes = TunedHinges(pool, wide), y.astype(np.int64)
+    [batch] = Batches(wide, codes, np.full(400, 1 / 400), 400, 0).epoch(0)
+    values, _ = own.values(own.start, batch.X)
+    np.testing.assert_allclose(values.T, pool.columns(batch.X), atol=1e-12)
 
 
 def test_units_do_not_matter():

@@ -133,7 +133,7 @@ def given_to_tuner(
         training = every._replace(X=X, codes=codes, weight=weight)
         held = HeldOut(*_part(every, judged.kept), ready.loss, estimator.n_iter_no_change)
     seed = estimator.random_state
-    drawn = np.random.default_rng(seed if isinstance(seed, Integral) else 0)
+    drawn = np.random.default_rng(int(seed) if isinstance(seed, Integral) else 0)
     return TuningGiven(
         every,
         training,
