@@ -127,7 +127,7 @@ def checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> OnDevice:
     if not is_tensor(labels):
         check_labels(labels)
     elif labels.ndim == 1:
-        refuse_absent(int((labels != labels).sum()), len(labels))  # noqa: PLR0124 (NaN only)
+        refuse_absent(int((labels != labels).sum()), len(labels))
     check_consistent_length(X, labels, sample_weight if np.ndim(sample_weight) else None)
     estimator._validated(few, to_host(np.resize(to_host(labels[:1]), len(few))), reset=True)
     known = coded(y, sample_weight, estimator.class_weight, X)
