@@ -376,6 +376,9 @@ def test_hinges_need_labels_for_differences_of_classes():
     assert labelled.map_.atoms() != plain.map_.atoms()
     named = Hinges(5, 4).fit(X, np.array(["a", "b", "c"])[y])
     assert labelled.map_.atoms() == named.map_.atoms()
+    for wrong in (y[1:], np.append(y, 0)):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            Hinges(5, 4).fit(X, wrong)
 
 
 @pytest.mark.parametrize(

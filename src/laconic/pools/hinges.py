@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.validation import validated
@@ -190,6 +190,7 @@ class Hinges(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Hinges:
         """Find the hinges of the training rows. ``y`` may have their classes."""
         X = validated(self, X, accept_sparse=["csr", "csc"])
+        check_consistent_length(X, y)
         codes = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1].ravel()
         place, weight = Place(0, X.shape[0], labels=codes), np.full(X.shape[0], 1.0 / X.shape[0])
         with Threads() as threads:
