@@ -1,7 +1,7 @@
 """What does tuning do for models of few patches? (ShareBoost section 5, on MNIST)
 
 `share_mnist_patches.py` chooses patches from a list. Here the chosen patches are tuned, too: their
-templates, and with ``free`` settings the places and widths of their masks, together with the
+templates, and if operations cost nothing the places and widths of their masks, together with the
 weights (`laconic.tune`). Every size of --sizes is tuned, each from the next smaller one that was
 accepted, on held-out loss. The test digits are read once for every seed, when all is fitted.
 

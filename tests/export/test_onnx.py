@@ -343,7 +343,7 @@ def test_a_missing_package_is_named(module, monkeypatch):
     predictor, rows = random_problem(np.random.default_rng(0), "gather")
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf'needs {module}: pip install "laconic\[onnx\]"'):
+    with pytest.raises(ImportError, match=rf'needs {module}: pip install "\.\[onnx\]"'):
         predictor.to_onnx().scores(rows)
 
 

@@ -144,5 +144,5 @@ def test_what_cannot_be_drawn(model, data):
 
 def test_without_matplotlib(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "laconic\[plot\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
         plot_path(model)

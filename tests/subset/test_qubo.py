@@ -188,7 +188,7 @@ def test_bits_out_of_range(bits):
 def test_an_absent_library_is_named_with_its_cure(monkeypatch):
     monkeypatch.setitem(sys.modules, "dwave.samplers", None)
     X, y = stump_data(1)
-    with pytest.raises(ImportError, match=r"pip install laconic\[dwave\]"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[dwave\]"'):
         search(X, y, method="tabu", price=0.01)
 
 

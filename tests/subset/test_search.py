@@ -115,7 +115,7 @@ def test_whole_numbers_are_numbers(method):
         ({"sample_weight": -np.ones(120)}, "at least 0"),
         ({"sample_weight": np.ones(7)}, "for every row"),
         ({"sample_weight": stump_data(1)[1] > 0}, "two different labels in rows of positive"),
-        ({"y": np.where(stump_data(1)[1] > 0, 1.0, np.nan)}, "NaN"),
+        ({"y": np.where(stump_data(1)[1] > 0, 1.0, np.nan)}, "no label"),
         ({"y": np.where(stump_data(1)[1] > 0, "yes", None)}, "no label in"),
         ({"price": "a"}, "price must be a finite number"),
         ({"max_atoms": 2.5}, "max_atoms must be a whole number"),

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -175,6 +176,30 @@ def test_copies_are_made_on_the_way(digits):
     model = booster(tune=Tuning(copies=copies)).fit(X, y)
     assert model.path_.chosen is not None
     assert model.score(X_test, y_test) > model.at(5).score(X_test, y_test)
+
+
+class Changed:
+    """Makes copies with a function of the rows."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def copies_of(self, X, number):
+        return self.change(X)
+
+
+@pytest.mark.parametrize("change", [lambda X: X[1:], lambda X: X * np.nan])
+def test_copies_that_are_not_copies_of_the_rows_are_refused(digits, change):
+    with pytest.raises(ValueError, match="one copy of every row"):
+        booster(tune=Tuning(copies=Changed(change))).fit(*digits[:2])
+
+
+def test_copies_are_made_of_sparse_rows(digits):
+    X, y = digits[:2]
+    tuning = Tuning(epochs=3, copies=Changed(lambda X: X + 0.5))
+    dense, thin = booster(tune=tuning).fit(X, y), booster(tune=tuning).fit(csr_matrix(X), y)
+    assert thin.path_.chosen is not None
+    np.testing.assert_allclose(thin.atom_coef_, dense.atom_coef_, rtol=1e-3, atol=1e-6)
 
 
 def test_a_device_tunes_the_same_way(digits, tuned):

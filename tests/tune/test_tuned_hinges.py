@@ -8,6 +8,7 @@ from laconic import ShareBoostClassifier
 from laconic.model.hinges import HingeAtom, HingesMap
 from laconic.pools import Hinges
 from laconic.tune import Tuning
+from laconic.tune.batches import Batches
 from laconic.tune.hinges import HingeKind, TunedHinges, moments
 
 
@@ -98,10 +99,32 @@ def test_five_tuned_hinges_enclose_a_circle():
     assert tuned.score(X_test, y_test) > max(plain.score(X_test, y_test), 0.95)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_may_be_tiny_and_huge(unit):
+    X, y = circle(1500, 0)
+    one, other = booster().fit(X, y), booster().fit(X * unit, y)
+    assert other.path_.chosen is not None
+    assert np.mean(one.predict(X) != other.predict(X * unit)) < 0.02
+
+
+def test_sparse_rows_with_many_inputs_stay_sparse():
+    """As dense rows, these would take 64 GB."""
+    X, y = circle(400, 5)
+    wide = sparse.csr_matrix(np.where(X < 0, 0.0, X))
+    wide.resize(400, 20_000_000)
+    pool = HingesMap.of([HingeAtom((0, 1), (1.0, -0.5), 0.1)])
+    own, codes = TunedHinges(pool, wide), y.astype(np.int64)
+    [batch] = Batches(wide, codes, np.full(400, 1 / 400), 400, 0).epoch(0)
+    values, _ = own.values(own.start, batch.X)
+    np.testing.assert_allclose(values.T, pool.columns(batch.X), atol=1e-12)
+
+
 def test_units_do_not_matter():
-    X, y = circle(600, 2)
+    X, y = circle(1500, 0)
     there = X * [1000.0, 0.01] + [5.0, -3.0]
     one, other = booster().fit(X, y), booster().fit(there, y)
+    assert one.path_.chosen is not None
+    assert other.path_.chosen is not None
     assert np.mean(one.predict(X) != other.predict(there)) < 0.02
 
 
@@ -134,6 +157,7 @@ def test_tensors_and_sparse_rows_give_the_same():
     X, y = circle(400, 5)
     X[X < 0] = 0
     dense, thin = booster().fit(X, y), booster().fit(sparse.csr_matrix(X), y)
+    assert thin.path_.chosen is not None
     np.testing.assert_allclose(dense.atom_coef_, thin.atom_coef_, rtol=1e-3, atol=1e-6)
 
 

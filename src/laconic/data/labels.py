@@ -145,6 +145,12 @@ def with_plain_type(y: Any) -> Any:
     return y.astype(plain)
 
 
+def refuse_absent(absent: int, n_rows: int) -> None:
+    """Refuse labels of which some are missing."""
+    if absent:
+        raise ValueError(f"y has no label in {absent} of {n_rows} rows; leave those rows out")
+
+
 def check_labels(y: Any) -> None:
     """Refuse labels that are missing or cannot be sorted."""
     labels = np.asarray(y)
@@ -152,8 +158,7 @@ def check_labels(y: Any) -> None:
         return
     numbers = labels.dtype.kind == "f"
     absent = int(np.isnan(labels).sum()) if numbers else sum(map(is_missing, labels))
-    if absent:
-        raise ValueError(f"y has no label in {absent} of {len(labels)} rows; leave those rows out")
+    refuse_absent(absent, len(labels))
     if numbers:
         return
     try:

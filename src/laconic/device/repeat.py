@@ -11,8 +11,9 @@ from laconic.device.newton_steps import captured
 class Repeated:
     """A step over batches. On a GPU its kernels are launched together.
 
-    The first batch is worked on as it is, so that libraries are ready. The second one is recorded.
-    Batches of another shape, such as the last one of an epoch, are worked on as they are.
+    The first batch is worked on as it is, so that libraries are ready. The second one of its shape
+    is recorded. Batches of another shape, such as the last one of an epoch, are worked on as they
+    are.
 
     Parameters
     ----------

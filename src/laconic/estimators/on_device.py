@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.data.doubts import warn_of_amounts
 from laconic.data.elsewhere import in_words, is_elsewhere, is_on_device
 from laconic.data.fingerprint import fingerprint
-from laconic.data.labels import held_out_rows
+from laconic.data.labels import check_labels, held_out_rows, refuse_absent
 from laconic.device.names import check_name
 from laconic.numeric.namespaces import check_tensor, is_tensor, to_host
 from laconic.pools import make_pool
@@ -124,6 +124,10 @@ def checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> OnDevice:
     if y is None:
         estimator._validated(few, y, reset=True)  # it raises the error
     labels = y if is_tensor(y) else np.asarray(y)
+    if not is_tensor(labels):
+        check_labels(labels)
+    elif labels.ndim == 1:
+        refuse_absent(int((labels != labels).sum()), len(labels))
     check_consistent_length(X, labels, sample_weight if np.ndim(sample_weight) else None)
     estimator._validated(few, to_host(np.resize(to_host(labels[:1]), len(few))), reset=True)
     known = coded(y, sample_weight, estimator.class_weight, X)

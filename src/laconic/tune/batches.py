@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from laconic.numeric.namespaces import is_tensor
+from laconic.numeric.namespaces import is_tensor, to_host
 
 
 class Copies(Protocol):
@@ -22,6 +22,7 @@ class Batch(NamedTuple):
     """Some rows."""
 
     X: Any
+    """An array, a sparse matrix or a tensor."""
     codes: Any
     weight: Any
     """Weights that are 1 in the mean over all rows, over the number of rows of the batch."""
@@ -56,7 +57,15 @@ class Batches:
         """Return all rows of an epoch, in the order in which they were given."""
         if self._copies is None:
             return self._X
-        made = self._copies.copies_of(_on_host(self._X), epoch)
+        given = _on_host(self._X)
+        made = np.asarray(self._copies.copies_of(given, epoch))
+        if made.shape != given.shape or not np.isfinite(made).all():
+            raise ValueError(
+                f"copies_of must return one copy of every row: finite numbers of shape "
+                f"{given.shape}; {type(self._copies).__name__} returned shape {made.shape}"
+                + ", with some that are missing or infinite"
+                * (made.shape == given.shape)
+            )
         return _there(made, self._X)
 
     def epoch(self, number: int) -> Iterator[Batch]:
@@ -67,13 +76,13 @@ class Batches:
         for start in range(0, n, self._size):
             chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
-            rows = X[chosen]
-            rows = rows.toarray() if sparse.issparse(rows) else rows
-            yield Batch(rows, self._codes[chosen], weight)
+            yield Batch(X[chosen], self._codes[chosen], weight)
 
 
 def _on_host(array: Any) -> np.ndarray:
-    return array.cpu().numpy() if is_tensor(array) else array
+    """Return rows that copies can be made of."""
+    array = to_host(array)
+    return array.toarray() if sparse.issparse(array) else array
 
 
 def _there(array: np.ndarray, like: Any) -> Any:

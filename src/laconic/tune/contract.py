@@ -31,7 +31,10 @@ class Tunable(Protocol):
     """The size of a small but clear change of an entry of each array."""
 
     def values(self, parameters: list[Any], X: Any) -> tuple[Any, Any]:
-        """Return the columns for some rows, (n_columns, n_rows), and what `slopes` needs."""
+        """Return the columns for some rows, (n_columns, n_rows), and what `slopes` needs.
+
+        The rows are an array, a sparse matrix or a tensor.
+        """
 
     def slopes(self, kept: Any, pull: Any) -> list[Any]:
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ for the rows of `values`, like the parameters."""

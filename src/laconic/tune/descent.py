@@ -165,7 +165,7 @@ def descend(
 
 
 def repeated(step: Callable[[Batch], None]) -> Callable[[Batch], None]:
-    """Return a step that a GPU repeats as a graph, for batches of the size of the second one."""
+    """Return a step that a GPU repeats as a graph, for batches of the size of the first one."""
     from laconic.device.repeat import Repeated
 
     return Repeated(step)

@@ -21,10 +21,11 @@ from scipy import sparse
 from laconic.model.hinges import HingeAtom, HingesMap
 from laconic.numeric.namespaces import contiguous, is_tensor, to_host
 from laconic.numeric.threads import Threads, row_blocks
+from laconic.pools.scaling import survey_columns
 from laconic.tune.contract import Tunable
 
-# Rows whose means and deviations are computed together.
-TOGETHER = 1 << 16
+# Numbers that means and deviations are computed of together.
+TOGETHER = 1 << 22
 
 
 class HingeKind:
@@ -76,7 +77,10 @@ class TunedHinges:
         knots -= directions @ mean
         directions *= spread
         self._read = (directions != 0).astype(float)
-        size = np.sqrt((directions**2).sum(1))
+        # Squares of entries over the largest one neither overflow nor vanish.
+        largest = np.abs(directions).max(1, initial=0.0)
+        largest = np.where(largest > 0, largest, 1.0)
+        size = largest * np.linalg.norm(directions / largest[:, None], axis=1)
         self._size = np.where(size > 0, size, 1.0)
         terms = max(float(self._read.sum(1).mean()), 1.0)
         self.units = [terms**-0.5, 1.0]
@@ -91,6 +95,7 @@ class TunedHinges:
         """Return the columns for some rows, and what `slopes` needs."""
         mean, factor, size, _ = self._there
         rows = X[:, self._columns]
+        rows = rows.toarray() if sparse.issparse(rows) else rows
         rows = contiguous(rows, "float64") - mean
         rows *= factor
         found = parameters[0] @ rows.T - parameters[1]
@@ -125,22 +130,14 @@ class TunedHinges:
 
 def moments(X: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return means and standard deviations of some columns. A constant column has deviation 1."""
-    n = X.shape[0]
-    sums, squares = np.zeros((2, len(features)))
-    blocks = row_blocks(n, TOGETHER)
-    for s in blocks:
-        sums += _dense(X[s])[:, features].sum(0)
-    mean = sums / n
-    for s in blocks:
-        away = _dense(X[s])[:, features] - mean
-        squares += (away**2).sum(0)
-    spread = np.sqrt(squares / n)
+    rows, every = to_host(X), np.full(X.shape[0], 1.0 / X.shape[0])
+    mean, spread = np.empty((2, len(features)))
+    for s in row_blocks(len(features), max(1, TOGETHER // len(every))):
+        found = survey_columns(rows[:, features[s]], "std", every)
+        assert found.mean is not None
+        assert found.deviation is not None
+        mean[s], spread[s] = found.mean * found.peak, found.deviation * found.peak
     return mean, np.where(spread > 0, spread, 1.0)
-
-
-def _dense(rows: Any) -> np.ndarray:
-    rows = rows.toarray() if sparse.issparse(rows) else to_host(rows)
-    return np.asarray(rows, dtype=np.float64)
 
 
 def _like(array: np.ndarray, X: Any) -> Any:

@@ -18,7 +18,8 @@ class TunableKind(Protocol):
         """Return the map to start from.
 
         Atom a is that of ``chosen``, or atom ``own[a]`` of the map ``tuned`` if that is not
-        negative. With ``free``, atoms may take more operations and bytes than the chosen ones.
+        negative. With ``free``, atoms may read more inputs, and take more operations and bytes,
+        than the chosen ones.
         """
 
     def tunable(self, given: Any, X: Any, threads: Threads, device: Any, free: bool) -> Tunable:

@@ -70,7 +70,8 @@ class Tuner:
     given : TuningGiven
     tuning : Tuning
     free : bool
-        Whether atoms may take more operations and bytes than the chosen ones.
+        Whether atoms may read more inputs, and take more operations and bytes, than the chosen
+        ones.
     told : Told
     """
 

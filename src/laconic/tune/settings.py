@@ -24,8 +24,9 @@ class Tuning:
     Parameters
     ----------
     sizes : sequence of int, "all" or None, default=None
-        Sizes of the path to tune. Each starts from the next smaller one that was accepted. ``None``
-        means only the size that the model uses.
+        Sizes of the path to tune. Each starts from the next smaller one that was accepted. A size
+        that the path does not reach is left out, with a warning. ``None`` means only the size that
+        the model uses.
     epochs : int or None, default=None
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
@@ -35,8 +36,9 @@ class Tuning:
         Length of the first steps, as a share of what they move. It falls to zero.
     places : bool or None, default=None
         Whether places and widths of patches are tuned, too, and whether each patch gets a template
-        of its own. ``None`` means yes, unless operations or bytes cost something or have a cap:
-        wider masks and more templates take more of both.
+        of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
+        cap: moved and wider masks may read more pixels, and more templates take more operations
+        and bytes. With such a cost or cap, ``True`` is refused. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
         method ``copies_of(X, number)``. Give it if the rows are images.
