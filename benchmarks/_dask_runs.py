@@ -235,8 +235,10 @@ class LightGBM:
         self.rounds = rounds
 
     def staged(self, X: np.ndarray) -> Any:
-        for rounds in range(1, self.rounds + 1):
-            yield self.model.predict(X, num_iteration=rounds)
+        scores = np.zeros((len(X), CLASSES))
+        for before in range(self.rounds):
+            scores += self.model.predict(X, raw_score=True, start_iteration=before, num_iteration=1)
+            yield self.model.classes_[scores.argmax(axis=1)]
 
 
 PEERS = {
