@@ -10,6 +10,9 @@ test rows are read once for every seed. A standard error is that of the mean ove
 how far the draws of a fit change the error, not how far other test rows would. Seconds are those
 of the processor, for one fit with one thread.
 
+The penalties of a network end at 0.01, and those of hinges at 0.001. On some sets a stronger one,
+such as 0.1 or 1, makes networks better: on isolet by over 1 point at 8 and 16 units.
+
 Run: python experiments/hinges_vs_mlp.py [--sets NAME ...] [--units N ...] [--seeds N] [--json FILE]
 """
 
