@@ -4,6 +4,7 @@ import _thread
 import gc
 import pickle
 import random
+import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -187,6 +188,15 @@ def test_a_checkpoint_of_other_rows_is_refused(anywhere, tmp_path):
         fit(MODELS["columns"], (Y + 1) % 3, **kept)
 
 
+@pytest.fixture
+def interrupts():
+    """Ctrl-C interrupts, also if the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_while_workers_are_busy(cluster, monkeypatch):
     """The fit waits for answers when it is interrupted. The cluster can be used again."""
     answer, hold = Keeper.answer, threading.Event()
@@ -210,6 +220,7 @@ def test_ctrl_c_while_workers_are_busy(cluster, monkeypatch):
         assert fit(MODELS["columns"]).n_atoms_ == 3
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_before_there_is_a_model_is_raised(cluster):
     def slow(x):
         time.sleep(0.4)
