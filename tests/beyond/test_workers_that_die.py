@@ -140,7 +140,8 @@ def test_a_worker_that_dies_in_the_middle_of_an_exchange_changes_no_bit(client):
 
 
 def test_a_worker_that_is_killed_while_atoms_are_tuned_changes_no_bit(client, monkeypatch):
-    model = ShareBoostClassifier(3, pool=Hinges(10, 3), tune=Tuning(epochs=2, batch_size=200))
+    tuning = Tuning(epochs=2, batch_size=200)
+    model = ShareBoostClassifier(3, pool=Hinges(10, 3), tune=tuning, random_state=0)
     expected, sums, asked = fit(model), RowsInParts.sums, []
 
     def killing(self, *given):
