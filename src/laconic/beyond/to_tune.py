@@ -22,7 +22,7 @@ from laconic.boost.held_out import HeldOut
 from laconic.boost.path import PathEntry
 from laconic.losses import Loss
 from laconic.model.feature_maps import FeatureMap
-from laconic.numeric.parts import Here, Parts
+from laconic.numeric.parts import Here, Parts, Question
 from laconic.numeric.threads import Threads
 from laconic.pools.parts import Place
 from laconic.rows.asked import RowsAsked
@@ -165,15 +165,21 @@ class RowsInParts:
         value, slopes = tree_sum(answer for answer in answers if answer is not None)
         return value, slopes
 
-    def with_columns(self, made: FeatureMap, scales: np.ndarray, asked: RowsAsked) -> Rows:
-        """Bind a pool to the scaled columns of a map, instead of to the rows."""
+    def written(self, made: FeatureMap, scales: np.ndarray) -> TrainingInParts:
+        """Return the scaled columns of a map in the place of the inputs."""
         self._check_files()
+        return self._with(_columns, made, scales)
+
+    def rows(self, asked: RowsAsked) -> Rows:
+        """Bind a pool to the rows, and return their shards."""
+        return self._with(_these).rows(asked)
+
+    def _with(self, make: Question, *shared: Any) -> TrainingInParts:
+        """Return what ``make`` makes of each part that has any of these rows."""
         kept = [number for number, length in enumerate(self._lengths) if length]
-        parts = self._parts.chosen(kept)
-        parts.threads = asked.threads
-        columns = parts.become(_columns, (made, scales, self._total))
-        columns.lengths = [self._lengths[number] for number in kept]
-        return TrainingInParts(columns, self._join).rows(asked)
+        made = self._parts.chosen(kept).become(make, (*shared, self._total))
+        made.lengths = [self._lengths[number] for number in kept]
+        return TrainingInParts(made, self._join)
 
 
 class HeldInParts:
@@ -239,6 +245,13 @@ def _sums(
     return float(value), slopes
 
 
+def _these(part: PartToTune, threads: Threads, total: float | None) -> CheckedPart:
+    """Return all rows, or those that are fitted."""
+    if total is None:
+        return CheckedPart(part.X, part.codes, part.weight)
+    return CheckedPart(*part.taken(part.places(np.arange(part.n_fitted)), total))
+
+
 def _columns(
     part: PartToTune, threads: Threads, made: FeatureMap, scales: np.ndarray, total: float | None
 ) -> CheckedPart:
@@ -246,12 +259,8 @@ def _columns(
 
     They go to a disk if the rows are on one.
     """
-    values = scaled_columns(made, part.X, scales)
-    codes, weight = part.codes, part.weight
-    if total is not None:
-        places = part.places(np.arange(part.n_fitted))
-        values, codes, weight = values[places], codes[places], part.weights(places, total)
-    return CheckedPart(on_disk(values) if is_mapped(part.X) else values, codes, weight)
+    found = _these(part._replace(X=scaled_columns(made, part.X, scales)), threads, total)
+    return found._replace(X=on_disk(found.X)) if is_mapped(part.X) else found
 
 
 def _held_loss(

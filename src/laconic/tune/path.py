@@ -178,6 +178,7 @@ class Tuner:
         """Return the rows with the scaled columns of a map, all of them in."""
         given = self._given
         settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        rows = on.with_columns(made, scales, RowsAsked(Columns(scale=None), False, *settings))
+        asked = RowsAsked(Columns(scale=None), False, *settings)
+        rows = on.written(made, scales).rows(asked)
         rows.reset(range(len(scales)))
         return rows

@@ -30,7 +30,14 @@ class AnyBatches(Protocol):
         """Yield what `RowsToTune.sums` knows the batches of an epoch by."""
 
 
-class RowsToTune(Protocol):
+class Bindable(Protocol):
+    """Rows that a pool can be bound to."""
+
+    def rows(self, asked: RowsAsked) -> Rows:
+        """Bind a pool to the rows, and return their shards."""
+
+
+class RowsToTune(Bindable, Protocol):
     """Rows in one memory, on a device, or in parts."""
 
     def tunable(self, kind: TunableKind, given: FeatureMap, free: bool) -> Tunable:
@@ -47,8 +54,8 @@ class RowsToTune(Protocol):
     def of_epoch(self, batches: Any, number: int) -> RowsToTune:
         """Return these rows as they are in an epoch: the copies that it has, if there are any."""
 
-    def with_columns(self, made: FeatureMap, scales: np.ndarray, asked: RowsAsked) -> Rows:
-        """Bind a pool to the scaled columns of a map, instead of to the rows."""
+    def written(self, made: FeatureMap, scales: np.ndarray) -> Bindable:
+        """Return the scaled columns of a map in the place of the inputs."""
 
 
 class RowsHere:
@@ -94,14 +101,18 @@ class RowsHere:
         X = batches.rows(number)
         return self if X is self._X else RowsHere(self._training._replace(X=X), self._threads)
 
-    def with_columns(self, made: FeatureMap, scales: np.ndarray, asked: RowsAsked) -> Rows:
-        """Bind a pool to the scaled columns of a map, instead of to the rows."""
+    def written(self, made: FeatureMap, scales: np.ndarray) -> RowsHere:
+        """Return the scaled columns of a map in the place of the inputs."""
         if is_tensor(self._X):
             values = find(TENSOR_COLUMNS)(made, self._X)
             values = values * values.new_tensor(scales)
         else:
             values = scaled_columns(made, self._X, scales)
-        rows: Rows = self._training._replace(X=values).rows(asked)
+        return RowsHere(self._training._replace(X=values), self._threads)
+
+    def rows(self, asked: RowsAsked) -> Rows:
+        """Bind a pool to the rows, and return their shards."""
+        rows: Rows = self._training._replace(X=self._X).rows(asked)
         return rows
 
 
