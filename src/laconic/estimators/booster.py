@@ -203,7 +203,7 @@ class BoostedClassifier(PathClassifier):
                 state = loop.begin()
                 if saver is not None:
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
-                    loop.hooks.insert(0, saver)
+                    loop.hooks.insert(len(ready.hooks), saver)  # a round may be refused first
                 self._run(loop, state)
                 tuned = self._tuned(ready, judged, loop, state, threads)
         if rows.exchanges is not None:
