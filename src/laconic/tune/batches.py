@@ -71,12 +71,16 @@ class Batches:
     def epoch(self, number: int) -> Iterator[Batch]:
         """Yield the batches of an epoch."""
         X, n = self.rows(number), len(self._codes)
-        drawn = np.random.default_rng([self._seed, number]).permutation(n)
-        order = there(drawn, self._codes)
+        order = there(order_of(self._seed, number, n), self._codes)
         for start in range(0, n, self._size):
             chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
             yield Batch(X[chosen], self._codes[chosen], weight)
+
+
+def order_of(seed: int, epoch: int, n: int) -> np.ndarray:
+    """Return numbers up to n in the order of an epoch."""
+    return np.random.default_rng([seed, epoch]).permutation(n)
 
 
 def _on_host(array: Any) -> np.ndarray:
