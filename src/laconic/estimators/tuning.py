@@ -37,9 +37,10 @@ def asked_tuning(estimator: Any) -> Tuning | None:
         raise TypeError(f"tune must be True, False or a laconic.tune.Tuning, not {tune!r}")
     pool = make_pool(estimator._pool_object(), estimator.scale, estimator.groups, [])
     if not getattr(pool, "tunable", False):
+        why = f"the atoms of {type(pool).__name__} have no parameters to tune"
         raise TypeError(
-            f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
-            'use pool="hinges" or laconic.pools.Patches'
+            f"{getattr(pool, 'not_tunable', why)}; leave tune out, or use "
+            'pool="hinges", pool="bumps", or Patches or Pieces(soft=True) of laconic.pools'
         )
     tuning = Tuning() if tune is True else tune
     _check_places(estimator, tuning)

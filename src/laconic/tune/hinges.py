@@ -23,12 +23,13 @@ from laconic.numeric.namespaces import contiguous, is_tensor, to_host
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.scaling import survey_columns
 from laconic.tune.contract import Tunable
+from laconic.tune.kinds import TunableKind
 
 # Numbers that means and deviations are computed of together.
 TOGETHER = 1 << 22
 
 
-class HingeKind:
+class HingeKind(TunableKind):
     """See `laconic.tune.kinds.TunableKind`."""
 
     def start(

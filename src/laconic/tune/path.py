@@ -83,7 +83,7 @@ class Tuner:
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
         given, before = self._given, self._before
-        kind = kind_of(entry.map)
+        kind = self._kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
@@ -116,6 +116,10 @@ class Tuner:
             start = weights_of(best, given.intercept)
             every = self._rows_there(given.every)
             best = self._solved(entry, made, every, start, best.means, of=given.every)
+        made = kind.remarked(made, given.every.X, given.every.weight)
+        best = replace(best, map=made, atoms=tuple(kind.records(made, entry.atoms)))
+        if not self._free and best.predictor_cost.operations > entry.predictor_cost.operations:
+            return None
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
 
@@ -179,7 +183,6 @@ class Tuner:
         return replace(
             entry,
             map=made,
-            atoms=tuple(made.atoms()),  # type: ignore[attr-defined]
             weights=weights[free:],
             base=weights[0] if free else np.zeros(given.n_outputs),
             means=rows.means[free:],
@@ -193,14 +196,19 @@ class Tuner:
     def _columns(self, made: FeatureMap, X: Any, scales: np.ndarray, of: Any) -> Rows:
         """Return the rows with the scaled columns of a map, all of them in."""
         given = self._given
-        if is_tensor(X):
-            values = find(TENSOR_COLUMNS)(made, X)
-            values = values * values.new_tensor(scales)
-        else:
-            values = made.columns(X)
-            values = values * scales.astype(values.dtype)
+        pool = self._kind.pool(made, scales)
+        if pool is None:
+            pool, X = Columns(scale=None), written(made, X, scales)
         settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        asked = RowsAsked(Columns(scale=None), False, *settings)
-        rows: Rows = of._replace(X=values).rows(asked)
-        rows.reset(range(len(scales)))
+        rows: Rows = of._replace(X=X).rows(RowsAsked(pool, False, *settings))
+        rows.reset(range(rows.pool.n_atoms))
         return rows
+
+
+def written(made: FeatureMap, X: Any, scales: np.ndarray) -> Any:
+    """Return the scaled columns of a map, where the rows are."""
+    if is_tensor(X):
+        values = find(TENSOR_COLUMNS)(made, X)
+        return values * values.new_tensor(scales)
+    values = made.columns(X)
+    return values * scales.astype(values.dtype)
