@@ -370,6 +370,23 @@ def test_where_operations_count_they_do_not_grow(name):
     assert (model.path_[12].map.radius <= chosen.map.radius * (1 + 1e-12)).all()
 
 
+class Blurred:
+    """Makes copies of rows with noise."""
+
+    def copies_of(self, X, number):
+        return X + 0.05 * np.random.default_rng(number).standard_normal(X.shape)
+
+
+@every_pool
+def test_copies_are_made_on_the_way(fits, name):
+    X, y = shells(1000, 0)
+    model = booster(name, tune=Tuning(epochs=40, copies=Blurred())).fit(X, y)
+    entry, (X_test, y_test) = model.path_[5], shells(3000, 1)
+    assert model.score(X_test, y_test) > fits[name][1].score(X_test, y_test) + 0.02
+    inside = np.linalg.norm(X[:, None] - entry.map.centre, axis=2) < entry.map.radius
+    np.testing.assert_allclose(entry.map.share, inside.mean(axis=0))  # of the rows, not of copies
+
+
 def test_every_size_can_be_tuned():
     X, y = shells(500, 5)
     for name in ("pieces", "bumps"):

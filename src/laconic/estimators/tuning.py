@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from laconic.tune.path import Tuner, TuningGiven
 
 
-# Settings that count what a patch takes more of when its place or its width changes.
+# Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
 
 
@@ -52,7 +52,7 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
     counted = [name for name in COUNTED if getattr(estimator, name) is not None]
     if tuning.places and counted:
         raise ValueError(
-            f"with places=True, tuned patches may read more pixels and take more operations and "
+            f"with places=True, tuned atoms may read more inputs and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
 

@@ -26,12 +26,14 @@ import numpy as np
 from scipy import sparse
 
 from laconic.model.distances import TOGETHER, squared_distances
-from laconic.numeric.magnitudes import power_of_two
+from laconic.numeric.magnitudes import largest_value, power_of_two
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.tune.kinds import TunableKind
 
 # Radii stay within this factor of the radii that were chosen.
 WIDEST = 2.0
+# Least radius in the units of the balls. Its square does not vanish.
+NARROWEST = 1e-150
 # Rows of a batch that one thread computes together.
 LANES = 256
 
@@ -70,8 +72,8 @@ class TunedBalls:
         if not free:
             centres, self._own = np.unique(centres, axis=0, return_inverse=True)
             self._own = self._own.ravel()
-        self._radii = radii
-        self._reach = np.zeros(len(centres))
+        self._radii = np.maximum(radii, NARROWEST)
+        self._reach = np.full(len(centres), NARROWEST)
         np.maximum.at(self._reach, self._own, radii)
         self._middle = centres.mean(axis=0)
         self.start = [(centres - self._middle) / self._reach[:, None], np.zeros((len(radii), 1))]
@@ -165,9 +167,9 @@ class BallKind(TunableKind):
 
 def power_of_balls(given: Any, X: Any) -> int:
     """Return the power of two in whose units distances neither overflow nor vanish."""
-    X = X.data if sparse.issparse(X) else np.asarray(X)
-    ends = [X.max(initial=0), -float(X.min(initial=0)), *np.abs(given.centre).ravel()]
-    return power_of_two(float(max(*ends, given.radius.max(initial=0.0))))
+    X = X if sparse.issparse(X) else np.asarray(X)
+    sizes = map(largest_value, (X, given.centre, given.radius))
+    return power_of_two(max(sizes))
 
 
 def dense(X: Any) -> np.ndarray:

@@ -34,7 +34,7 @@ from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 from laconic.tune.batches import Batches
 from laconic.tune.descent import Frame, TunedModel, descend
-from laconic.tune.kinds import kind_of
+from laconic.tune.kinds import TunableKind, kind_of
 from laconic.tune.settings import Tuning
 
 Told = Callable[[int, float, float], bool]
@@ -74,6 +74,8 @@ class Tuner:
         ones.
     told : Told
     """
+
+    _kind: TunableKind
 
     def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
