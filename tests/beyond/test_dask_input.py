@@ -143,6 +143,14 @@ def test_columns_that_differ(anywhere):
         fit(rows, frame_of(pd.Series(Y), (60,)))
 
 
+def test_frames_without_columns(anywhere):
+    frame = pd.DataFrame(index=range(len(Y)))
+    with pytest.raises(ValueError, match="X has no columns"):
+        ShareBoostClassifier(2).fit(frame, Y)
+    with pytest.raises(ValueError, match="X has no columns"):
+        fit(frame_of(frame), frame_of(pd.Series(Y)))
+
+
 @pytest.mark.parametrize(("dimensions", "rows"), [
     (1, array_of(X[:, 0])),
     (3, da.zeros((120, 2, 3), chunks=(60, 2, 3))),

@@ -58,6 +58,14 @@ def test_nothing_found(given, message, tmp_path):
         files_of(str(tmp_path / given))
 
 
+def test_an_empty_text_is_not_the_current_folder(tmp_path, monkeypatch):
+    touched(tmp_path, "a.npy")
+    monkeypatch.chdir(tmp_path)
+    assert names_of(files_of(".")) == ["a.npy"]
+    with pytest.raises(FileNotFoundError, match="an empty text names no file"):
+        files_of("")
+
+
 def test_other_kinds(tmp_path):
     touched(tmp_path, "a.npy", "b.parquet", "c.csv")
     with pytest.raises(ValueError, match=r"c\.csv must be a \.npy or a \.parquet file"):

@@ -17,6 +17,9 @@ import pytest
 from sklearn.base import clone
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.beyond.to_tune import RowsInParts
+from laconic.pools import Hinges
+from laconic.tune import Tuning
 from problems import random_problem
 
 da = pytest.importorskip("dask.array")
@@ -134,6 +137,23 @@ def test_a_worker_that_dies_in_the_middle_of_an_exchange_changes_no_bit(client):
     finally:
         stop.set()
         killer.join()
+
+
+def test_a_worker_that_is_killed_while_atoms_are_tuned_changes_no_bit(client, monkeypatch):
+    tuning = Tuning(epochs=2, batch_size=200)
+    model = ShareBoostClassifier(3, pool=Hinges(10, 3), tune=tuning, random_state=0)
+    expected, sums, asked = fit(model), RowsInParts.sums, []
+
+    def killing(self, *given):
+        asked.append(given)
+        if len(asked) == 4:
+            kill_one(client)
+        return sums(self, *given)
+
+    monkeypatch.setattr(RowsInParts, "sums", killing)
+    assert_same_bits(expected, fit(model))
+    assert expected.path_.chosen is not None
+    assert len(asked) == 2 * 6
 
 
 def test_workers_that_are_restarted_change_no_bit(client):

@@ -16,16 +16,17 @@ from laconic.model.card import card
 from laconic.model.pieces import PiecesMap
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
-from laconic.pools import Bumps, Columns, Pieces
+from laconic.pools import Bumps, Columns, Pieces, bind_parts
 from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.tune import Tuning
 from laconic.tune.balls import WIDEST
+from laconic.tune.balls_of import BallsOf
 from laconic.tune.batches import Batch
 from laconic.tune.bumps import BumpKind, TunedBumps
 from laconic.tune.descent import Frame, TunedModel, loss_and_slopes
 from laconic.tune.kinds import kind_of
-from laconic.tune.pieces import PieceKind, PiecesOf, TunedPieces
+from laconic.tune.pieces import PieceKind, TunedPieces
 
 KINDS = ("one origin", "own origins", "bumps")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -219,22 +220,29 @@ def test_tuned_balls_are_inherited_by_larger_models():
 def test_remarks_are_those_of_the_rows(kind):
     given, X = some_balls(kind), rows(5000)
     weight = np.random.default_rng(5).uniform(0.5, 2, len(X))
-    found = kind_of(given).remarked(given, X, weight)
+    with Threads(1) as threads:
+        pool = kind_of(given).pool(given, np.ones(16), remarks=True)
+        parts = [(X[s], weight[s] / weight.sum()) for s in (slice(3000), slice(3000, 5000))]
+        [whole] = bind_parts(pool, [(X, weight / weight.sum())], threads)
+        [found, again] = (b.extract(range(4)) for b in (whole, bind_parts(pool, parts, threads)[1]))
     distance = np.linalg.norm(X[:, None] - given.centre, axis=2)
     np.testing.assert_allclose(found.share, weight @ (distance < given.radius) / weight.sum())
     np.testing.assert_array_equal(found.nearest, distance.argmin(axis=0))
     np.testing.assert_array_equal(found.radius, given.radius)
+    np.testing.assert_allclose(again.share, found.share)
+    np.testing.assert_array_equal(again.nearest, found.nearest)
 
 
-@pytest.mark.parametrize("kind", KINDS[:2])
+@every_kind
 @pytest.mark.parametrize("cuts", [(), (100, 130)])
 def test_the_corrector_gets_the_columns_of_the_map(kind, cuts):
     """Of pieces, only rows inside the balls are stored. The solution is that of all columns."""
     given, X = some_balls(kind), rows()
-    codes, scales = np.arange(300) % 3, np.tile([0.7, 0.7, 0.7, 1.3], 4)
+    codes = np.arange(300) % 3
+    scales = np.ones(4) if kind == "bumps" else np.tile([0.7, 0.7, 0.7, 1.3], 4)
     answers = []
     with Threads(1) as threads:
-        local = bound(X, codes, PiecesOf(given, scales), threads, Limits(cuts=cuts))
+        local = bound(X, codes, BallsOf(given, scales), threads, Limits(cuts=cuts))
         whole = bound(given.columns(X) * scales, codes, Columns(scale=None), threads)
         for there in (local, whole):
             start = np.zeros((there.n_columns, 3))
@@ -243,8 +251,9 @@ def test_the_corrector_gets_the_columns_of_the_map(kind, cuts):
     np.testing.assert_allclose(answers[0].weights[1:], answers[1].weights[1:], atol=1e-3)
     np.testing.assert_allclose(local.pool.scales(range(4)), scales)
     third, first = np.split(local.pool.extract([2, 0]).columns(X), 2, axis=1)
-    np.testing.assert_allclose(third, given.columns(X)[:, 8:12])
-    np.testing.assert_allclose(first, given.columns(X)[:, :4])
+    width = len(scales) // 4
+    np.testing.assert_allclose(third, given.columns(X)[:, 2 * width : 3 * width])
+    np.testing.assert_allclose(first, given.columns(X)[:, :width])
 
 
 def shells(n, seed, d=4):

@@ -41,7 +41,8 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
             "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
             "a thread of their own, or make a client without asynchronous=True"
         )
-    from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
+    from laconic.beyond.cluster import OnCluster, joined_far
+    from laconic.beyond.cluster_errors import clear_errors
 
     with clear_errors():
         futures = client.compute(tasks)

@@ -23,11 +23,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from laconic.model.distances import TOGETHER, squared_distances
-from laconic.numeric.magnitudes import largest_value, power_of_two
+from laconic.model.distances import squared_distances
 from laconic.numeric.threads import Threads, row_blocks
+from laconic.tune.balls_of import BallsOf, dense, power_of_balls
 from laconic.tune.kinds import TunableKind
 
 # Radii stay within this factor of the radii that were chosen.
@@ -147,32 +146,6 @@ class BallKind(TunableKind):
         radii = made.radius.tolist()
         return [atom._replace(radius=r) for atom, r in zip(before, radii, strict=True)]
 
-    def remarked(self, made: Any, X: Any, weight: np.ndarray) -> Any:
-        """Return the balls with their shares of the rows, and the rows nearest to them."""
-        X, n = dense(X), len(made)
-        inside, least = np.zeros(n), np.full(n, np.inf)
-        nearest = np.zeros(n, dtype=np.int64)
-        power = power_of_balls(made, X)
-        centres, radii = (np.ldexp(a, -power) for a in (made.centre, made.radius))
-        for s in row_blocks(len(X), TOGETHER):
-            d2 = squared_distances(np.ldexp(X[s], -power), centres)
-            inside += weight[s] @ (d2 < np.square(radii))
-            first = d2.argmin(axis=0)
-            found = d2[first, np.arange(n)]
-            nearest = np.where(found < least, s.start + first, nearest)
-            least = np.minimum(found, least)
-        share = np.minimum(inside / weight.sum(), 1.0)
-        return type(made)(**{**made.arrays(), "share": share, "nearest": nearest})
-
-
-def power_of_balls(given: Any, X: Any) -> int:
-    """Return the power of two in whose units distances neither overflow nor vanish."""
-    X = X if sparse.issparse(X) else np.asarray(X)
-    sizes = map(largest_value, (X, given.centre, given.radius))
-    return power_of_two(max(sizes))
-
-
-def dense(X: Any) -> np.ndarray:
-    """Return rows as an array of floats. Single precision stays."""
-    X = np.asarray(X.toarray() if sparse.issparse(X) else X)
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
+    def pool(self, made: Any, scales: np.ndarray, remarks: bool = False) -> Any:
+        """Return the balls of a map as a pool."""
+        return BallsOf(made, scales, remarks)

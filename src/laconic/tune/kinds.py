@@ -40,13 +40,12 @@ class TunableKind:
         """Return the records of the atoms of a map. ``before`` are those of the chosen atoms."""
         return made.atoms()
 
-    def pool(self, made: Any, scales: np.ndarray) -> Any:
-        """Return a pool of the atoms of a map, or None to write their columns down."""
-        return None
+    def pool(self, made: Any, scales: np.ndarray, remarks: bool = False) -> Any:
+        """Return a pool of the atoms of a map, or None to write their columns down.
 
-    def remarked(self, made: Any, X: Any, weight: Any) -> Any:
-        """Return a map with what it says about the rows that the path is fitted to."""
-        return made
+        With ``remarks``, the pool extracts maps with what they say about the rows.
+        """
+        return None
 
 
 KINDS = {

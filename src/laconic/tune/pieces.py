@@ -8,22 +8,18 @@ never written down. With the residual R_i of a row, the sums over rows are
     Σ_i h_ij (v_i − o_j) R_i'  and  Σ_i h_ij R_i  for the weights,
     Σ_i ⟨f_ij, R_i⟩ ∂h_ij/∂θ                      for the parameters.
 
-The f_ij of all balls are one product of matrices, and so are the sums for the weights. The
-corrector gets the columns of a ball only for the rows inside it, as when balls are chosen.
+The f_ij of all balls are one product of matrices, and so are the sums for the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.model.pieces import Piece, PiecesMap
+from laconic.model.pieces import PiecesMap
 from laconic.numeric.threads import Threads
-from laconic.pools.bound_balls import BoundBalls
-from laconic.pools.radii import BallGrid, code_rows
-from laconic.tune.balls import BallKind, SeenRows, TunedBalls, dense, power_of_balls
+from laconic.tune.balls import BallKind, SeenRows, TunedBalls
 from laconic.tune.contract import Tunable
 
 
@@ -35,10 +31,6 @@ class PieceKind(BallKind):
     ) -> Tunable:
         """Return the pieces as functions of their parameters."""
         return TunedPieces(given, X, threads, free)
-
-    def pool(self, made: PiecesMap, scales: np.ndarray) -> Any:
-        """Return the pieces of a map as a pool."""
-        return PiecesOf(made, scales)
 
 
 class SeenBlock(NamedTuple):
@@ -113,57 +105,3 @@ class TunedPieces(TunedBalls):
     def map(self, parameters: list[np.ndarray]) -> PiecesMap:
         """Return the map of the pieces that these parameters make."""
         return PiecesMap(**self._placed(parameters))
-
-
-class PiecesOf:
-    """The pieces of a map as a pool, with given scales of their columns."""
-
-    def __init__(self, made: PiecesMap, scales: np.ndarray) -> None:
-        self._made, self._scales = made, scales.reshape(len(made), -1)
-
-    def survey(self, X: Any, weight: np.ndarray, place: Any, threads: Threads) -> int:
-        """Return the power of two that is the unit of distances in a part of the rows."""
-        return power_of_balls(self._made, X)
-
-    def merge(self, surveys: Sequence[int], threads: Threads) -> int:
-        """Return the unit of all rows."""
-        return max(surveys)
-
-    def bind(
-        self,
-        X: Any,
-        weight: np.ndarray,
-        threads: Threads,
-        survey: int | None = None,
-        place: Any = None,
-    ) -> BoundBalls:
-        """Code the distances of rows to the centres."""
-        made = self._made
-        power = power_of_balls(made, X) if survey is None else survey
-        centres, radii, origin = (
-            np.ldexp(array, -power) for array in (made.centre, made.radius[:, None], made.origin)
-        )
-        shares, mean = made.share[:, None], origin.mean(axis=0)
-        grid = BallGrid(centres, radii, shares, made.nearest, mean, 1.0, power)
-        coded = code_rows(np.ldexp(dense(X), -power), grid, made.soft, threads)
-        linear = np.ldexp(self._scales[:, :1], power)
-        shift = np.broadcast_to(origin - mean, centres.shape)
-        return BoundPiecesOf(grid, coded, threads, made.soft, shift, linear, self._scales[:, -1:])
-
-
-class BoundPiecesOf(BoundBalls):
-    """`PiecesOf` over rows. Every centre has one radius."""
-
-    record = Piece
-
-    def extract(self, atoms: Sequence[int]) -> PiecesMap:
-        """Return the feature map of some pieces."""
-        own = np.asarray(atoms, dtype=np.int64)
-        return PiecesMap(
-            self._input(self._centres[own]),
-            self._input(self._radii[own, 0]),
-            self._input(self._mean + self._shift[own]),
-            self._soft,
-            self._shares[own, 0],
-            self._nearest[own],
-        )
