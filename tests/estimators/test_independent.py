@@ -112,6 +112,24 @@ def test_folds_leave_no_warnings_and_no_filters(name, at_once):
     assert list(warnings.filters) == before
 
 
+def test_tasks_that_are_not_needed_leave_no_warnings():
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        warnings.catch_warnings(record=True) as told,
+    ):
+        warnings.simplefilter("always")
+        answers = independent(at_once_or_late, [(number,) for number in range(20)], ())
+        assert next(answers) == 0
+        time.sleep(0.2)  # some more are done by now
+        answers.close()
+    assert not told
+
+
+def at_once_or_late(n_jobs, number):
+    time.sleep(0.05 * number)
+    return number
+
+
 def interrupts(n_jobs, number):
     if number == 1:
         raise KeyboardInterrupt
