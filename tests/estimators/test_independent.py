@@ -39,8 +39,12 @@ CHOSEN = {
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "set_as_default": False}
-    with distributed.Client(processes=False, n_workers=2, **settings) as client:
+    with (
+        dask.config.set(scheduler=None),  # Dask may leave it set to a client that is closed
+        distributed.Client(processes=False, n_workers=2, **settings) as client,
+    ):
         yield client
 
 
