@@ -166,7 +166,8 @@ def test_workers_come_and_go_for_good(tmp_path):
         assert_same_bits(expected, fit(MODELS["columns"], more, less))
         none = At(draw.randrange(1, 5), workers[1].kill)
         assert_same_bits(expected, fit(MODELS["columns"], none))
-        assert less.done and none.done
+        assert less.done
+        assert none.done
 
 
 def test_a_fit_waits_for_workers_if_there_are_none(tmp_path, monkeypatch):
