@@ -60,18 +60,17 @@ def test_nothing_found(given, message, tmp_path):
         files_of(str(tmp_path / given))
 
 
-<<<<<<< HEAD
 def test_an_empty_text_is_not_the_current_folder(tmp_path, monkeypatch):
     touched(tmp_path, "a.npy")
     monkeypatch.chdir(tmp_path)
     assert names_of(files_of(".")) == ["a.npy"]
     with pytest.raises(FileNotFoundError, match="an empty text names no file"):
         files_of("")
-=======
+
+
 def test_any_list_of_paths_is_files():
     assert all(map(is_path, (["a.npy"], ["rows"], ["rows/*"], ["a.csv", Path("b")], "rows")))
     assert not any(map(is_path, ([], [[1.0]], [1], np.zeros(2), None)))
->>>>>>> user18
 
 
 def test_other_kinds(tmp_path):
