@@ -11,6 +11,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.data.elsewhere import CHUNK
 from laconic.rows.limits import Limits
 from rows.test_shards import POOLS, table
 
@@ -140,6 +141,13 @@ def test_estimators_that_need_one_memory_say_so(model, npy_files):
     X, y = table()
     with pytest.raises(TypeError, match="learns from rows in one memory, and X is the path of a"):
         model.fit(npy_files([X]), y)
+
+
+@pytest.mark.parametrize("model", [ErrorClumpingClassifier(), HolePunchingClassifier()])
+def test_maps_of_very_many_rows_need_one_memory_too(model, tmp_path):
+    rows = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (CHUNK + 1, 1))
+    with pytest.raises(TypeError, match=r"X is a memory map of 1,048,577 rows; fit it on a sample"):
+        model.fit(rows, np.zeros(len(rows)))
 
 
 def test_methods_refuse_paths(npy_files):
