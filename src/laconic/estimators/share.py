@@ -92,11 +92,12 @@ class ShareBoostClassifier(BoostedClassifier):
         lower. Models of different sizes need not nest, and may depend on ``max_atoms``.
     tune : bool or Tuning, default=False
         Re-optimise the parameters of the chosen atoms together with their weights once the path is
-        grown, for example the templates of patches. A tuned model is used if it has a lower loss on
-        held-out rows; without ``early_stopping``, the share ``validation_fraction`` of the rows is
-        held out for this. ``path_.chosen`` is the path without tuning. See
-        `laconic.tune.Tuning` for settings, and for which sizes are tuned. Only for ``"hinges"`` and
-        `laconic.pools.Patches`.
+        grown: the directions of hinges, the templates of patches, the centres and radii of soft
+        balls. A tuned model is used if it has a lower loss on held-out rows; without
+        ``early_stopping``, the share ``validation_fraction`` of the rows is held out for this.
+        ``path_.chosen`` is the path without tuning. See `laconic.tune.Tuning` for settings, and for
+        which sizes are tuned. Only for ``"hinges"``, ``"bumps"``, and `laconic.pools.Patches` and
+        ``Pieces(soft=True)``.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
         together (section 2.1). Only for ``"columns"``, alone or in a list; see

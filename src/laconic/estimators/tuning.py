@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from laconic.tune.rows import RowsToTune
 
 
-# Settings that count what a patch takes more of when its place or its width changes.
+# Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
 
 
@@ -40,9 +40,10 @@ def asked_tuning(estimator: Any) -> Tuning | None:
         raise TypeError(f"tune must be True, False or a laconic.tune.Tuning, not {tune!r}")
     pool = make_pool(estimator._pool_object(), estimator.scale, estimator.groups, [])
     if not getattr(pool, "tunable", False):
+        why = f"the atoms of {type(pool).__name__} have no parameters to tune"
         raise TypeError(
-            f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
-            'use pool="hinges" or laconic.pools.Patches'
+            f"{getattr(pool, 'not_tunable', why)}; leave tune out, or use "
+            'pool="hinges", pool="bumps", or Patches or Pieces(soft=True) of laconic.pools'
         )
     tuning = Tuning() if tune is True else tune
     _check_places(estimator, tuning)
@@ -54,7 +55,7 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
     counted = [name for name in COUNTED if getattr(estimator, name) is not None]
     if tuning.places and counted:
         raise ValueError(
-            f"with places=True, tuned patches may read more pixels and take more operations and "
+            f"with places=True, tuned atoms may read more inputs and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
 

@@ -61,18 +61,46 @@ def batch_sums(
 
     Both are sums over rows. On a device the loss is a tensor, so that nothing waits for it.
     """
-    values, kept = atoms.values(model.parameters, batch.X)
-    columns = values * frame.scales[:, None] - frame.means[:, None]
-    weights, n_outputs = model.weights, len(model.base)
-    scores = weights.T @ columns + model.base[:, None]
+    through = _by_scores if hasattr(atoms, "scores") else _by_columns
+    scores, slopes_of = through(atoms, model, frame, batch.X)
     xp = namespace(scores)
-    target = frame.loss.targets(batch.codes, n_outputs)
+    target = frame.loss.targets(batch.codes, len(model.base))
     state = xp.empty_like(scores)
     value = frame.loss.evaluate(scores, target, batch.weight, state)
     residual = frame.loss.residual(target, batch.weight, state)
-    pull = -(weights * frame.scales[:, None]) @ residual
+    slopes, products = slopes_of(residual)
     of_base = -residual.sum(1) if frame.intercept else 0.0 * model.base
-    return value, [*atoms.slopes(kept, pull), -(columns @ residual.T), of_base]
+    return value, [*slopes, -products, of_base]
+
+
+SlopesOf = Callable[[Any], tuple[list[Any], Any]]
+"""Takes the residual R to the gradients of the loss in the parameters, and to X R'."""
+
+
+def _by_columns(atoms: Any, model: TunedModel, frame: Frame, X: Any) -> tuple[Any, SlopesOf]:
+    """Return the scores of some rows, by way of `laconic.tune.contract.TunableColumns`."""
+    values, kept = atoms.values(model.parameters, X)
+    columns = values * frame.scales[:, None] - frame.means[:, None]
+    scores = model.weights.T @ columns + model.base[:, None]
+
+    def slopes_of(residual: Any) -> tuple[list[Any], Any]:
+        pull = -(model.weights * frame.scales[:, None]) @ residual
+        return atoms.slopes(kept, pull), columns @ residual.T
+
+    return scores, slopes_of
+
+
+def _by_scores(atoms: Any, model: TunedModel, frame: Frame, X: Any) -> tuple[Any, SlopesOf]:
+    """Return the same by way of `laconic.tune.contract.TunableScores`."""
+    scores, kept = atoms.scores(model.parameters, X, model.weights * frame.scales[:, None])
+    scores = scores + (model.base - frame.means @ model.weights)[:, None]
+
+    def slopes_of(residual: Any) -> tuple[list[Any], Any]:
+        slopes, sums = atoms.sums(kept, residual)
+        centred = sums * frame.scales[:, None] - frame.means[:, None] * residual.sum(1)
+        return [-slope for slope in slopes], centred
+
+    return scores, slopes_of
 
 
 def loss_and_slopes(

@@ -24,12 +24,13 @@ from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.scaling import ColumnsSurvey, survey_columns
 from laconic.tune.batches import there
 from laconic.tune.contract import Tunable
+from laconic.tune.kinds import TunableKind
 
 # Numbers that means and deviations are computed of together.
 TOGETHER = 1 << 22
 
 
-class HingeKind:
+class HingeKind(TunableKind):
     """See `laconic.tune.kinds.TunableKind`."""
 
     def start(

@@ -31,7 +31,7 @@ from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 from laconic.tune.descent import Frame, TunedModel, descend
-from laconic.tune.kinds import kind_of
+from laconic.tune.kinds import TunableKind, kind_of
 from laconic.tune.rows import RowsToTune
 from laconic.tune.settings import Tuning
 
@@ -79,6 +79,8 @@ class Tuner:
     told : Told
     """
 
+    _kind: TunableKind
+
     def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
         self._before: PathEntry | None = None
@@ -87,7 +89,7 @@ class Tuner:
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
         given, before = self._given, self._before
-        kind = kind_of(entry.map)
+        kind = self._kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
@@ -120,6 +122,12 @@ class Tuner:
         if best is solved:
             start = weights_of(best, given.intercept)
             best = self._solved(entry, made, given.every, start, best.means)
+        if (pool := kind.pool(made, entry.scales, remarks=True)) is not None:
+            bound = given.every.rows(self._asked(pool)).pool
+            made = bound.extract(range(bound.n_atoms))
+        best = replace(best, map=made, atoms=tuple(kind.records(made, entry.atoms)))
+        if not self._free and best.predictor_cost.operations > entry.predictor_cost.operations:
+            return None
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
 
@@ -163,7 +171,6 @@ class Tuner:
         return replace(
             entry,
             map=made,
-            atoms=tuple(made.atoms()),  # type: ignore[attr-defined]
             weights=weights[free:],
             base=weights[0] if free else np.zeros(given.n_outputs),
             means=rows.means[free:],
@@ -176,9 +183,15 @@ class Tuner:
 
     def _columns(self, made: FeatureMap, scales: np.ndarray, on: RowsToTune) -> Rows:
         """Return the rows with the scaled columns of a map, all of them in."""
+        pool = self._kind.pool(made, scales)
+        if pool is None:
+            rows = on.written(made, scales).rows(self._asked(Columns(scale=None)))
+        else:
+            rows = on.rows(self._asked(pool))
+        rows.reset(range(rows.pool.n_atoms))
+        return rows
+
+    def _asked(self, pool: Any) -> RowsAsked:
         given = self._given
         settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        asked = RowsAsked(Columns(scale=None), False, *settings)
-        rows = on.written(made, scales).rows(asked)
-        rows.reset(range(len(scales)))
-        return rows
+        return RowsAsked(pool, False, *settings)
