@@ -60,7 +60,7 @@ QBOOSTS = {
     "logistic": {"loss": "logistic"},
     "squared hinge": {"loss": "squared_hinge"},
     "columns": {"pool": "columns", "loss": "log"},
-    "hinges": {"pool": Hinges(10), "loss": "log"},
+    "hinges": {"pool": Hinges(10), "loss": "log", "max_rounds": 4},
     "exact": {"search": "exact", "price": 1e-2, "max_rounds": 5},
 }
 
