@@ -122,14 +122,19 @@ class Tuner:
         if best is solved:
             start = weights_of(best, given.intercept)
             best = self._solved(entry, made, given.every, start, best.means)
-        if (pool := kind.pool(made, entry.scales, remarks=True)) is not None:
-            bound = given.every.rows(self._asked(pool)).pool
-            made = bound.extract(range(bound.n_atoms))
-        best = replace(best, map=made, atoms=tuple(kind.records(made, entry.atoms)))
+        best = self._remarked(best)
         if not self._free and best.predictor_cost.operations > entry.predictor_cost.operations:
             return None
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
+
+    def _remarked(self, entry: PathEntry) -> PathEntry:
+        """Return an entry with the records of its atoms, and what its map says about all rows."""
+        made, kind = entry.map, self._kind
+        if (pool := kind.pool(made, entry.scales, remarks=True)) is not None:
+            bound = self._given.every.rows(self._asked(pool)).pool
+            made = bound.extract(range(bound.n_atoms))
+        return replace(entry, map=made, atoms=tuple(kind.records(made, entry.atoms)))
 
     def _framed(self, entry: PathEntry, parameters: list[Any]) -> tuple[Frame, TunedModel]:
         """Return what stays as it is, and the model to start from, where the parameters are."""
