@@ -121,6 +121,7 @@ class BoostedClassifier(PathClassifier):
     n_jobs: int | None
     verbose: int
     fit_intercept: bool
+    tune: Any
     device: Any
 
     # -- for subclasses to override ------------------------------------------------------------
@@ -346,9 +347,8 @@ class BoostedClassifier(PathClassifier):
         """
         assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        plain = {"tune": False} if "tune" in self.get_params(deep=False) else {}
         # A generator of folds cannot be cloned, so cv is removed before cloning.
-        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once), **plain))
+        fold = clone(copy(self).set_params(verbose=0, tune=False, **dict.fromkeys(only_once)))
         fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))

@@ -30,7 +30,7 @@ def asked_tuning(estimator: Any) -> Tuning | None:
 
     The data need not be known.
     """
-    tune = getattr(estimator, "tune", False)
+    tune = estimator.tune
     if tune is False:
         return None
     if tune is not True and not isinstance(tune, Tuning):
@@ -59,8 +59,10 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
     most = estimator._largest()[0]
     if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+        name = "max_rounds" if estimator.max_atoms is None else "max_atoms"
         raise ValueError(
-            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+            f"the path has no model of {max(tuning.sizes)} atoms to tune, because "
+            f"{name}={getattr(estimator, name)}"
         )
 
 
@@ -141,7 +143,7 @@ def given_to_tuner(
         getattr(training, "device", None),
         ready.loss,
         loop.settle.penalty,
-        estimator.tol,
+        loop.settle.corrector,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
         threads,

@@ -6,7 +6,10 @@ gradients of the batch's objective are
 
     ∇_W = −X R' + ∇Ω(W),   ∇_b = −Σ_i R_i,   ∇_θ = −Σ_i Σ_j s_j ⟨R_i, W_j⟩ ∂z_ij/∂θ,
 
-with the residual R of `laconic.losses`. After every step the parameters are `settled`, so that no
+with the residual R of `laconic.losses`. Where Ω has a kink, its gradient is the mean of the slopes on
+both sides. So weights may have either sign, and pass through zero: TotalQBoost's w ≥ 0 over atoms h
+and −h are weights of either sign over h alone, and l1 ‖w‖₁ is the same. The intercept has no
+penalty. After every step the parameters are `settled`, so that no
 column grows to evade the penalty. The length of a step is a share of the size of what it moves. It
 falls from ``rate`` to zero along half a cosine, so that the last steps average out the noise of the
 batches.
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 
 from laconic.losses import Loss
 from laconic.numeric.namespaces import is_tensor, namespace, numbers_like, to_host
-from laconic.penalties import PENALTIES, Penalty
+from laconic.penalties import BUILT_IN, Penalty
 from laconic.tune.batches import Batch, Batches
 from laconic.tune.contract import Tunable
 
@@ -74,7 +77,7 @@ def loss_and_slopes(
 
 def _slope(penalty: Penalty, weights: Any) -> Any:
     """Return the gradient of a penalty. Only the built-in ones take tensors."""
-    if not is_tensor(weights) or type(penalty) in PENALTIES.values():
+    if not is_tensor(weights) or type(penalty) in BUILT_IN:
         return penalty.gradient(weights)
     return numbers_like(penalty.gradient(to_host(weights)), weights)
 

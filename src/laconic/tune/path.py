@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +21,6 @@ import numpy as np
 from laconic.boost.held_out import HeldOut
 from laconic.boost.path import PathEntry
 from laconic.boost.record import weights_of
-from laconic.correct import Newton
 from laconic.correct.objective import Solution
 from laconic.losses import Loss
 from laconic.model.feature_maps import FeatureMap
@@ -54,7 +54,8 @@ class TuningGiven(NamedTuple):
     device: Any
     loss: Loss
     penalty: Penalty
-    tol: float
+    corrector: Any
+    """Solves the weights. With ``max_iter=0`` it only certifies them."""
     n_outputs: int
     intercept: bool
     threads: Threads
@@ -109,15 +110,30 @@ class Tuner:
         found.append(self._solved(entry, made, last, *of_descent, moves=False))
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
-        best = min(found, key=given.held.loss)
+        found = [model for model in found if self._is_whole(model, entry)]
+        best = min(found, key=given.held.loss, default=chosen)
         if not given.held.loss(best) < given.held.loss(chosen):
             return None
         if best is solved:
             start = weights_of(best, given.intercept)
             every = self._rows_there(given.every)
             best = self._solved(entry, made, every, start, best.means, of=given.every)
+            best = best if self._is_whole(best, entry) else solved
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
+
+    def _is_whole(self, model: PathEntry, entry: PathEntry) -> bool:
+        """Return whether a model uses all atoms that an entry uses.
+
+        A penalty with a kink can make weights zero. The model is then not one of this size.
+        """
+        if not self._given.penalty.kink > 0:
+            return True
+        first = np.cumsum([0, *(atom.width for atom in entry.atoms)])[:-1]
+        used, asked = (
+            np.logical_or.reduceat(e.weights.any(axis=1), first) for e in (model, entry)
+        )
+        return bool((used >= asked).all())
 
     def _rows_there(self, training: Any) -> Any:
         """Return the rows, on the device if there is one."""
@@ -172,7 +188,9 @@ class Tuner:
         elif given.intercept:  # the same function, over columns with other means
             start = start.copy()
             start[0] += (rows.means[1:] - means) @ start[1:]
-        solver = Newton(given.tol) if moves else Newton(given.tol, max_iter=0)
+        solver = copy(given.corrector)
+        if not moves:
+            solver.max_iter = 0
         solution: Solution = solver.solve(rows, given.penalty, start)
         free = int(given.intercept)
         weights = solution.weights
