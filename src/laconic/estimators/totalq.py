@@ -281,6 +281,7 @@ class TotalQBoostClassifier(PricedClassifier):
 
     _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring", "tune")
     _signs = True
+    _minimal = True
 
     def __init__(
         self,

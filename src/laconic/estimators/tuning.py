@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.fingerprint import digest_of, plain
 from laconic.data.labels import held_out_rows
 from laconic.numeric.namespaces import to_host
 from laconic.pools import make_pool
@@ -121,6 +123,20 @@ def judged_rows(estimator: Any, ready: Any) -> Judged | None:
     return Judged(fitted, kept[0])
 
 
+def mark_of_tuning(estimator: Any) -> str:
+    """Return a digest of the settings of tuning, by which a checkpoint knows what it has.
+
+    Sizes are left out, because a size that is asked for twice is tuned once. Settings that cannot
+    be compared are refused if there is a checkpoint.
+    """
+    tuning = asked_tuning(estimator)
+    if tuning is None or estimator.checkpoint is None:
+        return ""
+    names = [field.name for field in fields(tuning) if field.name != "sizes"]
+    settings = {name: plain(getattr(tuning, name)) for name in names}
+    return digest_of({**settings, "places": may_grow(estimator, tuning)})
+
+
 def given_to_tuner(
     estimator: Any, ready: Any, judged: Judged | None, loop: Any, threads: Any
 ) -> TuningGiven:
@@ -144,6 +160,7 @@ def given_to_tuner(
         ready.loss,
         loop.settle.penalty,
         loop.settle.corrector,
+        estimator._minimal,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
         threads,

@@ -6,6 +6,10 @@ with several sets of weights: those of the corrector for these rows, those of th
 copies those of the corrector for the last copies. The set that is best on the held-out rows is
 used. Either way the weights have a certificate for the tuned atoms. In the first case the weights
 are solved once more, on all rows.
+
+If the objective is the answer, as in TotalQBoost, weights of the descent do not compete, because
+they do not minimise it. A penalty with a kink, such as l1, can then make all weights of an atom
+zero. Such a model has fewer atoms, so it does not count as one of this size.
 """
 
 from __future__ import annotations
@@ -33,7 +37,9 @@ from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 from laconic.tune.batches import Batches
+from laconic.tune.contract import Tunable
 from laconic.tune.descent import Frame, TunedModel, descend
+from laconic.tune.kept import KeptSize, KeptTuning
 from laconic.tune.kinds import kind_of
 from laconic.tune.settings import Tuning
 
@@ -56,6 +62,8 @@ class TuningGiven(NamedTuple):
     penalty: Penalty
     corrector: Any
     """Solves the weights. With ``max_iter=0`` it only certifies them."""
+    minimal: bool
+    """Whether weights must minimise the objective for their atoms."""
     n_outputs: int
     intercept: bool
     threads: Threads
@@ -74,25 +82,49 @@ class Tuner:
         Whether atoms may read more inputs, and take more operations and bytes, than the chosen
         ones.
     told : Told
+    kept : KeptTuning, optional
+        What a checkpoint knows of earlier fits.
     """
 
-    def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
+    def __init__(
+        self,
+        given: TuningGiven,
+        tuning: Tuning,
+        free: bool,
+        told: Told,
+        kept: KeptTuning | None = None,
+    ) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
-        self._before: PathEntry | None = None
-        self._start = time.perf_counter()
+        self._kept = kept or KeptTuning(None, "")
+        self._before: tuple[PathEntry, KeptSize] | None = None
 
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
-        given, before = self._given, self._before
+        before, earlier = self._before or (None, None)
         kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
         start = kind.start(entry.map, before.map if before else None, own, self._free)
+        given, kept = self._given, self._kept.of(entry, earlier)
         X = self._rows_there(given.training)
         atoms = kind.tunable(start, X, given.threads, given.device, self._free)
+        if kept.done:
+            self._told(entry.size, 1.0, kept.loss)
+            found = kept.result(entry, atoms)
+        else:
+            found = self._descended(entry, start, atoms, X, kept)
+        if found is not None:
+            self._before = found, kept
+        return found
+
+    def _descended(
+        self, entry: PathEntry, start: FeatureMap, atoms: Tunable, X: Any, kept: KeptSize
+    ) -> PathEntry | None:
+        """Descend from a map, choose the weights, and keep the answer."""
+        given = self._given
         chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept), entry.means)
-        first = chosen if before is None else self._solved(entry, start, X)
+        first = chosen if self._before is None else self._solved(entry, start, X)
         frame, model = self._framed(first, atoms.start)
         batches = self._batches(X)
 
@@ -100,14 +132,36 @@ class Tuner:
             return self._told(entry.size, (epoch + 1) / epochs, value)
 
         rate, epochs = self._tuning.rate, self._tuning.epochs_of(batches.n_batches)
-        model = descend(atoms, model, frame, batches, epochs, rate, told)
+        if kept.epochs:
+            self._told(entry.size, kept.epochs / epochs, kept.loss)
+        model = descend(atoms, model, frame, batches, epochs, rate, told, kept)
+        best = self._best(entry, chosen, first.means, atoms, model, X, batches.rows(epochs - 1))
+        kept.finish(best, model.parameters)
+        return best
+
+    def _best(
+        self,
+        entry: PathEntry,
+        chosen: PathEntry,
+        means: np.ndarray,
+        atoms: Tunable,
+        model: TunedModel,
+        X: Any,
+        last: Any,
+    ) -> PathEntry | None:
+        """Return the tuned model with the weights that held-out rows like best.
+
+        ``last`` are the rows of the last epoch. None means that ``chosen`` is better.
+        """
+        given = self._given
         made = atoms.map(model.parameters)
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
-        of_descent = weights, first.means
+        of_descent = weights, means
         solved = self._solved(entry, made, X, *of_descent)
-        found, last = [solved], batches.rows(epochs - 1)
-        found.append(self._solved(entry, made, last, *of_descent, moves=False))
+        found = [solved]
+        if not given.minimal:
+            found.append(self._solved(entry, made, last, *of_descent, moves=False))
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
         found = [model for model in found if self._is_whole(model, entry)]
@@ -119,20 +173,14 @@ class Tuner:
             every = self._rows_there(given.every)
             best = self._solved(entry, made, every, start, best.means, of=given.every)
             best = best if self._is_whole(best, entry) else solved
-        self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
-        return self._before
+        return replace(best, seconds=entry.seconds + time.perf_counter() - self._kept.started)
 
     def _is_whole(self, model: PathEntry, entry: PathEntry) -> bool:
-        """Return whether a model uses all atoms that an entry uses.
-
-        A penalty with a kink can make weights zero. The model is then not one of this size.
-        """
-        if not self._given.penalty.kink > 0:
+        """Return whether a model uses all atoms that an entry uses."""
+        if not self._given.minimal:
             return True
         first = np.cumsum([0, *(atom.width for atom in entry.atoms)])[:-1]
-        used, asked = (
-            np.logical_or.reduceat(e.weights.any(axis=1), first) for e in (model, entry)
-        )
+        used, asked = (np.logical_or.reduceat(e.weights.any(axis=1), first) for e in (model, entry))
         return bool((used >= asked).all())
 
     def _rows_there(self, training: Any) -> Any:
