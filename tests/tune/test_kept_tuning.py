@@ -299,9 +299,11 @@ def tuned_file(digits, tmp_path_factory):
         if (self._size, epochs) == (4, 2):
             raise Crash
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
+    model = saving_always(share(checkpoint=file))
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KeptSize, "keep", crash)
-        saving_always(share(checkpoint=file)).fit(*digits)
+        with pytest.raises(Crash):
+            model.fit(*digits)
     return file.read_bytes()
 
 
