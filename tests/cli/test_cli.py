@@ -340,7 +340,8 @@ def test_atoms_are_tuned(table, frame, method, tmp_path, capsys):
     model = made.fit(frame.drop(columns="species"), frame["species"])
     assert model.path_.is_tuned(2)
     X = frame.drop(columns="species")
-    np.testing.assert_array_equal(Predictor.load(file).scores(X), model.predictor_.scores(X))
+    saved = Predictor.load(file).scores(X)  # the order of a table in memory rounds sums
+    np.testing.assert_allclose(saved, model.predictor_.scores(X), rtol=1e-8)
     capsys.readouterr()
     told = error_of(capsys, *fit)
     pool = {"share": "columns", "totalq": "stumps"}[method]

@@ -154,9 +154,11 @@ class Tuner:
         ``last`` are the rows of the last epoch. None means that ``chosen`` is better.
         """
         given = self._given
-        made = atoms.map(model.parameters)
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
+        if not all(np.isfinite(to_host(a)).all() for a in (weights, *model.parameters)):
+            return None  # the steps were too long
+        made = atoms.map(model.parameters)
         of_descent = weights, means
         solved = self._solved(entry, made, X, *of_descent)
         found = [solved]
