@@ -21,7 +21,6 @@ pytest.importorskip("pyarrow")
         (("--cv", 3), "--cv needs all rows in memory"),
         (("--early-stopping",), "--early-stopping needs all rows in memory"),
         (("--test-fraction", 0.25), "Keep some files aside"),
-        (("--tune", "--pool", "hinges"), "--tune needs all rows in memory"),
         (("--method", "compact", "--max-bytes", 900), "Fit on one small file"),
         (("--dates", "dmy"), "Write the dates as 2024-05-31"),
     ],

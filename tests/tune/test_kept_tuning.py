@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.files import journal
-from laconic.pools import Hinges, Patches
+from laconic.pools import Bumps, Hinges, Patches, Pieces
 from laconic.tune import Tuning
 from laconic.tune.kept import KeptSize
 from laconic.tune.path import Tuner
@@ -42,6 +42,8 @@ MODELS = {
     "held out": lambda **own: share(early_stopping=True, n_iter_no_change=1, **own),
     "shared templates": lambda **own: share(costs="operations", **own),
     "refused": lambda **own: share(tune=Tuning([2, 4], epochs=4, rate=0.9, batch_size=4), **own),
+    "pieces": lambda **own: share(pool=Pieces(20, soft=True), **own),
+    "tight bumps": lambda **own: share(pool=Bumps(20), max_features=60, **own),
     "device": lambda **own: share(device="cpu", **own),
 }
 

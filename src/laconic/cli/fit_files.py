@@ -52,7 +52,6 @@ def check_options(args: argparse.Namespace) -> None:
         "--cv": (args.cv, _ONE_FILE),
         "--early-stopping": (args.early_stopping, _KEEP_ASIDE),
         "--test-fraction": (args.test_fraction, _KEEP_ASIDE),
-        "--tune": (args.tune, _ONE_FILE),
         "--method compact": (args.method == "compact", _ONE_FILE),
         "--dates": (args.dates, "Write the dates as 2024-05-31, or as Parquet's own dates."),
     }

@@ -38,7 +38,6 @@ from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory
 from laconic.estimators.tuning import (
-    Judged,
     asked_sizes,
     asked_tuning,
     given_to_tuner,
@@ -209,8 +208,8 @@ class BoostedClassifier(PathClassifier):
                 state = loop.begin()
                 if saver is not None:
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
-                    loop.hooks.insert(0, saver)
-                kept = KeptTuning(saver, mark)
+                    loop.hooks.insert(len(ready.hooks), saver)  # a round may be refused first
+                kept = KeptTuning(saver, mark, ready.hooks)
                 self._run(loop, state)
                 tuned = self._tuned(ready, judged, loop, state, threads, kept)
         if rows.exchanges is not None:
@@ -372,7 +371,7 @@ class BoostedClassifier(PathClassifier):
     def _tuned(
         self,
         ready: Ready,
-        judged: Judged | None,
+        judged: Any,
         loop: Loop,
         state: State,
         threads: Threads,

@@ -23,7 +23,7 @@ from laconic.estimators.independent import at_the_same_time, independent, whole
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.sizes import one_standard_error, part_of, used_folds
 from laconic.estimators.terms import check_prices
-from laconic.estimators.tuning import Judged, judged_rows
+from laconic.estimators.tuning import judged_rows
 from laconic.look.bars import progress_bar
 from laconic.numeric.threads import Threads
 from laconic.rows.rows import Rows
@@ -291,7 +291,7 @@ def _at_prices(
     models: list[Priced],
     rows: Rows,
     ready: Ready,
-    judged: Judged | None,
+    judged: Any,
     terms: Terms,
     threads: Threads,
 ) -> Iterator[Priced]:
@@ -320,7 +320,7 @@ def _at_l1(
     models: list[Priced],
     rows: Rows,
     ready: Ready,
-    judged: Judged | None,
+    judged: Any,
     terms: Terms,
     threads: Threads,
 ) -> None:

@@ -91,8 +91,7 @@ class TotalQBoostClassifier(PricedClassifier):
         Re-optimise the parameters of the chosen atoms together with their weights when the last
         round is done, as for `ShareBoostClassifier`, under the loss and the l1 term of this
         problem. A tuned model has as many atoms and the same price. It is used if it has a lower
-        loss on held-out rows. ``path_.chosen`` is the path without tuning. Only for ``"hinges"``
-        and `laconic.pools.Patches`.
+        loss on held-out rows. ``path_.chosen`` is the path without tuning.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``"columns"``, alone or in a list. (Groups of rows, for
@@ -142,9 +141,9 @@ class TotalQBoostClassifier(PricedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_rounds`` and change ``tune``. A kill loses the current round (while tuning, the current
-        epoch) and at most 5 seconds before it. If the file can no longer be written, a warning says
-        so and the fit goes on.
+        ``max_rounds`` and change ``tune``. A kill loses the current round (or epoch of tuning) and
+        at most 5 seconds before it. If the file can no longer be written, a warning says so and the
+        fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.
@@ -154,9 +153,9 @@ class TotalQBoostClassifier(PricedClassifier):
         Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
         loop on the processor, for tests. ``None`` stays where the rows are: tensors of torch and
         arrays of CuPy on a GPU are learned from there. Needs torch (``pip install ".[gpu]"``), and
-        a pool of columns, products, stumps or patches. The atoms are those of the processor up to
-        ties, and two fits on one device give the same bits. See `fit` for what goes in and comes
-        out.
+        a pool of columns, products, stumps, patches or hinges. The atoms are those of the processor
+        up to ties, and two fits on one device give the same bits. See `fit` for what goes in and
+        comes out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
         workers of a Dask cluster do not use it: each of their threads computes one partition.

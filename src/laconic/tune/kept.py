@@ -12,7 +12,7 @@ squares. The number of steps follows from the epochs. What a descent starts from
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ class KeptTuning:
         It has read its file.
     settings : str
         A digest of the settings of tuning.
+    checks : sequence of hooks
+        Refuse rows that were changed, before a state that read them is kept.
 
     Attributes
     ----------
@@ -56,8 +58,10 @@ class KeptTuning:
         counts, too.
     """
 
-    def __init__(self, saver: Checkpoint | None, settings: str) -> None:
-        self.saver, self._settings = saver, settings
+    def __init__(
+        self, saver: Checkpoint | None, settings: str, checks: Sequence[Callable[..., Any]] = ()
+    ) -> None:
+        self.saver, self._settings, self._checks = saver, settings, checks
         self.started = time.perf_counter()
         self._records: dict[str, Record] = {}
         self._waiting: list[Record] = []
@@ -89,6 +93,8 @@ class KeptTuning:
         """Add a record, now or when the last one is old enough. It replaces a passing one."""
         if self.saver is None:
             return
+        for check in self._checks:
+            check(None)
         if self._waiting and self._waiting[-1][0].get("passing"):
             self._waiting.pop()
         header = {"step": STEP, "spent": time.perf_counter() - self.started, **header}
@@ -176,7 +182,10 @@ class KeptSize:
         self._all.write(header, arrays)
 
     def result(self, chosen: PathEntry, atoms: Tunable) -> PathEntry | None:
-        """Return the tuned entry of a size that is done, or None if it was refused."""
+        """Return the tuned entry of a size that is done, or None if it was refused.
+
+        The records of its atoms are those of the chosen ones.
+        """
         assert self._record is not None
         assert self._all.saver is not None
         header, arrays = self._record
@@ -194,12 +203,10 @@ class KeptSize:
             parameters = [
                 numbers_like(arrays[f"parameter_{k}"], part) for k, part in enumerate(atoms.start)
             ]
-            made = atoms.map(parameters)
             numbers: dict[str, Any] = {n: real_number(header[n], n) for n in NUMBERS}
             return replace(
                 chosen,
-                map=made,
-                atoms=tuple(made.atoms()),  # type: ignore[attr-defined]
+                map=atoms.map(parameters),
                 weights=arrays["weights"],
                 base=arrays["base"],
                 means=arrays["means"],

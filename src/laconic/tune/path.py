@@ -18,11 +18,10 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from laconic.boost.held_out import HeldOut
 from laconic.boost.path import PathEntry
 from laconic.boost.record import weights_of
 from laconic.correct.objective import Solution
@@ -32,15 +31,14 @@ from laconic.numeric.namespaces import is_tensor, to_host
 from laconic.numeric.threads import Threads
 from laconic.penalties import Penalty
 from laconic.pools import Columns
-from laconic.registry import TENSOR_COLUMNS, find
 from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
-from laconic.tune.batches import Batches
 from laconic.tune.contract import Tunable
 from laconic.tune.descent import Frame, TunedModel, descend
 from laconic.tune.kept import KeptSize, KeptTuning
-from laconic.tune.kinds import kind_of
+from laconic.tune.kinds import TunableKind, kind_of
+from laconic.tune.rows import RowsToTune
 from laconic.tune.settings import Tuning
 
 Told = Callable[[int, float, float], bool]
@@ -48,16 +46,22 @@ Told = Callable[[int, float, float], bool]
 A true answer ends the tuning of this size."""
 
 
+class Held(Protocol):
+    """Rows that are held out, such as `laconic.boost.held_out.HeldOut`."""
+
+    def loss(self, entry: PathEntry) -> float:
+        """Return the loss of an entry's model on these rows."""
+
+
 class TuningGiven(NamedTuple):
     """What a fit knows when its path is grown."""
 
-    every: Any
-    """All rows to learn from; see `laconic.estimators.training.Training`."""
-    training: Any
+    every: RowsToTune
+    """All rows to learn from."""
+    fitted: RowsToTune
     """Those that are not held out."""
-    held: HeldOut
+    held: Held
     """Rows that are held out."""
-    device: Any
     loss: Loss
     penalty: Penalty
     corrector: Any
@@ -86,6 +90,8 @@ class Tuner:
         What a checkpoint knows of earlier fits.
     """
 
+    _kind: TunableKind
+
     def __init__(
         self,
         given: TuningGiven,
@@ -101,32 +107,42 @@ class Tuner:
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
         before, earlier = self._before or (None, None)
-        kind = kind_of(entry.map)
+        kind = self._kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
         start = kind.start(entry.map, before.map if before else None, own, self._free)
-        given, kept = self._given, self._kept.of(entry, earlier)
-        X = self._rows_there(given.training)
-        atoms = kind.tunable(start, X, given.threads, given.device, self._free)
+        kept = self._kept.of(entry, earlier)
+        atoms = self._given.fitted.tunable(kind, start, self._free)
         if kept.done:
             self._told(entry.size, 1.0, kept.loss)
-            found = kept.result(entry, atoms)
+            found = self._recorded(kept.result(entry, atoms), entry)
         else:
-            found = self._descended(entry, start, atoms, X, kept)
+            found = self._descended(entry, start, atoms, kept)
         if found is not None:
             self._before = found, kept
         return found
 
+    def _recorded(self, found: PathEntry | None, entry: PathEntry) -> PathEntry | None:
+        """Return a tuned entry with the records of its atoms, and what they say about the rows."""
+        if found is None:
+            return None
+        made: Any = found.map
+        if (pool := self._kind.pool(made, entry.scales, remarks=True)) is not None:
+            bound = self._given.every.rows(self._asked(pool)).pool
+            made = bound.extract(range(bound.n_atoms))
+        return replace(found, map=made, atoms=tuple(self._kind.records(made, entry.atoms)))
+
     def _descended(
-        self, entry: PathEntry, start: FeatureMap, atoms: Tunable, X: Any, kept: KeptSize
+        self, entry: PathEntry, start: FeatureMap, atoms: Tunable, kept: KeptSize
     ) -> PathEntry | None:
         """Descend from a map, choose the weights, and keep the answer."""
-        given = self._given
-        chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept), entry.means)
-        first = chosen if self._before is None else self._solved(entry, start, X)
+        given, fitted = self._given, self._given.fitted
+        weights = weights_of(entry, given.intercept)
+        chosen = self._solved(entry, entry.map, fitted, weights, entry.means)
+        first = chosen if self._before is None else self._solved(entry, start, fitted)
         frame, model = self._framed(first, atoms.start)
-        batches = self._batches(X)
+        batches = fitted.batches(self._tuning, given.seed)
 
         def told(epoch: int, model: TunedModel, value: float) -> bool:
             return self._told(entry.size, (epoch + 1) / epochs, value)
@@ -134,10 +150,15 @@ class Tuner:
         rate, epochs = self._tuning.rate, self._tuning.epochs_of(batches.n_batches)
         if kept.epochs:
             self._told(entry.size, kept.epochs / epochs, kept.loss)
-        model = descend(atoms, model, frame, batches, epochs, rate, told, kept)
-        best = self._best(entry, chosen, first.means, atoms, model, X, batches.rows(epochs - 1))
-        kept.finish(best, model.parameters)
-        return best
+        model = descend(atoms, model, frame, batches, epochs, rate, told, fitted.sums, kept)
+        last = fitted.of_epoch(batches, epochs - 1)
+        best = self._best(entry, chosen, first.means, atoms, model, last)
+        found = self._recorded(best, entry)
+        if found is not None and not self._free:
+            more = found.predictor_cost.operations > entry.predictor_cost.operations
+            found = None if more else found
+        kept.finish(found, model.parameters)
+        return found
 
     def _best(
         self,
@@ -146,8 +167,7 @@ class Tuner:
         means: np.ndarray,
         atoms: Tunable,
         model: TunedModel,
-        X: Any,
-        last: Any,
+        last: RowsToTune,
     ) -> PathEntry | None:
         """Return the tuned model with the weights that held-out rows like best.
 
@@ -160,7 +180,7 @@ class Tuner:
             return None  # the steps were too long
         made = atoms.map(model.parameters)
         of_descent = weights, means
-        solved = self._solved(entry, made, X, *of_descent)
+        solved = self._solved(entry, made, given.fitted, *of_descent)
         found = [solved]
         if not given.minimal:
             found.append(self._solved(entry, made, last, *of_descent, moves=False))
@@ -172,8 +192,7 @@ class Tuner:
             return None
         if best is solved:
             start = weights_of(best, given.intercept)
-            every = self._rows_there(given.every)
-            best = self._solved(entry, made, every, start, best.means, of=given.every)
+            best = self._solved(entry, made, given.every, start, best.means)
             best = best if self._is_whole(best, entry) else solved
         return replace(best, seconds=entry.seconds + time.perf_counter() - self._kept.started)
 
@@ -184,24 +203,6 @@ class Tuner:
         first = np.cumsum([0, *(atom.width for atom in entry.atoms)])[:-1]
         used, asked = (np.logical_or.reduceat(e.weights.any(axis=1), first) for e in (model, entry))
         return bool((used >= asked).all())
-
-    def _rows_there(self, training: Any) -> Any:
-        """Return the rows, on the device if there is one."""
-        if self._given.device is None:
-            return training.X
-        from laconic.device.place import moved
-
-        return moved(training.X, self._given.device)
-
-    def _batches(self, X: Any) -> Batches:
-        given, tuning = self._given, self._tuning
-        codes, weight = given.training.codes, given.training.weight
-        if is_tensor(X):
-            from laconic.device.place import moved
-
-            codes, weight = (moved(array, X.device) for array in (codes, weight))
-        size = tuning.rows_of_a_batch(len(codes))
-        return Batches(X, codes, weight, size, given.seed, tuning.copies)
 
     def _framed(self, entry: PathEntry, parameters: list[Any]) -> tuple[Frame, TunedModel]:
         """Return what stays as it is, and the model to start from, where the parameters are."""
@@ -220,19 +221,17 @@ class Tuner:
         self,
         entry: PathEntry,
         made: FeatureMap,
-        X: Any,
+        on: RowsToTune,
         start: np.ndarray | None = None,
         means: Any = 0.0,
         moves: bool = True,
-        of: Any = None,
     ) -> PathEntry:
         """Return an entry with the atoms of a map. Weights are solved, or kept if not ``moves``.
 
-        ``start`` are weights over columns with the means ``means``. X are the rows of the training
-        ``of``, by default of those that are not held out.
+        ``start`` are weights over columns with the means ``means``. ``on`` are the rows to use.
         """
         given = self._given
-        rows = self._columns(made, X, entry.scales, of or given.training)
+        rows = self._columns(made, entry.scales, on)
         if start is None:
             start = np.zeros((rows.n_columns, given.n_outputs))
         elif given.intercept:  # the same function, over columns with other means
@@ -247,7 +246,6 @@ class Tuner:
         return replace(
             entry,
             map=made,
-            atoms=tuple(made.atoms()),  # type: ignore[attr-defined]
             weights=weights[free:],
             base=weights[0] if free else np.zeros(given.n_outputs),
             means=rows.means[free:],
@@ -258,17 +256,17 @@ class Tuner:
             steepest=np.nan,
         )
 
-    def _columns(self, made: FeatureMap, X: Any, scales: np.ndarray, of: Any) -> Rows:
+    def _columns(self, made: FeatureMap, scales: np.ndarray, on: RowsToTune) -> Rows:
         """Return the rows with the scaled columns of a map, all of them in."""
-        given = self._given
-        if is_tensor(X):
-            values = find(TENSOR_COLUMNS)(made, X)
-            values = values * values.new_tensor(scales)
+        pool = self._kind.pool(made, scales)
+        if pool is None:
+            rows = on.written(made, scales).rows(self._asked(Columns(scale=None)))
         else:
-            values = made.columns(X)
-            values = values * scales.astype(values.dtype)
-        settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        asked = RowsAsked(Columns(scale=None), False, *settings)
-        rows: Rows = of._replace(X=values).rows(asked)
-        rows.reset(range(len(scales)))
+            rows = on.rows(self._asked(pool))
+        rows.reset(range(rows.pool.n_atoms))
         return rows
+
+    def _asked(self, pool: Any) -> RowsAsked:
+        given = self._given
+        settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
+        return RowsAsked(pool, False, *settings)
