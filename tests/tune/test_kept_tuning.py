@@ -43,7 +43,7 @@ MODELS = {
     "shared templates": lambda **own: share(costs="operations", **own),
     "refused": lambda **own: share(tune=Tuning([2, 4], epochs=4, rate=0.9, batch_size=4), **own),
     "pieces": lambda **own: share(pool=Pieces(20, soft=True), **own),
-    "tight bumps": lambda **own: share(pool=Bumps(20), max_features=60, **own),
+    "tight bumps": lambda **own: share(pool=Bumps(20), max_features=64, **own),
     "device": lambda **own: share(device="cpu", **own),
 }
 
@@ -210,6 +210,34 @@ def test_after_ctrl_c_finished_sizes_stay_and_a_later_fit_goes_on(
     assert not stopped(model, digits, 0)
     assert done == [3, 4]
     assert_same(model, whole, assert_identical)
+
+
+def test_rows_in_files_go_on_unless_a_file_was_changed(digits, stops, tmp_path, assert_identical):
+    (stopped, done), file = stops, tmp_path / "X.npy"
+    np.save(file, digits[0])
+    rows = str(file), digits[1]
+    whole = share().fit(*rows)
+    model = share(checkpoint=tmp_path / "fit")
+    assert stopped(clone(model), rows, 6)
+    assert not stopped(model, rows, 0)
+    assert done == [3, 4]
+    assert_same(model, whole, assert_identical)
+
+    model = saving_always(share(checkpoint=tmp_path / "other"))
+    keep = KeptSize.keep
+
+    def changes(self, descent, epochs, loss):
+        if (self._size, epochs) == (4, 2):
+            file.write_bytes(file.read_bytes())
+        keep(self, descent, epochs, loss)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeptSize, "keep", changes)
+        with pytest.raises(ValueError, match="changed"):
+            model.fit(*rows)
+    assert [header["epochs"] for header, _ in journal_records(tmp_path / "other")[-2:]] == [4, 1]
+    assert not stopped(share(checkpoint=tmp_path / "other"), rows, 0)
+    assert done == [2, 3, 4]
 
 
 # -- other settings --------------------------------------------------------------------------------
