@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.fingerprint import digest_of, plain
 from laconic.data.labels import held_out_rows
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.parts import watched
@@ -33,7 +35,7 @@ def asked_tuning(estimator: Any) -> Tuning | None:
 
     The data need not be known.
     """
-    tune = getattr(estimator, "tune", False)
+    tune = estimator.tune
     if tune is False:
         return None
     if tune is not True and not isinstance(tune, Tuning):
@@ -63,8 +65,10 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
     most = estimator._largest()[0]
     if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+        name = "max_rounds" if estimator.max_atoms is None else "max_atoms"
         raise ValueError(
-            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+            f"the path has no model of {max(tuning.sizes)} atoms to tune, because "
+            f"{name}={getattr(estimator, name)}"
         )
 
 
@@ -131,6 +135,20 @@ def _check_copies(tuning: Tuning) -> None:
         )
 
 
+def mark_of_tuning(estimator: Any) -> str:
+    """Return a digest of the settings of tuning, by which a checkpoint knows what it has.
+
+    Sizes are left out, because a size that is asked for twice is tuned once. Settings that cannot
+    be compared are refused if there is a checkpoint.
+    """
+    tuning = asked_tuning(estimator)
+    if tuning is None or estimator.checkpoint is None:
+        return ""
+    names = [field.name for field in fields(tuning) if field.name != "sizes"]
+    settings = {name: plain(getattr(tuning, name)) for name in names}
+    return digest_of({**settings, "places": may_grow(estimator, tuning)})
+
+
 def given_to_tuner(
     estimator: Any,
     ready: Any,
@@ -147,7 +165,8 @@ def given_to_tuner(
         *_divided(estimator, ready, judged, threads),
         ready.loss,
         loop.settle.penalty,
-        estimator.tol,
+        loop.settle.corrector,
+        estimator._minimal,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
         threads,
